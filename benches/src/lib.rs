@@ -1,0 +1,1 @@
+//! Benchmark bodies, each a function of its size.
