@@ -1,0 +1,133 @@
+//! A document: one canonical text, and everything that is known about places in it.
+//!
+//! Sections, blocks, sentences, chunks and citations are half-open byte spans of that text; it is stored once.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use serde::{Deserialize, Serialize};
+
+use crate::section::Section;
+
+/// A text with its outline, ready to be cut.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Document {
+    /// Public id: root label/relative path for a file, the row's own id for a JSONL row.
+    pub id: String,
+    /// The file it was read from, as root label/relative path, always with `/`.
+    pub origin: String,
+    /// Title for headers and citations; empty where the source has none (a JSONL row without a title).
+    pub title: String,
+    /// The canonical text.
+    pub text: String,
+    /// What the canonical text is.
+    pub kind: TextKind,
+    /// Heading tree in preorder; `[0]` is the whole document, level 0, without a heading.
+    pub sections: Vec<Section>,
+    /// What the chunker prefers not to cut, in order; their spans partition the text.
+    pub blocks: Vec<Block>,
+    /// Front matter, other JSON keys, HTML `meta`: scalars as they stand, lists and objects as JSON.
+    pub metadata: BTreeMap<String, String>,
+    /// What was odd about the source and what was done about it.
+    pub warnings: Vec<String>,
+}
+
+impl Document {
+    /// The headings open in `section`, outermost first; sections without a heading are left out.
+    pub fn path(&self, section: u32) -> Vec<&str> {
+        self.ancestors(section)
+            .iter()
+            .map(|section| section.heading.as_str())
+            .filter(|heading| !heading.is_empty())
+            .collect()
+    }
+
+    /// `section` and the sections around it, outermost first, without the whole document.
+    pub(crate) fn ancestors(&self, section: u32) -> Vec<&Section> {
+        let mut open = Vec::new();
+        let mut at = Some(section);
+        while let Some(index) = at.filter(|&index| index > 0) {
+            open.push(&self.sections[index as usize]);
+            at = self.sections[index as usize].parent;
+        }
+        open.reverse();
+        open
+    }
+}
+
+/// What the canonical text of a document is, hence what a citation's bytes point into.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum TextKind {
+    /// The bytes of the file itself.
+    Source,
+    /// Text extracted from the file.
+    Extracted,
+}
+
+/// Where a span stands in the source file, as far as it is known.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Anchor {
+    /// Line in the source file, from 1.
+    pub line: Option<u32>,
+    /// Page, from 1.
+    pub page: Option<u32>,
+    /// Sheet of a workbook or table file.
+    pub sheet: Option<String>,
+    /// Data row of a sheet, from 1; the header row is not counted.
+    pub row: Option<u32>,
+    /// Byte range in the source file, where a map exists.
+    pub source: Option<Range<u64>>,
+}
+
+/// A paragraph, table, fence, row …: the chunker cuts between blocks before it cuts inside one.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Block {
+    /// Bytes of the canonical text, blank lines after it included.
+    pub span: Range<usize>,
+    /// How it may be cut.
+    pub kind: BlockKind,
+    /// Innermost section it belongs to.
+    pub section: u32,
+    /// Where it begins in the source file; left empty where the text is the source.
+    pub anchor: Anchor,
+}
+
+/// How a block may be cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum BlockKind {
+    /// At sentences.
+    Prose,
+    /// A heading: stays with the text that follows it.
+    Heading,
+    /// At lines, and only if it does not fit the window.
+    Table,
+    /// At lines, and only if it does not fit the window.
+    Code,
+    /// One chunk of its own, cut only if it does not fit the window.
+    Row,
+    /// Front matter: kept in the text, never embedded or delivered.
+    Hidden,
+}
+
+/// Blocks from `starts`, ascending and each with its kind and section: every block runs to the next, the first from byte 0.
+///
+/// A block of white space alone joins the one before it in its section, else the one after it.
+pub(crate) fn blocks_from_starts(text: &str, starts: Vec<(usize, BlockKind, u32)>) -> Vec<Block> {
+    let mut blocks: Vec<Block> = Vec::with_capacity(starts.len());
+    let ends: Vec<usize> = starts.iter().skip(1).map(|start| start.0).chain([text.len()]).collect();
+    for (i, ((start, kind, section), end)) in starts.into_iter().zip(ends).enumerate() {
+        let start = if i == 0 { 0 } else { start };
+        if start == end {
+            continue;
+        }
+        let is_blank = |span: Range<usize>| text[span].trim().is_empty();
+        match blocks.last_mut().filter(|last| last.section == section) {
+            Some(last) if is_blank(start..end) => last.span.end = end,
+            Some(last) if is_blank(last.span.clone()) => (last.span.end, last.kind) = (end, kind),
+            _ => blocks.push(Block { span: start..end, kind, section, anchor: Anchor::default() }),
+        }
+    }
+    blocks
+}

@@ -1,0 +1,114 @@
+//! What can go wrong between a path and a document, and the way out where there is one.
+
+use std::io;
+use std::path::PathBuf;
+
+/// The result of reading, with this crate's [`Error`].
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// What can go wrong when folders are walked and files are read.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The file or folder cannot be opened or read.
+    #[error("{path}")] // the cause is the source; `{:#}` prints both once
+    Io {
+        /// The file or folder.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The file is not UTF-8.
+    #[error(
+        "{path}: invalid UTF-8 at byte {offset}; convert the file, or read it with --lossy to replace such bytes by U+FFFD"
+    )]
+    InvalidUtf8 {
+        /// The file.
+        path: PathBuf,
+        /// First byte that is not UTF-8, from the start of the file.
+        offset: u64,
+    },
+    /// The file is longer than the options allow.
+    #[error("{path}: {n_bytes} bytes, the limit is {limit_bytes}; split the file or raise the limit")]
+    TooLarge {
+        /// The file.
+        path: PathBuf,
+        /// Its size, or how much of it was read before it was given up.
+        n_bytes: u64,
+        /// The limit of the options.
+        limit_bytes: u64,
+    },
+    /// One line of JSONL, or one row of CSV, is longer than any record may be; the rest of it was not kept in memory.
+    #[error("{path}: line {line} is longer than {limit_bytes} bytes, the limit for one record")]
+    LineTooLong {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1.
+        line: u64,
+        /// The limit, [`crate::LINE_BYTES_MAX`].
+        limit_bytes: u64,
+    },
+    /// A line of JSONL is not JSON.
+    #[error("{path}: line {line} is not a JSON object: {source}")]
+    Json {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1.
+        line: u64,
+        /// Where in the line, and why.
+        source: serde_json::Error,
+    },
+    /// A line of JSONL is JSON but no document.
+    #[error("{path}: line {line}: {reason}")]
+    Record {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1.
+        line: u64,
+        /// What is missing or of the wrong type.
+        reason: String,
+    },
+    /// Two lines of one file have the same id.
+    #[error("{path}: line {line}: id {id:?} was given to line {first_line} already")]
+    DuplicateId {
+        /// The file.
+        path: PathBuf,
+        /// The id.
+        id: String,
+        /// The line that had it first; its document stands.
+        first_line: u64,
+        /// The line that repeats it.
+        line: u64,
+    },
+    /// Nothing under the path can be read.
+    #[error("{path}: nothing to read: {reason}")]
+    NothingToRead {
+        /// The root.
+        path: PathBuf,
+        /// How many files were met and why they were passed over.
+        reason: String,
+    },
+    /// A root has no name to put before its documents' ids.
+    #[error("{root}: no label can be made from this path; write LABEL=PATH")]
+    NoLabel {
+        /// The root as given.
+        root: String,
+    },
+    /// A name is none of those known.
+    #[error("unknown {what} {value:?}: expected one of {expected}")]
+    UnknownName {
+        /// What the name was to be, for example `format`.
+        what: &'static str,
+        /// The name given.
+        value: String,
+        /// The names known.
+        expected: &'static str,
+    },
+}
+
+impl Error {
+    pub(crate) fn io(path: &std::path::Path) -> impl FnOnce(io::Error) -> Self {
+        let path = path.to_path_buf();
+        move |source| Self::Io { path, source }
+    }
+}

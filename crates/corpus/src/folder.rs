@@ -1,0 +1,441 @@
+//! Folders: which files of a root are read, and why the others are not.
+//!
+//! `.gitignore` and `.centoignore` inside the root are obeyed, with or without a git repository; nothing outside the root has
+//! a say, so a folder gives the same files on every machine. Hidden files are passed over. Links are never followed.
+//! The files come sorted by origin, whatever order the system lists them in.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, File};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use ignore::{DirEntry, WalkBuilder};
+
+use crate::error::{Error, Result};
+use crate::read::{Format, ReadOptions};
+
+/// A file is binary if there is a zero byte in so many bytes from its start.
+const BINARY_PROBE_BYTES: u64 = 8 * 1024;
+
+/// Extensions of formats that this version does not read, which may pass for text by their first bytes.
+const UNREAD: &str = "pdf docx doc xlsx xls xlsb pptx ppt odt ods odp epub rtf zip gz tgz bz2 xz zst 7z rar tar jar whl png jpg jpeg gif \
+    webp bmp ico tif tiff mp3 mp4 wav ogg webm avi mov mkv ttf otf woff woff2 eot so dll exe o a class pyc wasm bin npy npz pt \
+    onnx safetensors parquet arrow sqlite db";
+
+/// A file or folder to read, and the name its documents' ids begin with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Root {
+    /// First part of the ids of the documents under it.
+    pub label: String,
+    /// The file or folder.
+    pub path: PathBuf,
+}
+
+impl Root {
+    /// Reads `PATH` or `LABEL=PATH`; without a label, it is the name of the file or folder that the path leads to.
+    ///
+    /// A path that exists as written is a path, even with `=` in it.
+    ///
+    /// # Errors
+    /// The path does not exist, or neither a label nor a name is given.
+    pub fn parse(root: &str) -> Result<Self> {
+        if let Some((label, path)) = root.split_once('=').filter(|_| !Path::new(root).exists()) {
+            let label = label.trim_matches('/');
+            fs::metadata(path).map_err(Error::io(Path::new(path)))?;
+            if label.is_empty() {
+                return Err(Error::NoLabel { root: root.into() });
+            }
+            return Ok(Self { label: label.into(), path: path.into() });
+        }
+        let path = PathBuf::from(root);
+        let canonical = fs::canonicalize(&path).map_err(Error::io(&path))?;
+        let label = canonical.file_name().and_then(|name| name.to_str());
+        let label = label.ok_or_else(|| Error::NoLabel { root: root.into() })?.to_string();
+        Ok(Self { label, path })
+    }
+}
+
+/// A file that will be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FoundFile {
+    /// Where it is.
+    pub path: PathBuf,
+    /// Root label/relative path, always with `/`; the label alone where the root is a file.
+    pub origin: String,
+    /// Its format, never [`Format::Auto`] or [`Format::Beir`].
+    pub format: Format,
+    /// Its size when it was found.
+    pub n_bytes: u64,
+}
+
+/// A file or folder that was passed over.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Skipped {
+    /// Where it is, as far as it can be written.
+    pub path: String,
+    /// Why, in words.
+    pub reason: String,
+}
+
+/// What a root holds.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Walk {
+    /// Files to read, ascending by origin.
+    pub files: Vec<FoundFile>,
+    /// Files and folders passed over, ascending by path; what is hidden or ignored is not listed.
+    pub skipped: Vec<Skipped>,
+}
+
+/// Finds the files of `root` that are to be read.
+///
+/// A format other than `auto` is given to every file of unknown extension, and passes over those whose extension says
+/// another; `text` reads every file as text. A folder that holds `corpus.jsonl` beside `queries.jsonl` or `qrels` is a BEIR
+/// corpus: of it, that file alone is read.
+///
+/// # Errors
+/// The root cannot be opened, or nothing in it can be read.
+pub fn walk(root: &Root, options: &ReadOptions) -> Result<Walk> {
+    let metadata = fs::metadata(&root.path).map_err(Error::io(&root.path))?;
+    let mut walk = Walk::default();
+    if metadata.is_dir() {
+        walk_folder(root, options, &mut walk)?;
+    } else {
+        let format = match options.format {
+            Format::Auto => Format::of_path(&root.path),
+            Format::Beir => Some(Format::Jsonl),
+            format => Some(format),
+        };
+        walk.add(root.path.clone(), root.label.clone(), format, options);
+    }
+    walk.files.sort_by(|a, b| a.origin.cmp(&b.origin));
+    walk.skipped.sort_by(|a, b| (&a.path, &a.reason).cmp(&(&b.path, &b.reason)));
+    if walk.files.is_empty() {
+        return Err(Error::NothingToRead { path: root.path.clone(), reason: walk.why_nothing() });
+    }
+    Ok(walk)
+}
+
+fn walk_folder(root: &Root, options: &ReadOptions, walk: &mut Walk) -> Result<()> {
+    let folder = fs::canonicalize(&root.path).map_err(Error::io(&root.path))?;
+    let mut builder = WalkBuilder::new(&folder);
+    builder.standard_filters(false).hidden(true).git_ignore(true).require_git(false).follow_links(false);
+    builder.add_custom_ignore_filename(".centoignore");
+    let mut files = BTreeMap::new(); // relative path -> path
+    let mut folders = BTreeSet::new();
+    for entry in builder.build() {
+        let entry = match entry {
+            Ok(entry) => entry,
+            Err(error) => {
+                walk.skip(&error_path(&error, root), format!("unreadable: {error}"));
+                continue;
+            }
+        };
+        if let Some(error) = entry.error() {
+            walk.skip(entry.path(), format!("part of its ignore rules cannot be read: {error}"));
+        }
+        let relative = entry.path().strip_prefix(&folder).unwrap_or(entry.path());
+        let path = root.path.join(relative);
+        let Some(relative) = slashed(relative) else {
+            walk.skip(&path, "its name is not UTF-8; rename it".into());
+            continue;
+        };
+        match entry.file_type() {
+            Some(kind) if kind.is_symlink() => walk.skip(&path, link_reason(&entry, &folder)),
+            Some(kind) if kind.is_dir() => {
+                folders.insert(relative);
+            }
+            Some(kind) if kind.is_file() => {
+                files.insert(relative, path);
+            }
+            _ => walk.skip(&path, "not a regular file".into()),
+        }
+    }
+    let beir = beir_folders(&files, &folders);
+    if options.format == Format::Beir && beir.is_empty() && !files.contains_key("corpus.jsonl") {
+        return Err(Error::NothingToRead { path: root.path.clone(), reason: "no corpus.jsonl in it".into() });
+    }
+    for (relative, path) in files {
+        let origin = format!("{}/{relative}", root.label);
+        if let Some(reason) = beir_reason(&relative, &beir) {
+            walk.skip(&path, reason);
+            continue;
+        }
+        match choose(&path, options.format) {
+            Ok(format) => walk.add(path, origin, format, options),
+            Err(reason) => walk.skip(&path, reason),
+        }
+    }
+    Ok(())
+}
+
+impl Walk {
+    /// Lists a file, or the reason why it cannot be read; `format` is none where the extension is unknown.
+    fn add(&mut self, path: PathBuf, origin: String, format: Option<Format>, options: &ReadOptions) {
+        match probe(&path, format, options) {
+            Ok(n_bytes) => self.files.push(FoundFile { path, origin, format: format.unwrap_or(Format::Text), n_bytes }),
+            Err(reason) => self.skip(&path, reason),
+        }
+    }
+
+    fn skip(&mut self, path: &Path, reason: String) {
+        self.skipped.push(Skipped { path: path.display().to_string(), reason });
+    }
+
+    fn why_nothing(&self) -> String {
+        match self.skipped.as_slice() {
+            [] => "it holds no files, or all are hidden or ignored".into(),
+            [only] => format!("{}: {}", only.path, only.reason),
+            [first, rest @ ..] => format!("{}: {}; and {} more were passed over", first.path, first.reason, rest.len()),
+        }
+    }
+}
+
+/// The size of a file that can be read, else why not.
+fn probe(path: &Path, format: Option<Format>, options: &ReadOptions) -> Result<u64, String> {
+    if let Some(extension) = unread_extension(path).filter(|_| format.is_none()) {
+        return Err(format!("unknown type: .{extension} files are not read"));
+    }
+    let unreadable = |error: std::io::Error| format!("unreadable: {error}");
+    let metadata = fs::metadata(path).map_err(unreadable)?;
+    if !metadata.is_file() {
+        return Err("not a regular file".into());
+    }
+    let streamed = matches!(format, Some(Format::Jsonl | Format::Csv));
+    if !streamed && metadata.len() > options.max_file_bytes {
+        return Err(format!("too large: {} bytes, the limit is {}", metadata.len(), options.max_file_bytes));
+    }
+    let mut start = Vec::new();
+    File::open(path).and_then(|file| file.take(BINARY_PROBE_BYTES).read_to_end(&mut start)).map_err(unreadable)?;
+    match start.iter().position(|&byte| byte == 0) {
+        Some(at) => Err(format!("binary: zero byte at byte {at}")),
+        None => Ok(metadata.len()),
+    }
+}
+
+/// The format of a file in a folder that is read as `asked`: none if unknown, else why it is passed over.
+fn choose(path: &Path, asked: Format) -> Result<Option<Format>, String> {
+    let known = Format::of_path(path);
+    match asked {
+        Format::Auto => Ok(known),
+        Format::Text => Ok(Some(Format::Text)),
+        Format::Beir if path.file_name().is_some_and(|name| name == "corpus.jsonl") => Ok(Some(Format::Jsonl)),
+        Format::Beir => Err("not the corpus.jsonl of a BEIR folder".into()),
+        _ => match known {
+            Some(known) if known != asked => Err(format!("its extension says {known}, and {asked} was asked for")),
+            known => Ok(known.or(Some(asked).filter(|_| unread_extension(path).is_none()))),
+        },
+    }
+}
+
+/// The extension of `path` if it is one that this version does not read.
+fn unread_extension(path: &Path) -> Option<&'static str> {
+    let extension = path.extension()?.to_str()?.to_ascii_lowercase();
+    UNREAD.split_ascii_whitespace().find(|&unread| unread == extension)
+}
+
+/// Folders, as relative paths with a final `/` (the root: empty), that hold a BEIR corpus.
+fn beir_folders(files: &BTreeMap<String, PathBuf>, folders: &BTreeSet<String>) -> Vec<String> {
+    let corpora = files.keys().filter_map(|file| file.strip_suffix("corpus.jsonl"));
+    let prefixes = corpora.filter(|prefix| prefix.is_empty() || prefix.ends_with('/'));
+    let is_beir = |prefix: &&str| {
+        files.contains_key(&format!("{prefix}queries.jsonl")) || folders.contains(&format!("{prefix}qrels"))
+    };
+    prefixes.filter(is_beir).map(str::to_string).collect()
+}
+
+/// Why a file of a BEIR folder is not read; none for its corpus and for files elsewhere.
+fn beir_reason(relative: &str, beir: &[String]) -> Option<String> {
+    let folder =
+        beir.iter().filter(|folder| relative.starts_with(folder.as_str())).min_by_key(|folder| folder.len())?;
+    let inside = &relative[folder.len()..];
+    match inside {
+        "corpus.jsonl" => None,
+        _ if inside.starts_with("queries") => Some("BEIR queries, never indexed".into()),
+        _ if inside.starts_with("qrels/") => Some("BEIR judgements, never indexed".into()),
+        _ => Some("in a BEIR folder, of which corpus.jsonl alone is indexed".into()),
+    }
+}
+
+fn link_reason(entry: &DirEntry, folder: &Path) -> String {
+    match fs::canonicalize(entry.path()) {
+        Ok(target) if target.starts_with(folder) => {
+            format!("symlink, not followed, to {} in the same root", target.display())
+        }
+        Ok(target) => format!("symlink out of the root, to {}", target.display()),
+        Err(error) => format!("symlink that leads nowhere: {error}"),
+    }
+}
+
+/// A relative path with `/` between its parts; none if it is not UTF-8.
+fn slashed(relative: &Path) -> Option<String> {
+    let parts: Option<Vec<&str>> = relative.components().map(|part| part.as_os_str().to_str()).collect();
+    parts.map(|parts| parts.join("/"))
+}
+
+fn error_path(error: &ignore::Error, root: &Root) -> PathBuf {
+    match error {
+        ignore::Error::WithPath { path, .. } => path.clone(),
+        ignore::Error::WithDepth { err, .. } | ignore::Error::WithLineNumber { err, .. } => error_path(err, root),
+        _ => root.path.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn folder(files: &[(&str, &str)]) -> (tempfile::TempDir, Root) {
+        let folder = tempfile::tempdir().unwrap();
+        for (path, content) in files {
+            let path = folder.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, content).unwrap();
+        }
+        let root = Root { label: "r".into(), path: folder.path().into() };
+        (folder, root)
+    }
+
+    /// Walks `files`; compares `origin format` of those found, and `name: reason` of those skipped.
+    #[track_caller]
+    fn check(files: &[(&str, &str)], options: &ReadOptions, found: &[&str], skipped: &[&str]) {
+        let (folder, root) = folder(files);
+        let walk = walk(&root, options).unwrap();
+        let files: Vec<String> = walk.files.iter().map(|file| format!("{} {}", file.origin, file.format)).collect();
+        assert_eq!(files, found);
+        let prefix = format!("{}/", folder.path().display());
+        let reasons: Vec<String> = walk
+            .skipped
+            .iter()
+            .map(|skipped| format!("{}: {}", skipped.path.replace(&prefix, ""), skipped.reason))
+            .collect();
+        assert_eq!(reasons, skipped);
+    }
+
+    #[test]
+    fn files_are_sorted_and_their_format_is_their_extensions() {
+        let files = [
+            ("b/x.HTM", "x"),
+            ("a.md", "x"),
+            ("b.txt", "x"),
+            ("b/y # & [é] %_.rs", "x"),
+            ("noext", "x"),
+            ("t.tsv", "x"),
+            ("c.pdf", "%PDF"),
+        ];
+        check(
+            &files,
+            &ReadOptions::default(),
+            &["r/a.md md", "r/b.txt text", "r/b/x.HTM html", "r/b/y # & [é] %_.rs text", "r/noext text", "r/t.tsv csv"],
+            &["c.pdf: unknown type: .pdf files are not read"],
+        );
+    }
+
+    #[test]
+    fn ignored_and_hidden_files_are_passed_over() {
+        let files = [
+            (".gitignore", "*.log\n"),
+            (".centoignore", "drafts/\n"),
+            (".hidden.md", "x"),
+            ("a.log", "x"),
+            ("drafts/b.md", "x"),
+            ("c.md", "x"),
+        ];
+        check(&files, &ReadOptions::default(), &["r/c.md md"], &[]);
+    }
+
+    #[test]
+    fn binary_and_large_files_are_reported_with_their_numbers() {
+        let options = ReadOptions { max_file_bytes: 5, ..ReadOptions::default() };
+        check(
+            &[("a.md", "123456"), ("b.txt", "a\0"), ("c.md", "12345"), ("d.jsonl", "1234567")],
+            &options,
+            &["r/c.md md", "r/d.jsonl jsonl"],
+            &["a.md: too large: 6 bytes, the limit is 5", "b.txt: binary: zero byte at byte 1"],
+        );
+    }
+
+    #[test]
+    fn of_a_beir_folder_only_the_corpus_is_read() {
+        let files = [
+            ("x/corpus.jsonl", ""),
+            ("x/queries.jsonl", ""),
+            ("x/qrels/test.tsv", ""),
+            ("x/more.md", ""),
+            ("y/corpus.jsonl", ""),
+            ("y/z.md", ""),
+        ];
+        check(
+            &files,
+            &ReadOptions::default(),
+            &["r/x/corpus.jsonl jsonl", "r/y/corpus.jsonl jsonl", "r/y/z.md md"],
+            &[
+                "x/more.md: in a BEIR folder, of which corpus.jsonl alone is indexed",
+                "x/qrels/test.tsv: BEIR judgements, never indexed",
+                "x/queries.jsonl: BEIR queries, never indexed",
+            ],
+        );
+    }
+
+    #[test]
+    fn a_format_asked_for_passes_over_the_others() {
+        let options = ReadOptions { format: Format::Markdown, ..ReadOptions::default() };
+        check(
+            &[("a.md", ""), ("b.csv", ""), ("c.unknown", ""), ("d.pdf", "")],
+            &options,
+            &["r/a.md md", "r/c.unknown md"],
+            &["b.csv: its extension says csv, and md was asked for", "d.pdf: unknown type: .pdf files are not read"],
+        );
+        let options = ReadOptions { format: Format::Beir, ..ReadOptions::default() };
+        check(
+            &[("corpus.jsonl", ""), ("b.jsonl", "")],
+            &options,
+            &["r/corpus.jsonl jsonl"],
+            &["b.jsonl: not the corpus.jsonl of a BEIR folder"],
+        );
+    }
+
+    #[test]
+    fn a_single_file_and_an_empty_folder() {
+        let (folder, root) = folder(&[("a.md", "x"), ("sub/.keep", "")]);
+        let single = Root::parse(folder.path().join("a.md").to_str().unwrap()).unwrap();
+        assert_eq!(walk(&single, &ReadOptions::default()).unwrap().files[0].origin, "a.md");
+        let empty = Root { label: "e".into(), path: root.path.join("sub") };
+        let message = walk(&empty, &ReadOptions::default()).unwrap_err().to_string();
+        assert!(message.contains("sub") && message.contains("no files"), "{message}");
+    }
+
+    #[test]
+    fn labels() {
+        let (folder, _) = folder(&[("a=b.md", "x"), ("docs/c.md", "x")]);
+        let at = |path: &str| folder.path().join(path).display().to_string();
+        assert_eq!(Root::parse(&at("docs/../docs")).unwrap().label, "docs");
+        assert_eq!(
+            Root::parse(&format!("guide={}", at("docs"))).unwrap(),
+            Root { label: "guide".into(), path: at("docs").into() }
+        );
+        assert_eq!(Root::parse(&at("a=b.md")).unwrap().label, "a=b.md");
+        assert!(matches!(Root::parse("/nowhere/at/all"), Err(Error::Io { .. })));
+        assert!(matches!(Root::parse("/"), Err(Error::NoLabel { .. })));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn links_odd_names_and_unreadable_files_are_reported() {
+        use std::os::unix::ffi::OsStrExt;
+        use std::os::unix::fs::symlink;
+        let (folder, root) = folder(&[("a.md", "x")]);
+        let (outside, _) = self::folder(&[("secret.md", "x")]);
+        symlink(outside.path(), folder.path().join("out")).unwrap();
+        symlink(folder.path().join("a.md"), folder.path().join("in.md")).unwrap();
+        symlink("nowhere", folder.path().join("broken")).unwrap();
+        fs::write(folder.path().join(std::ffi::OsStr::from_bytes(b"bad\xff.md")), "x").unwrap();
+        let walk = walk(&root, &ReadOptions::default()).unwrap();
+        assert_eq!(walk.files.len(), 1);
+        let reasons: Vec<&str> = walk.skipped.iter().map(|skipped| skipped.reason.as_str()).collect();
+        assert!(reasons.iter().any(|reason| reason.starts_with("symlink out of the root, to /")), "{reasons:?}");
+        assert!(reasons.iter().any(|reason| reason.starts_with("symlink, not followed, to /")), "{reasons:?}");
+        assert!(reasons.iter().any(|reason| reason.starts_with("symlink that leads nowhere")), "{reasons:?}");
+        assert!(reasons.contains(&"its name is not UTF-8; rename it"), "{reasons:?}");
+        assert_eq!(reasons.len(), 4);
+    }
+}

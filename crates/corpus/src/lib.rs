@@ -1,0 +1,46 @@
+//! What a document is, how each file format becomes one, and how it is cut into sections, sentences and chunks.
+//!
+//! The flow: [`walk`] lists the files of a [`Root`], [`read`] turns a file into [`Document`]s, [`chunk`] partitions a
+//! document's text, [`header`] says where a chunk stands. Every span is a half-open byte range of the one canonical text.
+//!
+//! ```
+//! use cento_corpus::{ChunkConfig, Format, HeaderStyle, Tokens, chunk, header, parse};
+//!
+//! struct Words; // any tokenizer will do: it says where each token ends
+//! impl Tokens for Words {
+//!     fn ends(&self, text: &str) -> Vec<usize> {
+//!         let start = text.as_ptr() as usize;
+//!         text.split_whitespace().map(|word| word.as_ptr() as usize - start + word.len()).collect()
+//!     }
+//! }
+//!
+//! let text = "# Guide\n\nRead this first.\n\n## Install\n\nRun one command.\n";
+//! let document = parse(text.into(), "docs/guide.md", Format::Markdown).unwrap();
+//! let config = ChunkConfig { header: HeaderStyle::Structured, ..ChunkConfig::default() };
+//! let chunks = chunk(&document, &config, &Words);
+//! assert_eq!(&document.text[chunks[1].span.clone()], "## Install\n\nRun one command.\n");
+//! assert_eq!(header(&document, &chunks[1], config.header), "# Document: Guide\n");
+//! ```
+
+mod chunk;
+mod document;
+mod error;
+mod folder;
+mod header;
+mod piece;
+mod read;
+mod section;
+mod sentence;
+
+pub use chunk::{CHUNKER_VERSION, Chunk, ChunkConfig, ChunkSize, DEFAULT_CHUNK_TOKENS, chunk};
+pub use document::{Anchor, Block, BlockKind, Document, TextKind};
+pub use error::{Error, Result};
+pub use folder::{FoundFile, Root, Skipped, Walk, walk};
+pub use header::{HeaderStyle, header};
+pub use piece::{BYTES_PER_TOKEN_MAX, Tokens};
+pub use read::{Documents, Format, LINE_BYTES_MAX, MAX_FILE_BYTES, ReadOptions, parse, read};
+pub use section::Section;
+pub use sentence::sentences;
+
+#[cfg(test)]
+mod tests;

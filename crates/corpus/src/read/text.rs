@@ -1,0 +1,180 @@
+//! Plain text and source code: the file's bytes are the text, its paragraphs are the blocks.
+//!
+//! Headings are recognised in reStructuredText alone, where an underline as long as the title makes them certain.
+
+use std::ops::Range;
+use std::path::Path;
+
+use super::markdown::LineCounter;
+use super::{Decoded, Metadata, file_stem};
+use crate::document::{Anchor, BlockKind, Document, TextKind, blocks_from_starts};
+use crate::section::Outline;
+
+/// Extensions of source code: its paragraphs are kept whole where they fit, and cut at lines.
+const SOURCE_CODE: &str = "rs c h cc cpp cxx hpp hh cs java kt kts scala go py pyi rb pl pm php js mjs cjs jsx ts tsx swift m mm lua r jl hs ml \
+    mli ex exs erl clj el lisp scm sh bash zsh fish ps1 bat sql proto graphql cmake mk gradle nix zig d dart vue svelte css scss \
+    less f90 f95 f for pas asm s v sv vhd vhdl tf dockerfile makefile tcl groovy";
+
+pub(super) fn is_source_code(extension: &str) -> bool {
+    SOURCE_CODE.split_ascii_whitespace().any(|known| known == extension)
+}
+
+pub(super) fn document(source: Decoded, origin: &str, path: &Path) -> Document {
+    let Decoded { text, kind, warnings } = source;
+    let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or("").to_ascii_lowercase();
+    let block_kind = if is_source_code(&extension) { BlockKind::Code } else { BlockKind::Prose };
+    let headings = if extension == "rst" { rst_headings(&text) } else { Vec::new() };
+    let title = rst_title(&text, &headings).unwrap_or_else(|| file_stem(origin));
+    let mut starts: Vec<(usize, BlockKind)> =
+        paragraph_starts(&text).into_iter().map(|start| (start, block_kind)).collect();
+    for heading in &headings {
+        starts.extend([(heading.span.start, BlockKind::Heading), (heading.end, block_kind)]);
+    }
+    starts.push((0, block_kind));
+    // At one place the heading comes first and is the one kept.
+    starts.sort_by_key(|&(start, kind)| (start, kind != BlockKind::Heading));
+    starts.dedup_by_key(|start| start.0);
+    let mut outline = Outline::new();
+    let mut lines = LineCounter::new(&text);
+    let mut coming = headings.into_iter().peekable();
+    let mut placed = Vec::with_capacity(starts.len());
+    for (start, kind) in starts {
+        if let Some(heading) = coming.next_if(|heading| heading.span.start <= start) {
+            let anchor = Anchor { line: Some(lines.line(start)), ..Anchor::default() };
+            outline.open(heading.level, heading.text, heading.span, start, anchor);
+        }
+        placed.push((start, kind, outline.innermost()));
+    }
+    let mut blocks = blocks_from_starts(&text, placed);
+    let mut sections = outline.finish(text.len());
+    if kind == TextKind::Source {
+        for section in &mut sections {
+            section.anchor.source = Some(section.span.start as u64..section.span.end as u64);
+        }
+    } else {
+        let mut lines = LineCounter::new(&text);
+        for block in &mut blocks {
+            block.anchor.line = Some(lines.line(block.span.start));
+        }
+    }
+    let metadata = Metadata::new();
+    Document { id: origin.into(), origin: origin.into(), title, text, kind, sections, blocks, metadata, warnings }
+}
+
+/// Where paragraphs begin: at the first line after blank ones.
+pub(super) fn paragraph_starts(text: &str) -> Vec<usize> {
+    let mut starts = Vec::new();
+    let (mut at, mut blank) = (0, true);
+    for line in text.split_inclusive('\n') {
+        let is_blank = line.trim().is_empty();
+        if blank && !is_blank {
+            starts.push(at);
+        }
+        blank = is_blank;
+        at += line.len();
+    }
+    starts
+}
+
+struct RstHeading {
+    level: u8,
+    text: String,
+    /// Overline, title and underline.
+    span: Range<usize>,
+    /// After the underline's line.
+    end: usize,
+}
+
+/// Titles with an underline of one punctuation character at least as long, at the margin, after a blank line.
+///
+/// Levels are numbered in the order in which the styles (character, with or without an overline) appear.
+fn rst_headings(text: &str) -> Vec<RstHeading> {
+    let mut headings = Vec::new();
+    let mut styles: Vec<(char, bool)> = Vec::new();
+    let mut starts = vec![0];
+    starts.extend(text.split_inclusive('\n').scan(0, |at, line| {
+        *at += line.len();
+        Some(*at)
+    }));
+    let line = |i: usize| text[starts[i]..starts[i + 1]].trim_end();
+    let n_lines = starts.len() - 1;
+    let mut i = 0;
+    while i + 1 < n_lines {
+        let (title, mark) = (line(i), adornment(line(i + 1)));
+        let is_title = !title.is_empty() && !title.starts_with(char::is_whitespace) && adornment(title).is_none();
+        let Some(mark) = mark.filter(|_| is_title && line(i + 1).chars().count() >= title.chars().count()) else {
+            i += 1;
+            continue;
+        };
+        let overlined = i > 0 && line(i - 1) == line(i + 1);
+        let first = if overlined { i - 1 } else { i };
+        if first > 0 && !line(first - 1).is_empty() {
+            i += 1;
+            continue;
+        }
+        let known = styles.iter().position(|&style| style == (mark, overlined)).unwrap_or_else(|| {
+            styles.push((mark, overlined));
+            styles.len() - 1
+        });
+        let span = starts[first]..starts[i + 1] + line(i + 1).len();
+        headings.push(RstHeading { level: (known + 1).min(255) as u8, text: title.into(), span, end: starts[i + 2] });
+        i += 2;
+    }
+    headings
+}
+
+/// The character of a line that repeats one punctuation character at least three times.
+fn adornment(line: &str) -> Option<char> {
+    let first = line.chars().next().filter(char::is_ascii_punctuation)?;
+    (line.len() >= 3 && line.chars().all(|character| character == first)).then_some(first)
+}
+
+/// The document's title: a first heading before any text whose style no other heading has.
+fn rst_title(text: &str, headings: &[RstHeading]) -> Option<String> {
+    let first = headings.first()?;
+    let before = text[..first.span.start].split_inclusive('\n').all(|line| {
+        let line = line.trim_start_matches('\u{feff}');
+        line.trim().is_empty() || line.starts_with("..") || line.starts_with(' ')
+    });
+    let alone = headings[1..].iter().all(|heading| heading.level > first.level);
+    (before && alone).then(|| first.text.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Format, parse};
+    use super::*;
+
+    #[test]
+    fn paragraphs_are_blocks() {
+        let text = "\n\none\ntwo\n \n\nthree";
+        let document = parse(text.into(), "a/notes.txt", Format::Auto).unwrap();
+        let blocks: Vec<&str> = document.blocks.iter().map(|block| &text[block.span.clone()]).collect();
+        assert_eq!(blocks, ["\n\none\ntwo\n \n\n", "three"]);
+        assert_eq!((document.title.as_str(), document.sections.len()), ("notes", 1));
+    }
+
+    #[test]
+    fn rst_headings_nest_by_order_of_style() {
+        let text = "=====\nTitle\n=====\n\nintro\n\nPart\n====\n\nSub\n---\ntext\n\nPart 2\n======\n\nnot a\ntitle\n-----\n\n  lit\n  ---\n";
+        let document = parse(text.into(), "a/x.rst", Format::Auto).unwrap();
+        let found: Vec<(u8, &str)> =
+            document.sections[1..].iter().map(|section| (section.level, section.heading.as_str())).collect();
+        assert_eq!(found, [(1, "Title"), (2, "Part"), (3, "Sub"), (2, "Part 2")]);
+        assert_eq!(document.title, "Title");
+        assert_eq!(&text[document.sections[3].span.clone()], "Sub\n---\ntext\n\n");
+    }
+
+    #[test]
+    fn a_first_section_is_no_title() {
+        let text = "Abstract\n========\n\na\n\nRationale\n=========\n";
+        assert_eq!(parse(text.into(), "a/pep-1.rst", Format::Auto).unwrap().title, "pep-1");
+    }
+
+    #[test]
+    fn source_code_is_code() {
+        let document = parse("fn a() {}\n\nfn b() {}\n".into(), "a/x.rs", Format::Auto).unwrap();
+        assert!(document.blocks.iter().all(|block| block.kind == BlockKind::Code));
+        assert_eq!(document.blocks.len(), 2);
+    }
+}
