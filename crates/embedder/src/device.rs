@@ -1,0 +1,132 @@
+//! Where a model is computed: the one place that knows which devices this build was made for.
+
+use std::fmt;
+use std::str::FromStr;
+
+pub(crate) use candle_core::Device;
+
+use crate::error::{Error, Result};
+use crate::kernels::cpu::Simd;
+
+/// The device asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum DeviceChoice {
+    /// The first that works of: the accelerator this build was made for, the CPU. [`Embedder::device_name`] says which it was.
+    ///
+    /// [`Embedder::device_name`]: crate::Embedder::device_name
+    #[default]
+    Auto,
+    /// The CPU.
+    Cpu,
+    /// An NVIDIA GPU, by number. Needs the feature `cuda`.
+    Cuda(usize),
+    /// Apple's GPU. Needs the feature `metal`.
+    Metal,
+}
+
+impl fmt::Display for DeviceChoice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Auto => f.write_str("auto"),
+            Self::Cpu => f.write_str("cpu"),
+            Self::Cuda(number) => write!(f, "cuda:{number}"),
+            Self::Metal => f.write_str("metal"),
+        }
+    }
+}
+
+impl FromStr for DeviceChoice {
+    type Err = Error;
+
+    /// `auto`, `cpu`, `cuda` (the first GPU), `cuda:N` or `metal`.
+    fn from_str(name: &str) -> Result<Self> {
+        match name {
+            "auto" => Ok(Self::Auto),
+            "cpu" => Ok(Self::Cpu),
+            "cuda" => Ok(Self::Cuda(0)),
+            "metal" => Ok(Self::Metal),
+            _ => match name.strip_prefix("cuda:").map(str::parse) {
+                Some(Ok(number)) => Ok(Self::Cuda(number)),
+                _ => Err(Error::Device {
+                    device: name.to_owned(),
+                    reason: "unknown; use auto, cpu, cuda, cuda:N or metal".to_owned(),
+                }),
+            },
+        }
+    }
+}
+
+/// Opens the device asked for.
+///
+/// # Errors
+/// If this build cannot use it, or it is not there. Only `auto` goes on to the next device.
+pub(crate) fn open(choice: DeviceChoice) -> Result<Device> {
+    match choice {
+        DeviceChoice::Auto => Ok(open_cuda(0).or_else(|_| open_metal()).unwrap_or(Device::Cpu)),
+        DeviceChoice::Cpu => Ok(Device::Cpu),
+        DeviceChoice::Cuda(number) => open_cuda(number),
+        DeviceChoice::Metal => open_metal(),
+    }
+}
+
+/// The device in words, with what distinguishes one machine's from another's.
+pub(crate) fn name(device: &Device) -> String {
+    match device {
+        Device::Cpu => format!("cpu ({})", Simd::detect().name()),
+        Device::Cuda(_) => "cuda".to_owned(),
+        Device::Metal(_) => "metal".to_owned(),
+    }
+}
+
+#[cfg(feature = "cuda")]
+fn open_cuda(number: usize) -> Result<Device> {
+    Device::new_cuda(number).map_err(|error| unavailable(DeviceChoice::Cuda(number), error.to_string()))
+}
+
+#[cfg(not(feature = "cuda"))]
+fn open_cuda(number: usize) -> Result<Device> {
+    Err(unavailable(DeviceChoice::Cuda(number), "this build has no CUDA; build with `--features cuda`".to_owned()))
+}
+
+#[cfg(feature = "metal")]
+fn open_metal() -> Result<Device> {
+    Device::new_metal(0).map_err(|error| unavailable(DeviceChoice::Metal, error.to_string()))
+}
+
+#[cfg(not(feature = "metal"))]
+fn open_metal() -> Result<Device> {
+    Err(unavailable(DeviceChoice::Metal, "this build has no Metal; build with `--features metal`".to_owned()))
+}
+
+fn unavailable(choice: DeviceChoice, reason: String) -> Error {
+    Error::Device { device: choice.to_string(), reason }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_round_trip() {
+        for name in ["auto", "cpu", "cuda:0", "cuda:3", "metal"] {
+            assert_eq!(name.parse::<DeviceChoice>().unwrap().to_string(), name);
+        }
+        assert_eq!("cuda".parse::<DeviceChoice>().unwrap(), DeviceChoice::Cuda(0));
+    }
+
+    #[test]
+    fn unknown_names_are_refused_with_the_known_ones() {
+        for name in ["", "gpu", "cuda:", "cuda:-1", "cuda:x", "CPU"] {
+            let message = name.parse::<DeviceChoice>().unwrap_err().to_string();
+            assert!(message.contains("cuda:N"), "{message}");
+        }
+    }
+
+    #[cfg(not(any(feature = "cuda", feature = "metal")))]
+    #[test]
+    fn an_absent_device_names_the_feature() {
+        assert!(open(DeviceChoice::Cuda(0)).unwrap_err().to_string().contains("--features cuda"));
+        assert!(open(DeviceChoice::Metal).unwrap_err().to_string().contains("--features metal"));
+        assert!(matches!(open(DeviceChoice::Auto), Ok(Device::Cpu)));
+    }
+}

@@ -1,0 +1,232 @@
+//! Text in, unit vectors out: tokenize, pack, encode, pool.
+//!
+//! **Invariant.** The vector of a text depends on the text and the model alone: bit for bit the same whatever else is in the
+//! call, in the batch, and however many threads there are.
+
+use std::num::NonZero;
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+use crate::device::{self, Device, DeviceChoice};
+use crate::encoder::Encoder;
+use crate::error::{Error, Result};
+use crate::fingerprint::fingerprint;
+use crate::folder::{Folder, Prompts};
+use crate::pack::{Batch, pack};
+use crate::pooling::Pooling;
+use crate::tokens::{Encoded, Tokenizer};
+use crate::weights::Weights;
+
+/// Tokens that one thread (or the accelerator) computes at a time, unless [`LoadOptions::max_batch_tokens`] says otherwise.
+pub const DEFAULT_BATCH_TOKENS: usize = 2048;
+/// No thread is started for less than this.
+const MIN_BATCH_TOKENS: usize = 128;
+/// Batches per thread that a call is cut into where it can be, so that the threads finish together.
+const BATCHES_PER_THREAD: usize = 4;
+
+/// How a model is loaded and run. None of it changes a vector, but for the device (within rounding).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LoadOptions {
+    /// Where the model is computed.
+    pub device: DeviceChoice,
+    /// CPU threads; 0 = as many as there are cores.
+    pub threads: usize,
+    /// Tokens computed at a time; a single longer text is still computed. 0 = [`DEFAULT_BATCH_TOKENS`].
+    pub max_batch_tokens: usize,
+}
+
+impl Default for LoadOptions {
+    fn default() -> Self {
+        Self { device: DeviceChoice::Auto, threads: 0, max_batch_tokens: DEFAULT_BATCH_TOKENS }
+    }
+}
+
+/// What a text is, which decides the prompt put before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// A question.
+    Query,
+    /// Text to be found.
+    Document,
+}
+
+/// A text as a vector.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Embedding {
+    /// Unit length, finite, [`Embedder::dimensions`] values.
+    pub vector: Vec<f32>,
+    /// Tokens the encoder saw: prompt and special tokens included, after truncation.
+    pub n_tokens: u32,
+    /// Whether the text was longer than the window, and its end did not count.
+    pub truncated: bool,
+}
+
+/// A loaded model.
+#[derive(Debug)]
+pub struct Embedder {
+    encoder: Encoder,
+    tokenizer: Tokenizer,
+    pooling: Pooling,
+    prompts: Prompts,
+    dimensions: usize,
+    max_tokens: usize,
+    fingerprint: String,
+    device: Device,
+    n_threads: usize,
+    max_batch_tokens: usize,
+}
+
+impl Embedder {
+    /// Loads a sentence-transformers folder.
+    ///
+    /// # Errors
+    /// If a file is missing or damaged, the model needs what this version does not compute, or the device is not there.
+    pub fn load(folder: &Path, options: &LoadOptions) -> Result<Self> {
+        let n_cores = || thread::available_parallelism().map_or(1, NonZero::get);
+        let folder = Folder::open(folder)?;
+        let (tokenizer, tokenizer_hash) = Tokenizer::load_hashed(&folder.tokenizer_path())?;
+        folder.check_tokenizer(&tokenizer)?;
+        let device = device::open(options.device)?;
+        let (weights, weights_hash) = Weights::read(&folder.weights_path(), &device)?;
+        Ok(Self {
+            encoder: Encoder::load(&folder.config, &weights)?,
+            tokenizer,
+            pooling: folder.pooling,
+            dimensions: folder.config.hidden_size(),
+            max_tokens: folder.max_tokens,
+            fingerprint: fingerprint(&folder, &weights_hash, &tokenizer_hash),
+            prompts: folder.prompts,
+            device,
+            n_threads: if options.threads == 0 { n_cores() } else { options.threads },
+            max_batch_tokens: if options.max_batch_tokens == 0 { DEFAULT_BATCH_TOKENS } else { options.max_batch_tokens },
+        })
+    }
+
+    /// The vector of each text, in order. The prompt of `kind` is put before each.
+    ///
+    /// A text beyond the window is embedded without its end, and says so in [`Embedding::truncated`].
+    ///
+    /// # Errors
+    /// If a text cannot be tokenized or its vector is not finite: the first such text is named. If the device fails.
+    pub fn embed(&self, texts: &[String], kind: Kind) -> Result<Vec<Embedding>> {
+        let prompt = self.prompt(kind);
+        let encoded = in_parallel(self.n_threads.min(texts.len().div_ceil(8)), texts.len(), |index| {
+            self.encode(prompt, &texts[index]).map_err(|reason| Error::Tokenize { index, reason })
+        })?;
+        let (ids, truncated): (Vec<_>, Vec<_>) = encoded.into_iter().map(|text| (text.ids, text.truncated)).unzip();
+        let n_tokens: usize = ids.iter().map(Vec::len).sum();
+        let n_threads = if self.device.is_cpu() { self.n_threads.min(n_tokens.div_ceil(MIN_BATCH_TOKENS)) } else { 1 };
+        let batches = pack(ids, self.batch_tokens(n_tokens, n_threads));
+        let vectors = in_parallel(n_threads, batches.len(), |index| self.vectors(&batches[index]))?;
+
+        let mut embeddings: Vec<Option<Result<Embedding>>> = Vec::new();
+        embeddings.resize_with(texts.len(), || None);
+        for (batch, vectors) in batches.iter().zip(vectors) {
+            for ((&index, span), vector) in batch.inputs.iter().zip(batch.spans.iter()).zip(vectors) {
+                let embedding = |vector| Embedding { vector, n_tokens: span.len() as u32, truncated: truncated[index] };
+                embeddings[index] = Some(vector.map(embedding).map_err(|reason| Error::Vector { index, reason }));
+            }
+        }
+        embeddings.into_iter().map(|embedding| embedding.expect("every text is in a batch")).collect()
+    }
+
+    /// The exact text that is embedded for `text`: its prompt, then the text.
+    pub fn bytes_embedded(&self, text: &str, kind: Kind) -> String {
+        [self.prompt(kind), text].concat()
+    }
+
+    /// Length of every vector.
+    pub fn dimensions(&self) -> usize {
+        self.dimensions
+    }
+
+    /// The window: tokens of prompt, text and special tokens together.
+    pub fn max_tokens(&self) -> usize {
+        self.max_tokens
+    }
+
+    /// Special tokens added to every text; they count toward the window.
+    pub fn n_special(&self) -> usize {
+        self.tokenizer.n_special()
+    }
+
+    /// What is put before each text of that kind; empty for most models.
+    pub fn prompt(&self, kind: Kind) -> &str {
+        match kind {
+            Kind::Query => &self.prompts.query,
+            Kind::Document => &self.prompts.document,
+        }
+    }
+
+    /// The model's tokenizer.
+    pub fn tokenizer(&self) -> &Tokenizer {
+        &self.tokenizer
+    }
+
+    /// Hexadecimal BLAKE3 of weights, tokenizer, configuration, pooling, prompts, window and number type. Vectors of different
+    /// fingerprints are not comparable.
+    pub fn fingerprint(&self) -> &str {
+        &self.fingerprint
+    }
+
+    /// Where the model is computed, in words.
+    pub fn device_name(&self) -> String {
+        device::name(&self.device)
+    }
+
+    fn encode(&self, prompt: &str, text: &str) -> Result<Encoded, String> {
+        if prompt.is_empty() {
+            return self.tokenizer.encode(text, self.max_tokens);
+        }
+        self.tokenizer.encode(&[prompt, text].concat(), self.max_tokens)
+    }
+
+    /// Small calls are cut finer, so that every thread has some of the work.
+    fn batch_tokens(&self, n_tokens: usize, n_threads: usize) -> usize {
+        match n_threads {
+            0 | 1 => self.max_batch_tokens,
+            n => n_tokens.div_ceil(n * BATCHES_PER_THREAD).max(MIN_BATCH_TOKENS).min(self.max_batch_tokens),
+        }
+    }
+
+    fn vectors(&self, batch: &Batch) -> Result<Vec<Result<Vec<f32>, &'static str>>> {
+        let hidden = self.encoder.forward(batch)?;
+        Ok(self.pooling.apply(&hidden, &batch.spans)?)
+    }
+}
+
+/// `job(0)`, `job(1)`, … on threads that take the next number when they are free; results in order, or the error of the
+/// lowest number that failed.
+fn in_parallel<T: Send>(n_threads: usize, n_jobs: usize, job: impl Fn(usize) -> Result<T> + Sync) -> Result<Vec<T>> {
+    if n_threads <= 1 || n_jobs <= 1 {
+        return (0..n_jobs).map(job).collect();
+    }
+    let next = AtomicUsize::new(0);
+    let work = || {
+        let mut done = Vec::new();
+        loop {
+            let number = next.fetch_add(1, Ordering::Relaxed);
+            if number >= n_jobs {
+                return done;
+            }
+            done.push((number, job(number)));
+        }
+    };
+    let mut done = thread::scope(|scope| {
+        let others: Vec<_> = (1..n_threads.min(n_jobs)).map(|_| scope.spawn(work)).collect();
+        let mut done = work();
+        for other in others {
+            match other.join() {
+                Ok(more) => done.extend(more),
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
+        }
+        done
+    });
+    done.sort_by_key(|(number, _)| *number);
+    done.into_iter().map(|(_, result)| result).collect()
+}
+
+#[cfg(test)]
+mod tests;

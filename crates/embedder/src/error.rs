@@ -1,0 +1,82 @@
+//! What can go wrong between a model folder and a vector, by what the caller can do about it.
+
+use std::io;
+use std::path::PathBuf;
+
+/// Result of this crate.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// What can go wrong when a model is loaded or used, or an embedding log is read.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The model folder lacks a file.
+    #[error("{path}: not found; the model folder needs {purpose}: fetch the model again or name another folder")]
+    Missing {
+        /// The file looked for.
+        path: PathBuf,
+        /// What it is for, and what else could stand in its place.
+        purpose: &'static str,
+    },
+    /// A file is there and cannot be what it should be: cut off, altered, or contradicting another file.
+    #[error("{path}: {reason}; if the download was interrupted, delete the file and fetch the model again")]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The model is sound, and asks for something this version does not compute.
+    #[error("{path}: {what} {name:?} is not supported; supported: {supported}")]
+    Unsupported {
+        /// The file that asks for it.
+        path: PathBuf,
+        /// The kind of thing: architecture, module, pooling, activation.
+        what: &'static str,
+        /// Its name in the file.
+        name: String,
+        /// What could stand there.
+        supported: &'static str,
+    },
+    /// The device asked for is not there, or this build cannot use it.
+    #[error("device {device}: {reason}")]
+    Device {
+        /// As the caller named it.
+        device: String,
+        /// What is missing, and the way out.
+        reason: String,
+    },
+    /// A text could not be turned into tokens.
+    #[error("text {index} cannot be tokenized: {reason}")]
+    Tokenize {
+        /// Position among the texts of the call.
+        index: usize,
+        /// What the tokenizer said.
+        reason: String,
+    },
+    /// The model's output for a text has no direction, so no unit vector can be made of it.
+    #[error("text {index}: the model's vector {reason}; the weights are damaged or not meant for this use")]
+    Vector {
+        /// Position among the texts of the call.
+        index: usize,
+        /// `is not finite` or `has length zero`.
+        reason: &'static str,
+    },
+    /// The bytes are not an embedding log of this version.
+    #[error("embedding log: {reason}")]
+    Log {
+        /// What is wrong with the header.
+        reason: String,
+    },
+    /// The computation failed on the device.
+    #[error("the model could not be computed")]
+    Compute(#[from] candle_core::Error),
+    /// A file could not be read.
+    #[error("{path}")]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+}

@@ -1,0 +1,42 @@
+//! What makes two vectors comparable: one hash over everything that shapes them.
+//!
+//! Configuration enters by meaning, not by file: saving a model again in another schema does not change its fingerprint,
+//! as long as weights and tokenizer are the same files. The device does not enter: devices agree within rounding.
+
+use serde::Serialize;
+
+use crate::folder::Folder;
+
+/// Changes when the same model would give other vectors than before.
+const VERSION: &str = "cento embedding 1";
+/// Weights are used, and vectors made, in this type.
+const DTYPE: &str = "f32";
+
+/// BLAKE3, as 64 hexadecimal digits.
+pub(crate) fn fingerprint(folder: &Folder, weights: &blake3::Hash, tokenizer: &blake3::Hash) -> String {
+    let Folder { config, pooling, max_tokens, prompts, .. } = folder;
+    let (config, pooling, max_tokens) = (json(config), json(pooling), max_tokens.to_string());
+    let parts: [(&str, &[u8]); 9] = [
+        ("version", VERSION.as_bytes()),
+        ("weights", weights.as_bytes()),
+        ("tokenizer", tokenizer.as_bytes()),
+        ("config", config.as_bytes()),
+        ("pooling", pooling.as_bytes()),
+        ("query prompt", prompts.query.as_bytes()),
+        ("document prompt", prompts.document.as_bytes()),
+        ("max tokens", max_tokens.as_bytes()),
+        ("dtype", DTYPE.as_bytes()),
+    ];
+    let mut hasher = blake3::Hasher::new();
+    for (name, value) in parts {
+        for bytes in [name.as_bytes(), value] {
+            hasher.update(&(bytes.len() as u64).to_le_bytes()); // so that no two lists of parts run together
+            hasher.update(bytes);
+        }
+    }
+    hasher.finalize().to_hex().to_string()
+}
+
+fn json(value: &impl Serialize) -> String {
+    serde_json::to_string(value).expect("plain data becomes JSON")
+}

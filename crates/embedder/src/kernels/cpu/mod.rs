@@ -1,0 +1,69 @@
+//! Kernels for the CPU: safe Rust that the compiler vectorises, compiled once per instruction set and chosen at run time.
+//!
+//! **Same bits everywhere.** Every output element is one fixed chain of IEEE operations (fused multiply-adds in index order,
+//! sums over [`LANES`] fixed partial sums). Neither the number of rows beside it, nor the thread, nor the instruction set
+//! changes a bit of it; the instruction sets differ only in how many such chains run side by side.
+//!
+//! Letters: T rows (tokens), K inputs, N outputs of a product; S tokens of one text.
+
+pub(crate) mod attention;
+pub(crate) mod elementary;
+pub(crate) mod norm;
+pub(crate) mod product;
+pub(crate) mod simd;
+
+pub(crate) use simd::Simd;
+
+/// Partial sums of a reduction: a multiple of every vector length in use, so that all of them add in the same order.
+const LANES: usize = 16;
+
+/// Sum of `term` over `values`: element `i` goes into partial sum `i % LANES`, the partial sums are added as a binary tree.
+#[inline(always)]
+fn lane_sum(values: &[f32], term: impl Fn(f32) -> f32) -> f32 {
+    let (chunks, tail) = values.as_chunks::<LANES>();
+    let mut lanes = [0.0f32; LANES];
+    for chunk in chunks {
+        for (lane, &value) in lanes.iter_mut().zip(chunk) {
+            *lane += term(value);
+        }
+    }
+    for (lane, &value) in lanes.iter_mut().zip(tail) {
+        *lane += term(value);
+    }
+    let mut width = LANES / 2;
+    while width > 0 {
+        for i in 0..width {
+            lanes[i] += lanes[i + width];
+        }
+        width /= 2;
+    }
+    lanes[0]
+}
+
+/// The largest of `values`; a NaN among them is passed over.
+#[inline(always)]
+fn lane_max(values: &[f32]) -> f32 {
+    let larger = |a: f32, b: f32| if b > a { b } else { a };
+    let (chunks, tail) = values.as_chunks::<LANES>();
+    let mut lanes = [f32::NEG_INFINITY; LANES];
+    for chunk in chunks {
+        for (lane, &value) in lanes.iter_mut().zip(chunk) {
+            *lane = larger(*lane, value);
+        }
+    }
+    lanes.iter().chain(tail).copied().fold(f32::NEG_INFINITY, larger)
+}
+
+/// `n` reproducible values in [-1, 1) from a linear congruential generator.
+#[cfg(test)]
+pub(crate) fn noise(seed: u64, n: usize) -> Vec<f32> {
+    let mut state = seed;
+    let mut next = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 40) as f32 / (1u64 << 23) as f32 - 1.0
+    };
+    (0..n).map(|_| next()).collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,181 @@
+//! Text to token ids and back to byte offsets, with any `tokenizer.json`.
+//!
+//! Differs: truncation and padding that the file asks for are switched off. Long text is tokenized in pieces where that
+//! cannot change the tokens (see [`cut`]), so memory stays small and a text far beyond the window costs no more than a long one.
+
+mod cut;
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::error::{Error, Result};
+use cut::Cuts;
+
+/// Long text is counted in pieces of about this size.
+const PIECE_BYTES: usize = 64 * 1024;
+/// The first attempt at the prefix of a text that fills the window: English has four to five bytes a token.
+const PREFIX_BYTES_PER_TOKEN: usize = 8;
+
+/// A tokenizer that neither truncates nor pads.
+#[derive(Debug)]
+pub struct Tokenizer {
+    inner: tokenizers::Tokenizer,
+    cuts: Cuts,
+    /// Special tokens before and after a text.
+    before: Vec<u32>,
+    after: Vec<u32>,
+    lowercases: bool,
+}
+
+/// The tokens of a text as the encoder sees them.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Encoded {
+    /// Ids, special tokens included.
+    pub(crate) ids: Vec<u32>,
+    /// Whether tokens were left out at the end.
+    pub(crate) truncated: bool,
+}
+
+impl Tokenizer {
+    /// Opens a `tokenizer.json` of Hugging Face tokenizers.
+    ///
+    /// # Errors
+    /// If the file is missing, damaged, has no token for unknown text, or surrounds text with anything but fixed tokens.
+    pub fn load(path: &Path) -> Result<Self> {
+        Ok(Self::load_hashed(path)?.0)
+    }
+
+    /// The second result is the BLAKE3 hash of the file.
+    pub(crate) fn load_hashed(path: &Path) -> Result<(Self, blake3::Hash)> {
+        let bytes = fs::read(path).map_err(|source| match source.kind() {
+            io::ErrorKind::NotFound => Error::Missing {
+                path: path.to_owned(),
+                purpose: "the tokenizer in one file (vocab.txt alone is not read)",
+            },
+            _ => Error::Io { path: path.to_owned(), source },
+        })?;
+        Ok((Self::parse(path, &bytes)?, blake3::hash(&bytes)))
+    }
+
+    fn parse(path: &Path, bytes: &[u8]) -> Result<Self> {
+        let damaged = |reason: String| Error::Damaged { path: path.to_owned(), reason };
+        let json: Value = serde_json::from_slice(bytes).map_err(|error| damaged(error.to_string()))?;
+        let mut inner = tokenizers::Tokenizer::from_bytes(bytes).map_err(|error| damaged(error.to_string()))?;
+        inner.with_truncation(None).map_err(|error| damaged(error.to_string()))?;
+        inner.with_padding(None);
+        if let Some(token) = missing_unknown(&json["model"], &inner) {
+            return Err(damaged(format!("the token for unknown text, {token}, is not in the vocabulary")));
+        }
+        let probe = |specials| inner.encode_fast("a", specials).map(|encoding| encoding.get_ids().to_vec());
+        let (bare, dressed) = (probe(false), probe(true));
+        let (Ok(bare @ [_, ..]), Ok(dressed)) = (bare.as_deref(), dressed.as_deref()) else {
+            return Err(damaged("cannot tokenize the letter a".to_owned()));
+        };
+        let Some(start) = dressed.windows(bare.len()).position(|window| window == bare) else {
+            return Err(Error::Unsupported {
+                path: path.to_owned(),
+                what: "post-processor",
+                name: json["post_processor"]["type"].as_str().unwrap_or_default().to_owned(),
+                supported: "special tokens before and after the text",
+            });
+        };
+        Ok(Self {
+            cuts: Cuts::of(&json),
+            before: dressed[..start].to_vec(),
+            after: dressed[start + bare.len()..].to_vec(),
+            lowercases: json["normalizer"]["lowercase"] == Value::Bool(true),
+            inner,
+        })
+    }
+
+    /// Number of tokens of `text`, special tokens not counted. Equals the length of [`Tokenizer::ends`].
+    pub fn count(&self, text: &str) -> usize {
+        self.cuts.pieces(text, PIECE_BYTES).map(|piece| self.try_tokenize(piece).map_or(piece.len(), |ids| ids.len())).sum()
+    }
+
+    /// For each token of `text` the byte offset of its end in `text`: ascending, each at a character boundary, equal where
+    /// tokens share a character. What the tokenizer drops (white space, control characters, accents) belongs to no token.
+    ///
+    /// Should the tokenizer's own rules fail on a text (a pattern beyond its backtracking limit), every byte counts as one
+    /// token, here and in [`Tokenizer::count`]: never too few.
+    pub fn ends(&self, text: &str) -> Vec<usize> {
+        let mut ends = Vec::new();
+        let mut start = 0;
+        for piece in self.cuts.pieces(text, PIECE_BYTES) {
+            let mut last = start;
+            let mut push = |end: usize| {
+                last = last.max(ceil_char_boundary(text, start + end));
+                ends.push(last);
+            };
+            match self.inner.encode(piece, false) {
+                Ok(encoding) => encoding.get_offsets().iter().for_each(|&(_, end)| push(end)),
+                Err(_) => (1..=piece.len()).for_each(&mut push),
+            }
+            start += piece.len();
+        }
+        ends
+    }
+
+    /// Number of special tokens added to every text that is embedded.
+    pub(crate) fn n_special(&self) -> usize {
+        self.before.len() + self.after.len()
+    }
+
+    /// One more than the largest token id.
+    pub(crate) fn n_ids(&self) -> usize {
+        self.inner.get_vocab(true).into_values().max().map_or(0, |id| id as usize + 1)
+    }
+
+    /// Whether upper and lower case give the same tokens.
+    pub(crate) fn lowercases(&self) -> bool {
+        self.lowercases
+    }
+
+    /// The first `max_tokens - n_special` tokens of `text` between the special tokens.
+    ///
+    /// Only a prefix of a long text is tokenized: one that ends where cutting cannot change the tokens before it, doubled
+    /// until it has more tokens than fit.
+    pub(crate) fn encode(&self, text: &str, max_tokens: usize) -> Result<Encoded, String> {
+        let n_max = max_tokens - self.n_special();
+        let mut n_bytes = max_tokens * PREFIX_BYTES_PER_TOKEN;
+        loop {
+            let prefix = self.cuts.prefix(text, n_bytes);
+            let all = self.try_tokenize(prefix)?;
+            let truncated = all.len() > n_max;
+            if truncated || prefix.len() == text.len() {
+                let kept = &all[..all.len().min(n_max)];
+                return Ok(Encoded { ids: [&self.before, kept, &self.after].concat(), truncated });
+            }
+            n_bytes = n_bytes.saturating_mul(2);
+        }
+    }
+
+    fn try_tokenize(&self, text: &str) -> Result<Vec<u32>, String> {
+        match self.inner.encode_fast(text, false) {
+            Ok(encoding) => Ok(encoding.get_ids().to_vec()),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+}
+
+/// The token for unknown text, if the model needs one and has none: with it in place no text makes these models fail.
+fn missing_unknown(model: &Value, tokenizer: &tokenizers::Tokenizer) -> Option<String> {
+    match model["type"].as_str() {
+        Some("Unigram") => model["unk_id"].is_null().then(|| "unk_id".to_owned()),
+        _ => {
+            let token = model["unk_token"].as_str()?;
+            tokenizer.token_to_id(token).is_none().then(|| token.to_owned())
+        }
+    }
+}
+
+/// The first character boundary of `text` at or after `at`.
+fn ceil_char_boundary(text: &str, at: usize) -> usize {
+    (at..text.len()).find(|&at| text.is_char_boundary(at)).unwrap_or(text.len())
+}
+
+#[cfg(test)]
+mod tests;

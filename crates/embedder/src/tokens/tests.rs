@@ -1,0 +1,141 @@
+//! Counts, ends and windows of the tiny model's tokenizer, which is BERT's with a small vocabulary.
+
+use std::path::PathBuf;
+
+use proptest::prelude::*;
+
+use super::*;
+
+fn tokenizer() -> Tokenizer {
+    Tokenizer::load(&PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../models/tiny/tokenizer.json"))).unwrap()
+}
+
+/// Text between the ends: what each token adds, dropped characters before it included.
+#[track_caller]
+fn check_ends(text: &str, expected: &[&str]) {
+    let ends = tokenizer().ends(text);
+    let starts = [0].into_iter().chain(ends.iter().copied());
+    let parts: Vec<&str> = starts.zip(&ends).map(|(start, &end)| &text[start..end]).collect();
+    assert_eq!(parts, expected);
+    assert_eq!(tokenizer().count(text), expected.len());
+}
+
+#[test]
+fn ends_are_byte_offsets_of_the_original_text() {
+    check_ends("", &[]);
+    check_ends(" \t\n", &[]);
+    check_ends("The city, the river", &["The", " city", ",", " the", " river"]);
+    check_ends("Één città", &["É", "é", "n", " city"[..2].trim_end(), "it", "t", "à"].map(|part| part));
+}
+
+#[test]
+fn wide_characters_and_unknown_ones_are_tokens() {
+    check_ends("日本 中x", &["日", "本", " 中", "x"]);
+    check_ends("a 😀 b", &["a", " 😀", " b"]); // [UNK] counts
+    check_ends("😀😀 b", &["😀😀", " b"]); // one unknown word
+    check_ends(&"x".repeat(101), &["x".repeat(101).as_str()]); // a word too long is one [UNK]
+}
+
+#[test]
+fn dropped_characters_belong_to_no_token() {
+    check_ends("the\u{0}re\u{200d} e\u{301}a", &["the", "\u{0}re", "\u{200d} e", "\u{301}a"]);
+}
+
+#[test]
+fn special_tokens_written_out_are_tokens() {
+    check_ends("the [SEP] city", &["the", " [SEP]", " city"]);
+}
+
+#[test]
+fn the_window_keeps_the_first_tokens_between_the_special_ones() {
+    let tokenizer = tokenizer();
+    let (start, end) = (tokenizer.before[0], tokenizer.after[0]);
+    assert_eq!(tokenizer.n_special(), 2);
+    assert_eq!(tokenizer.encode("", 8), Ok(Encoded { ids: vec![start, end], truncated: false }));
+    let the = tokenizer.inner.token_to_id("the").unwrap();
+    for (n_words, truncated) in [(5, false), (6, false), (7, true), (1000, true)] {
+        let ids = [vec![start], vec![the; n_words.min(6)], vec![end]].concat();
+        assert_eq!(tokenizer.encode(&"the ".repeat(n_words), 8), Ok(Encoded { ids, truncated }));
+    }
+}
+
+#[test]
+fn a_very_long_text_costs_no_more_than_its_prefix() {
+    let tokenizer = tokenizer();
+    let long = "the city of words. ".repeat(600_000); // 11 MB
+    let prefix = tokenizer.cuts.prefix(&long, 128 * PREFIX_BYTES_PER_TOKEN);
+    assert!(prefix.len() < 2000);
+    assert_eq!(tokenizer.encode(&long, 128), tokenizer.encode(&long[..5000], 128));
+}
+
+#[test]
+fn other_tokenizers_are_never_cut() {
+    let mut json: Value = serde_json::from_slice(&fs::read(concat!(env!("CARGO_MANIFEST_DIR"), "/../../models/tiny/tokenizer.json")).unwrap()).unwrap();
+    assert_eq!(Cuts::of(&json), Cuts::BetweenWords);
+    json["added_tokens"][0]["content"] = "two words".into();
+    assert_eq!(Cuts::of(&json), Cuts::Nowhere);
+    json["added_tokens"] = Value::Null;
+    assert_eq!(Cuts::of(&json), Cuts::BetweenWords);
+    json["pre_tokenizer"]["type"] = "Metaspace".into();
+    assert_eq!(Cuts::of(&json), Cuts::Nowhere);
+}
+
+#[test]
+fn damaged_files_are_refused() {
+    let path = Path::new("tokenizer.json");
+    for bytes in [&b""[..], b"{", b"{}", b"[1]", br#"{"version":"1.0","model":{}}"#] {
+        assert!(matches!(Tokenizer::parse(path, bytes), Err(Error::Damaged { .. })));
+    }
+    assert!(matches!(Tokenizer::load(Path::new("/nowhere/tokenizer.json")), Err(Error::Missing { .. })));
+    let mut json: Value = serde_json::from_slice(&fs::read(concat!(env!("CARGO_MANIFEST_DIR"), "/../../models/tiny/tokenizer.json")).unwrap()).unwrap();
+    json["model"]["unk_token"] = "[NONE]".into();
+    let message = Tokenizer::parse(path, json.to_string().as_bytes()).unwrap_err().to_string();
+    assert!(message.contains("[NONE]"), "{message}");
+}
+
+/// Words, marks, CJK, special tokens, dropped characters and all places of cutting, in any order.
+fn text() -> impl Strategy<Value = String> {
+    let pieces = [
+        "the", "city", "ing", "Unknown", "é", "e\u{301}", "\u{301}", "中", "文", "、", "。", "！", " ", "\t", "\n", "\r\n", "\u{a0}",
+        "\u{c}", "\u{0}", "\u{200d}", "😀", ".", ",", ";", "?", "-", "[MASK]", "[", "]", "SEP", "ß", "İ", "Σ", "가", "\u{ac00}", "\u{37e}",
+    ];
+    prop::collection::vec(prop::sample::select(&pieces[..]), 0..60).prop_map(|pieces| pieces.concat())
+}
+
+proptest! {
+    #[test]
+    fn cutting_changes_no_token(text in text(), n_bytes in 1usize..40) {
+        let tokenizer = tokenizer_once();
+        let whole = tokenizer.try_tokenize(&text).unwrap();
+        let pieces: Vec<&str> = tokenizer.cuts.pieces(&text, n_bytes).collect();
+        prop_assert_eq!(pieces.concat(), text.as_str());
+        let cut: Vec<u32> = pieces.iter().flat_map(|piece| tokenizer.try_tokenize(piece).unwrap()).collect();
+        prop_assert_eq!(whole, cut);
+    }
+
+    #[test]
+    fn ends_ascend_at_character_boundaries(text in text()) {
+        let tokenizer = tokenizer_once();
+        let ends = tokenizer.ends(&text);
+        prop_assert_eq!(ends.len(), tokenizer.count(&text));
+        prop_assert_eq!(ends.len(), tokenizer.try_tokenize(&text).unwrap().len());
+        prop_assert!(ends.is_sorted());
+        prop_assert!(ends.iter().all(|&end| text.is_char_boundary(end)));
+    }
+
+    #[test]
+    fn a_prefix_has_the_same_first_tokens(text in text(), max_tokens in 3usize..12) {
+        let tokenizer = tokenizer_once();
+        let all = tokenizer.try_tokenize(&text).unwrap();
+        let encoded = tokenizer.encode(&text.repeat(20), max_tokens).unwrap();
+        let whole = tokenizer.try_tokenize(&text.repeat(20)).unwrap();
+        prop_assert_eq!(encoded.truncated, whole.len() > max_tokens - 2);
+        prop_assert_eq!(&encoded.ids[1..encoded.ids.len() - 1], &whole[..whole.len().min(max_tokens - 2)]);
+        prop_assert!(whole.len() >= all.len());
+    }
+}
+
+fn tokenizer_once() -> &'static Tokenizer {
+    static TOKENIZER: std::sync::OnceLock<Tokenizer> = std::sync::OnceLock::new();
+    TOKENIZER.get_or_init(tokenizer)
+}
