@@ -1,0 +1,191 @@
+//! The container of every file of a collection: a header, the payload, and a checksum for each block of the payload.
+//!
+//! | bytes | what |
+//! |---|---|
+//! | 0..8 | magic |
+//! | 8..12 | format version |
+//! | 12..16 | bytes of a block |
+//! | 16..24 | kind: what the payload is |
+//! | 24..40 | two counts, whose meaning is the kind's |
+//! | 40..48 | bytes of the payload |
+//! | 48..56 | checksum of the table |
+//! | 56..64 | checksum of bytes 0..56 |
+//! | 64.. | payload |
+//! | then | table: one checksum for each 64 KiB of payload, the last block may be shorter |
+//!
+//! Numbers are little-endian, checksums are xxh3 of 64 bits. The header has this shape in every version, so that an older
+//! Cento can tell a newer file from a damaged one. It is written last: a file whose writer died has a header of zeros.
+
+use std::io::{self, Seek, SeekFrom, Write};
+
+use xxhash_rust::xxh3::xxh3_64;
+
+pub use crate::mmap::Mapped;
+
+/// Bytes of the header; the payload starts here, on a 64-byte boundary of the mapping.
+pub const HEADER_BYTES: usize = 64;
+
+/// Bytes of payload under one checksum.
+pub const BLOCK_BYTES: usize = 64 * 1024;
+
+/// The newest format version that this build reads, and the one that it writes.
+pub const FORMAT_VERSION: u32 = 1;
+
+/// As PNG's: not text, and altered by every tool that takes it for text.
+const MAGIC: [u8; 8] = *b"\x89CENTO\r\n";
+
+/// Bytes of one checksum in the table.
+const CHECKSUM_BYTES: usize = 8;
+
+/// The first 64 bytes of a file, as numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Header {
+    pub(crate) version: u32,
+    pub(crate) kind: [u8; 8],
+    pub(crate) counts: [u64; 2],
+    pub(crate) payload_bytes: u64,
+    pub(crate) table_checksum: u64,
+}
+
+impl Header {
+    fn encode(&self) -> [u8; HEADER_BYTES] {
+        let mut bytes = [0; HEADER_BYTES];
+        bytes[0..8].copy_from_slice(&MAGIC);
+        bytes[8..12].copy_from_slice(&self.version.to_le_bytes());
+        bytes[12..16].copy_from_slice(&(BLOCK_BYTES as u32).to_le_bytes());
+        bytes[16..24].copy_from_slice(&self.kind);
+        bytes[24..32].copy_from_slice(&self.counts[0].to_le_bytes());
+        bytes[32..40].copy_from_slice(&self.counts[1].to_le_bytes());
+        bytes[40..48].copy_from_slice(&self.payload_bytes.to_le_bytes());
+        bytes[48..56].copy_from_slice(&self.table_checksum.to_le_bytes());
+        let checksum = xxh3_64(&bytes[..56]);
+        bytes[56..64].copy_from_slice(&checksum.to_le_bytes());
+        bytes
+    }
+
+    /// The header, or the offset and the reason why it is none. A newer version is not looked into: `version` tells.
+    pub(crate) fn decode(bytes: &[u8; HEADER_BYTES]) -> Result<Self, (u64, &'static str)> {
+        let number = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"));
+        let half = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"));
+        if bytes.iter().all(|&byte| byte == 0) {
+            return Err((0, "the header is all zeros: the file was never finished"));
+        }
+        if bytes[0..8] != MAGIC {
+            return Err((0, "not a file of a Cento collection"));
+        }
+        if xxh3_64(&bytes[..56]) != number(56) {
+            return Err((56, "the header does not match its checksum"));
+        }
+        let version = half(8);
+        if version == 0 {
+            return Err((8, "there is no format version 0"));
+        }
+        if version == FORMAT_VERSION && half(12) != BLOCK_BYTES as u32 {
+            return Err((12, "blocks of an unknown size"));
+        }
+        Ok(Self {
+            version,
+            kind: bytes[16..24].try_into().expect("eight bytes"),
+            counts: [number(24), number(32)],
+            payload_bytes: number(40),
+            table_checksum: number(48),
+        })
+    }
+}
+
+/// Bytes of the table of a payload, or `None` where they overflow.
+pub(crate) fn table_bytes(payload_bytes: u64) -> Option<u64> {
+    payload_bytes.div_ceil(BLOCK_BYTES as u64).checked_mul(CHECKSUM_BYTES as u64)
+}
+
+/// The checksums of a table, or what is wrong with it.
+pub(crate) fn decode_table(bytes: &[u8], header: &Header) -> Result<Vec<u64>, &'static str> {
+    if xxh3_64(bytes) != header.table_checksum {
+        return Err("the table of checksums does not match its own checksum");
+    }
+    Ok(bytes.chunks_exact(CHECKSUM_BYTES).map(|c| u64::from_le_bytes(c.try_into().expect("eight bytes"))).collect())
+}
+
+/// Writes a file of the container: the payload through [`Write`], the rest on [`finish`](Self::finish).
+///
+/// Dropped without `finish`, it leaves a file that no reader opens. The payload is buffered in whole blocks, so the writer
+/// below needs no buffer of its own; [`flush`](Write::flush) passes on whole blocks only.
+#[derive(Debug)]
+pub struct Writer<W: Write + Seek> {
+    out: W,
+    kind: [u8; 8],
+    /// Where the header stands in `out`.
+    start: u64,
+    /// The block that is being filled.
+    block: Vec<u8>,
+    table: Vec<u8>,
+    payload_bytes: u64,
+}
+
+impl<W: Write + Seek> Writer<W> {
+    /// Starts a file of this kind at the current position of `out`, with a header of zeros.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn new(mut out: W, kind: [u8; 8]) -> io::Result<Self> {
+        let start = out.stream_position()?;
+        out.write_all(&[0; HEADER_BYTES])?;
+        let block = Vec::with_capacity(BLOCK_BYTES);
+        Ok(Self { out, kind, start, block, table: Vec::new(), payload_bytes: 0 })
+    }
+
+    /// Bytes of payload so far.
+    pub fn payload_bytes(&self) -> u64 {
+        self.payload_bytes
+    }
+
+    /// Writes the last block, the table and the header, and gives the writer back, flushed, at the end of the file.
+    /// Making it durable (`fsync`) is the caller's part.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn finish(mut self, counts: [u64; 2]) -> io::Result<W> {
+        if !self.block.is_empty() {
+            self.end_block()?;
+        }
+        self.out.write_all(&self.table)?;
+        let header = Header {
+            version: FORMAT_VERSION,
+            kind: self.kind,
+            counts,
+            payload_bytes: self.payload_bytes,
+            table_checksum: xxh3_64(&self.table),
+        };
+        self.out.seek(SeekFrom::Start(self.start))?;
+        self.out.write_all(&header.encode())?;
+        self.out.seek(SeekFrom::End(0))?;
+        self.out.flush()?;
+        Ok(self.out)
+    }
+
+    fn end_block(&mut self) -> io::Result<()> {
+        self.table.extend_from_slice(&xxh3_64(&self.block).to_le_bytes());
+        self.out.write_all(&self.block)?;
+        self.block.clear();
+        Ok(())
+    }
+}
+
+impl<W: Write + Seek> Write for Writer<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let n_taken = bytes.len().min(BLOCK_BYTES - self.block.len());
+        self.block.extend_from_slice(&bytes[..n_taken]);
+        self.payload_bytes += n_taken as u64;
+        if self.block.len() == BLOCK_BYTES {
+            self.end_block()?;
+        }
+        Ok(n_taken)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
+
+#[cfg(test)]
+mod tests;
