@@ -1,0 +1,79 @@
+//! Why a unit has the score it has: the terms of the query and what each contributed.
+
+use serde::Serialize;
+
+use crate::bm25::idf;
+use crate::searcher::{Postings, Searcher};
+use crate::{Error, Result};
+
+/// A score and its terms.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Explanation {
+    /// The contributions of the terms, added up in their order: to the last bit what [`Searcher::score`] gives.
+    pub score: f64,
+    /// Every distinct term of the query in the order of its first appearance, those the unit does not have included.
+    pub terms: Vec<TermExplanation>,
+}
+
+/// One term; `contribution = n_occurrences · idf · tf / (tf + k1 · (1 - b + b · length / average_length))`.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct TermExplanation {
+    /// As analysed.
+    pub term: String,
+    /// How often the query has it.
+    pub n_occurrences: u32,
+    /// `ln(1 + (n - df + 0.5) / (df + 0.5))`.
+    pub idf: f64,
+    /// Live units of the collection that have the term.
+    pub df: u64,
+    /// Live units of the collection.
+    pub n: u64,
+    /// Occurrences in the unit: in the text, plus weighted in the header (of a row), or in the title (of a document).
+    pub tf: f64,
+    /// Length of the unit in terms, combined as `tf` is.
+    pub length: f64,
+    /// Average length of the live units of the collection.
+    pub average_length: f64,
+    /// What the term added to the score.
+    pub contribution: f64,
+}
+
+impl Searcher<'_> {
+    /// Explains the score of one unit of one part, whether or not a filter allows it as a result.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoSuchUnit`] for a unit that does not exist or is deleted, and those of [`Searcher::score`].
+    pub fn explain(&self, query: &str, part: usize, unit: u32) -> Result<Explanation> {
+        let scope =
+            self.scopes.get(part).filter(|scope| scope.is_live(unit)).ok_or(Error::NoSuchUnit { part, unit })?;
+        let length = scope.lengths.length(unit, self.beside_weight);
+        let average_length = self.average_length();
+        let mut postings = Postings::default();
+        let mut frequencies = vec![Vec::new(); self.scopes.len()];
+        let mut explanation = Explanation { score: 0.0, terms: Vec::new() };
+        for term in self.query_terms(query) {
+            let df = self.frequencies(&term, &mut postings, &mut frequencies)?;
+            let found = frequencies[part].binary_search_by_key(&unit, |frequency| frequency.unit);
+            let tf = found.map_or(0.0, |at| frequencies[part][at].tf);
+            let contribution = if tf > 0.0 {
+                self.term_weight(&term, df) * self.bm25.saturation(tf, length, average_length)
+            } else {
+                0.0
+            };
+            explanation.score += contribution;
+            explanation.terms.push(TermExplanation {
+                idf: idf(self.statistics.n, df),
+                term: term.text,
+                n_occurrences: term.n_occurrences,
+                df,
+                n: self.statistics.n,
+                tf,
+                length,
+                average_length,
+                contribution,
+            });
+        }
+        Ok(explanation)
+    }
+}

@@ -1,0 +1,321 @@
+//! A query against the live rows of a whole collection: every unit that has one of its terms, with its score.
+//!
+//! A query is a list of terms. One that repeats counts as often as it repeats. Contributions are added in the order of the first
+//! appearance of their terms, so a score is the same to the last bit however the rows are divided among parts.
+//! Cost: linear in the postings of the terms, plus the units of each part once.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use roaring::RoaringBitmap;
+use serde::Serialize;
+use tantivy::Term;
+use tantivy::index::InvertedIndexReader;
+use tantivy::schema::IndexRecordOption;
+
+use crate::bm25::{Bm25, idf};
+use crate::schema::{HEADER, TEXT, TITLE};
+use crate::statistics::{Statistics, UnitLengths, combined};
+use crate::{Error, Result, Segment};
+
+/// What is ranked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Unit {
+    /// Rows, by text and header.
+    Row,
+    /// Documents, by the text of all their rows and the title: BM25 of "title text" as one document.
+    Document,
+}
+
+/// One segment of the collection, as a snapshot sees it.
+#[derive(Debug, Clone, Copy)]
+pub struct Part<'a> {
+    /// Its rows.
+    pub segment: &'a Segment,
+    /// Rows that exist; `None` for all. Statistics are of these, results are among these.
+    pub live: Option<&'a RoaringBitmap>,
+    /// Rows that may be results; `None` for all. A document may be one if a live row of it may. Statistics do not change.
+    pub allowed: Option<&'a RoaringBitmap>,
+    /// The document of each row: from 0, each as the row before it or the next. Not looked at for [`Unit::Row`].
+    pub document_of_row: &'a [u32],
+}
+
+/// A unit that has a term of the query.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Scored {
+    /// Row, or number of the document, in its part.
+    pub unit: u32,
+    /// Above 0, larger is better.
+    pub score: f64,
+}
+
+/// Scores queries over a snapshot.
+#[derive(Debug)]
+pub struct Searcher<'a> {
+    pub(crate) scopes: Vec<Scope<'a>>,
+    pub(crate) unit: Unit,
+    pub(crate) bm25: Bm25,
+    pub(crate) statistics: Statistics,
+    /// Worth of the second field: the header's weight, 1 for a title.
+    pub(crate) beside_weight: f64,
+}
+
+/// A part with what scoring needs of it.
+pub(crate) struct Scope<'a> {
+    part: Part<'a>,
+    pub(crate) lengths: UnitLengths,
+    pub(crate) n_units: u32,
+    /// Text, and the field beside it.
+    inverted: [Arc<InvertedIndexReader>; 2],
+    /// Documents with an allowed row, where documents are ranked under a filter.
+    allowed_documents: Option<RoaringBitmap>,
+}
+
+impl std::fmt::Debug for Scope<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Scope").field("part", &self.part).field("n_units", &self.n_units).finish_non_exhaustive()
+    }
+}
+
+/// How often a term is in a unit, over both fields.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Frequency {
+    pub(crate) unit: u32,
+    pub(crate) tf: f64,
+}
+
+/// A term of the query.
+#[derive(Debug)]
+pub(crate) struct QueryTerm {
+    pub(crate) text: String,
+    /// How often the query has it.
+    pub(crate) n_occurrences: u32,
+}
+
+impl<'a> Searcher<'a> {
+    /// Reads the statistics of the live rows of all parts.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Parameter`] for parameters out of range, [`Error::Part`] for rows that do not fit their segment,
+    /// [`Error::Analyzer`] for parts analysed differently, and what keeps a segment from being read.
+    pub fn new(parts: Vec<Part<'a>>, unit: Unit, bm25: Bm25) -> Result<Self> {
+        bm25.check()?;
+        check_analyzers(&parts)?;
+        let mut statistics = Statistics::default();
+        let mut scopes = Vec::with_capacity(parts.len());
+        for (at, part) in parts.into_iter().enumerate() {
+            check_rows(&part, at, unit)?;
+            let (lengths, of_part) = UnitLengths::open(&part, at, unit)?;
+            statistics.add(of_part);
+            scopes.push(Scope {
+                n_units: lengths.n_units(&part),
+                lengths,
+                inverted: [part.segment.inverted(TEXT)?, part.segment.inverted(beside(unit))?],
+                allowed_documents: (unit == Unit::Document).then(|| allowed_documents(&part)).flatten(),
+                part,
+            });
+        }
+        let beside_weight = match unit {
+            Unit::Row => bm25.header_weight,
+            Unit::Document => 1.0,
+        };
+        Ok(Self { scopes, unit, bm25, statistics, beside_weight })
+    }
+
+    /// Scores every unit that has a term of the query: for each part, by ascending unit. A query without terms finds nothing.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Io`], [`Error::Corrupt`] if a segment cannot be read.
+    pub fn score(&self, query: &str) -> Result<Vec<Vec<Scored>>> {
+        let average_length = self.average_length();
+        let mut scores: Vec<Vec<f64>> = self.scopes.iter().map(|scope| vec![0.0; scope.n_units as usize]).collect();
+        let mut frequencies: Vec<Vec<Frequency>> = vec![Vec::new(); self.scopes.len()];
+        let mut postings = Postings::default();
+        for term in self.query_terms(query) {
+            let df = self.frequencies(&term, &mut postings, &mut frequencies)?;
+            let weight = self.term_weight(&term, df);
+            for ((scope, scores), frequencies) in self.scopes.iter().zip(&mut scores).zip(&frequencies) {
+                for &Frequency { unit, tf } in frequencies {
+                    let length = scope.lengths.length(unit, self.beside_weight);
+                    scores[unit as usize] += weight * self.bm25.saturation(tf, length, average_length);
+                }
+            }
+        }
+        Ok(self.scopes.iter().zip(&scores).map(|(scope, scores)| scope.collect(scores)).collect())
+    }
+
+    /// Distinct terms of a query in the order of their first appearance.
+    pub(crate) fn query_terms(&self, query: &str) -> Vec<QueryTerm> {
+        let Some(scope) = self.scopes.first() else { return Vec::new() };
+        let mut terms: Vec<QueryTerm> = Vec::new();
+        let mut positions: HashMap<String, usize> = HashMap::new();
+        for text in scope.part.segment.analyzer().terms(query) {
+            match positions.get(&text) {
+                Some(&at) => terms[at].n_occurrences += 1,
+                None => {
+                    positions.insert(text.clone(), terms.len());
+                    terms.push(QueryTerm { text, n_occurrences: 1 });
+                }
+            }
+        }
+        terms
+    }
+
+    /// Fills in the frequencies of a term, a list for each part, and counts the units that have it.
+    pub(crate) fn frequencies(
+        &self,
+        term: &QueryTerm,
+        postings: &mut Postings,
+        frequencies: &mut [Vec<Frequency>],
+    ) -> Result<u64> {
+        let mut df = 0;
+        for (scope, frequencies) in self.scopes.iter().zip(frequencies) {
+            scope.frequencies(term, self.unit, self.beside_weight, postings, frequencies)?;
+            df += frequencies.len() as u64;
+        }
+        Ok(df)
+    }
+
+    /// What a term contributes at full saturation.
+    pub(crate) fn term_weight(&self, term: &QueryTerm, df: u64) -> f64 {
+        f64::from(term.n_occurrences) * idf(self.statistics.n, df)
+    }
+
+    /// Average length of the live units, in terms.
+    pub(crate) fn average_length(&self) -> f64 {
+        self.statistics.average_length(self.beside_weight)
+    }
+}
+
+/// The field that counts beside the text.
+fn beside(unit: Unit) -> usize {
+    match unit {
+        Unit::Row => HEADER,
+        Unit::Document => TITLE,
+    }
+}
+
+/// The query is analysed once, so all parts must agree on how.
+fn check_analyzers(parts: &[Part<'_>]) -> Result<()> {
+    let mut fingerprints = parts.iter().map(|part| part.segment.analyzer().fingerprint());
+    let Some(requested) = fingerprints.next() else { return Ok(()) };
+    match fingerprints.find(|fingerprint| *fingerprint != requested) {
+        Some(indexed) => Err(Error::Analyzer { indexed, requested }),
+        None => Ok(()),
+    }
+}
+
+fn check_rows(part: &Part<'_>, at: usize, unit: Unit) -> Result<()> {
+    let n_rows = part.segment.n_rows();
+    for (what, rows) in [("live", part.live), ("allowed", part.allowed)] {
+        if let Some(row) = rows.and_then(RoaringBitmap::max).filter(|&row| row >= n_rows) {
+            return Err(Error::Part { part: at, reason: format!("row {row} is {what}, but it has {n_rows} rows") });
+        }
+    }
+    let n_listed = part.document_of_row.len();
+    if unit == Unit::Document && n_listed != n_rows as usize {
+        let reason = format!("the documents of {n_listed} rows are listed, but it has {n_rows} rows");
+        return Err(Error::Part { part: at, reason });
+    }
+    Ok(())
+}
+
+/// Documents with an allowed live row; `None` if every row is allowed.
+fn allowed_documents(part: &Part<'_>) -> Option<RoaringBitmap> {
+    let allowed = part.allowed?;
+    let is_live = |row: &u32| part.live.is_none_or(|live| live.contains(*row));
+    Some(allowed.iter().filter(is_live).map(|row| part.document_of_row[row as usize]).collect())
+}
+
+impl Scope<'_> {
+    /// Units with a score that may be results.
+    fn collect(&self, scores: &[f64]) -> Vec<Scored> {
+        let scored = |unit: u32| {
+            let score = scores[unit as usize];
+            (score > 0.0).then_some(Scored { unit, score })
+        };
+        match self.allowed_documents.as_ref().or(self.part.allowed) {
+            Some(allowed) => allowed.iter().filter_map(scored).collect(),
+            None => (0..self.n_units).filter_map(scored).collect(),
+        }
+    }
+
+    /// True if the unit exists and has a live row.
+    pub(crate) fn is_live(&self, unit: u32) -> bool {
+        match &self.lengths {
+            UnitLengths::Rows(_) => unit < self.n_units && self.part.live.is_none_or(|live| live.contains(unit)),
+            UnitLengths::Documents(documents) => documents.get(unit as usize).is_some_and(Option::is_some),
+        }
+    }
+
+    /// Replaces `frequencies` by those of a term in the live units, by ascending unit; none is 0.
+    fn frequencies(
+        &self,
+        term: &QueryTerm,
+        unit: Unit,
+        beside_weight: f64,
+        postings: &mut Postings,
+        frequencies: &mut Vec<Frequency>,
+    ) -> Result<()> {
+        frequencies.clear();
+        let Postings { text, beside: other } = postings;
+        self.read(0, TEXT, term, unit, text)?;
+        self.read(1, beside(unit), term, unit, other)?;
+        let mut other = other.iter().copied().peekable();
+        let mut push = |unit, text, beside| {
+            let tf = combined(text, beside, beside_weight);
+            if tf > 0.0 {
+                frequencies.push(Frequency { unit, tf });
+            }
+        };
+        for &(unit, text) in text.iter() {
+            while let Some((before, beside)) = other.next_if(|&(other, _)| other < unit) {
+                push(before, 0, beside);
+            }
+            let beside = other.next_if(|&(other, _)| other == unit).map_or(0, |(_, beside)| beside);
+            push(unit, text, beside);
+        }
+        other.for_each(|(unit, beside)| push(unit, 0, beside));
+        Ok(())
+    }
+
+    /// Replaces `list` by the frequencies of a term in one field of the live units, by ascending unit.
+    fn read(&self, at: usize, field: usize, term: &QueryTerm, unit: Unit, list: &mut Vec<(u32, u64)>) -> Result<()> {
+        list.clear();
+        let term = Term::from_field_text(self.part.segment.field(field), &term.text);
+        let Some(mut block) = self.inverted[at].read_block_postings(&term, IndexRecordOption::WithFreqs)? else {
+            return Ok(());
+        };
+        let n_rows = self.part.segment.n_rows();
+        while let Some(&last) = block.docs().last() {
+            if last >= n_rows {
+                let reason = format!("a posting is of row {last}, but there are {n_rows} rows");
+                return Err(Error::Corrupt { name: "postings".to_owned(), reason });
+            }
+            for (&row, &frequency) in block.docs().iter().zip(block.freqs()) {
+                if self.part.live.is_some_and(|live| !live.contains(row)) {
+                    continue;
+                }
+                let unit = match unit {
+                    Unit::Row => row,
+                    Unit::Document => self.part.document_of_row[row as usize],
+                };
+                match list.last_mut() {
+                    Some((last, sum)) if *last == unit => *sum += u64::from(frequency),
+                    _ => list.push((unit, u64::from(frequency))),
+                }
+            }
+            block.advance();
+        }
+        Ok(())
+    }
+}
+
+/// Buffers for the postings of one term, kept from term to term.
+#[derive(Debug, Default)]
+pub(crate) struct Postings {
+    text: Vec<(u32, u64)>,
+    beside: Vec<(u32, u64)>,
+}
