@@ -1,0 +1,293 @@
+//! The whole way from candidates to a context: check, score, select, pack, count, and say what was done.
+
+use crate::budget::Ledger;
+use crate::candidate::{Candidate, by_id};
+use crate::cite::Citation;
+use crate::cut::Reader;
+use crate::error::{Error, Result};
+use crate::pack::{self, Format};
+use crate::policy::Policy;
+use crate::prior::{self, Scored, Scores};
+use crate::select::{Selection, Strategy, section_limit, select};
+use crate::trace::{
+    Config, Decision, Manifest, Outcome, Reason, Record, SectionTokens, SlackRecord, Stage, StepDetails, TRACE_VERSION,
+    Trace,
+};
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::ops::Range;
+
+/// What to assemble.
+#[derive(Clone)]
+pub struct Request<'a> {
+    /// The question.
+    pub query: &'a str,
+    /// What retrieval found, in any order: the result does not depend on it.
+    pub candidates: Vec<Candidate>,
+    /// Most tokens of the context, headers and marks included.
+    pub budget_tokens: usize,
+    /// What the bubble looks at.
+    pub policy: &'a Policy,
+    /// How chunks are chosen.
+    pub strategy: Strategy,
+    /// How they are written.
+    pub format: Format,
+    /// Tokens of a text. Must give the same number for the same text; need not be additive.
+    pub count: &'a dyn Fn(&str) -> usize,
+    /// Name of the tokenizer that counts.
+    pub tokenizer: &'a str,
+    /// Byte ranges of the sentences of a text, in order.
+    pub sentences: &'a dyn Fn(&str) -> Vec<Range<usize>>,
+    /// The terms of a text, analysed as those of the query are: for `relevance = "tf"`, and to find the part of a chunk to keep.
+    pub terms: &'a dyn Fn(&str) -> Vec<String>,
+}
+
+impl fmt::Debug for Request<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Request")
+            .field("query", &self.query)
+            .field("candidates", &self.candidates.len())
+            .field("budget_tokens", &self.budget_tokens)
+            .field("tokenizer", &self.tokenizer)
+            .field("strategy", &self.strategy)
+            .field("format", &self.format)
+            .finish_non_exhaustive()
+    }
+}
+
+/// An assembled context: what to deliver, what it cites, and why it is so.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Context {
+    /// Exactly what is delivered; in the JSON format an object whose field `context` is what the budget counts.
+    pub text: String,
+    /// Tokens of what the budget counts, at most `budget_tokens`.
+    pub n_tokens: usize,
+    /// The budget.
+    pub budget_tokens: usize,
+    /// Name of the tokenizer that counted.
+    pub tokenizer: String,
+    /// One for each mark `[n]`, in order.
+    pub citations: Vec<Citation>,
+    /// What was decided about every candidate.
+    pub trace: Trace,
+    /// What the budget counts, where it is not `text`.
+    #[serde(skip)]
+    counted: Option<String>,
+}
+
+impl Context {
+    /// What the budget counts: `text`, but in the JSON format the value of its field `context`.
+    pub fn counted(&self) -> &str {
+        self.counted.as_deref().unwrap_or(&self.text)
+    }
+}
+
+/// Assembles a context within the budget. The same request gives the same bytes, whatever the order of its candidates.
+///
+/// # Errors
+/// [`Error::BudgetTooSmall`] if the budget cannot hold the line "nothing relevant", or something is relevant and not even the
+/// shortest cut of it fits; [`Error::Candidate`] for candidates that contradict each other; a policy out of its ranges.
+///
+/// ```
+/// use cento_assembly::{Candidate, Format, Policy, Request, Strategy, assemble};
+/// let text = "Parents may take twelve months of leave.\n";
+/// let candidate = Candidate {
+///     id: "handbook/leave.md#0".into(), document: "handbook/leave.md".into(), title: "Leave".into(), index: 0,
+///     section: "handbook/leave.md > Parents".into(), label: "parents".into(), path: vec!["Leave".into(), "Parents".into()],
+///     span: 120..120 + text.len() as u64, source: "source", anchor: "line 7".into(), text: text.into(), n_tokens: 9, relevance: 0.8,
+/// };
+/// let words = |text: &str| text.split_whitespace().map(str::to_lowercase).collect::<Vec<_>>();
+/// let context = assemble(&Request {
+///     query: "how long is parental leave?", candidates: vec![candidate], budget_tokens: 200, policy: &Policy::default(),
+///     strategy: Strategy::Bubble, format: Format::Markdown,
+///     count: &|text| text.split_whitespace().count(), tokenizer: "words", sentences: &|text| vec![0..text.len()], terms: &words,
+/// })?;
+/// assert_eq!(context.text, "=== [1] handbook/leave.md > Leave > Parents (bytes 120-161)\nParents may take twelve months of leave.\n");
+/// assert!(context.n_tokens <= 200);
+/// # Ok::<(), cento_assembly::Error>(())
+/// ```
+pub fn assemble(request: &Request<'_>) -> Result<Context> {
+    let policy = request.policy.checked()?;
+    let nothing = pack::nothing_relevant(request.format);
+    let least = (request.count)(nothing).max(1);
+    if request.budget_tokens < least {
+        return Err(Error::BudgetTooSmall { budget: request.budget_tokens, needed: least });
+    }
+    let candidates = by_id(&request.candidates)?;
+    let scores = match request.strategy {
+        Strategy::Bubble => prior::score(&candidates, request.query, &policy, request.terms)?,
+        Strategy::Flat => prior::by_relevance(&candidates),
+    };
+    let mut ledger = Ledger::new(
+        &candidates,
+        by_candidate(candidates.len(), &scores.pool),
+        request.format,
+        request.budget_tokens,
+        request.count,
+    );
+    let reader = Reader { query: request.query, sentences: request.sentences, terms: request.terms };
+    let selection = select(&scores.pool, &mut ledger, request.strategy, &policy, &reader)?;
+
+    let admitted = ledger.admitted().to_vec();
+    let pieces = ledger.pieces(&admitted);
+    let counted =
+        if pieces.is_empty() { nothing.to_owned() } else { pack::render(request.format, &candidates, &pieces) };
+    let n_tokens = (request.count)(&counted);
+    assert!(
+        n_tokens <= request.budget_tokens,
+        "{n_tokens} tokens for a budget of {}: the tokenizer counts one text twice differently",
+        request.budget_tokens
+    );
+    let citations = pack::citations(&candidates, &pieces);
+    let manifest = manifest(&mut ledger, &policy, request.strategy, &selection, &citations, n_tokens);
+    let trace = trace(request, policy, &candidates, &scores, selection, manifest);
+    let (text, counted) = match request.format {
+        Format::Json => (pack::json::object(&counted, &citations), Some(counted)),
+        Format::Markdown | Format::Xml => (counted, None),
+    };
+    let tokenizer = request.tokenizer.to_owned();
+    Ok(Context { text, n_tokens, budget_tokens: request.budget_tokens, tokenizer, citations, trace, counted })
+}
+
+fn by_candidate(n_candidates: usize, pool: &[Scored]) -> Vec<f64> {
+    let mut scores = vec![f64::NEG_INFINITY; n_candidates];
+    for scored in pool {
+        scores[scored.candidate] = scored.score;
+    }
+    scores
+}
+
+fn manifest(
+    ledger: &mut Ledger<'_>,
+    policy: &Policy,
+    strategy: Strategy,
+    selection: &Selection,
+    citations: &[Citation],
+    tokens: usize,
+) -> Manifest {
+    let candidates = ledger.candidates();
+    let mut sections: BTreeMap<&str, SectionTokens> = BTreeMap::new();
+    let mut text_tokens = 0;
+    let limit = |ledger: &Ledger<'_>, candidate| {
+        if strategy == Strategy::Bubble { section_limit(ledger, policy, candidate) } else { None }
+    };
+    for (candidate, chunk) in candidates.iter().enumerate() {
+        let excerpt = ledger.admitted().iter().find(|excerpt| excerpt.candidate == candidate).cloned();
+        let limit = limit(ledger, candidate);
+        if excerpt.is_none() && limit.is_none() {
+            continue;
+        }
+        let section = sections.entry(&chunk.section).or_insert_with(|| SectionTokens {
+            section: chunk.section.clone(),
+            label: chunk.label.clone(),
+            chunks: 0,
+            tokens: 0,
+            limit,
+        });
+        if let Some(excerpt) = excerpt {
+            let n = ledger.text_tokens(&excerpt) as usize;
+            (section.chunks, section.tokens, text_tokens) = (section.chunks + 1, section.tokens + n, text_tokens + n);
+        }
+    }
+    let outcome = match selection.verdicts.iter().find(|verdict| verdict.is_selected()) {
+        None => Outcome::NothingRelevant,
+        Some(_) if citations.iter().any(|citation| citation.cut) => Outcome::Cut,
+        Some(_) => Outcome::Whole,
+    };
+    Manifest {
+        selected: citations.iter().flat_map(|citation| citation.chunks.clone()).collect(),
+        outcome,
+        tokens,
+        text_tokens,
+        sections: sections.into_values().collect(),
+        slack: SlackRecord {
+            policy: policy.slack,
+            pool_tokens: selection.slack_tokens,
+            reallocated: selection.reallocated.clone(),
+        },
+    }
+}
+
+fn trace(
+    request: &Request<'_>,
+    policy: Policy,
+    candidates: &[&Candidate],
+    scores: &Scores,
+    selection: Selection,
+    manifest: Manifest,
+) -> Trace {
+    let walked = scores.pool.iter().zip(selection.verdicts).enumerate().map(|(at, (scored, verdict))| {
+        let decision = if verdict.is_selected() { Decision::Selected } else { Decision::Rejected };
+        let record = record(at + 1, candidates[scored.candidate], scored);
+        Record {
+            stage: verdict.stage,
+            step_decision: verdict.first,
+            final_decision: decision,
+            final_reason: verdict.last,
+            step_details: verdict.details,
+            ..record
+        }
+    });
+    let beyond = scores.beyond.iter().enumerate().map(|(at, &candidate)| {
+        let unscored = Scored {
+            candidate,
+            tf: None,
+            relevance: 0.0,
+            prior: 0.0,
+            boost: 0.0,
+            len_penalty: 1.0,
+            raw: 0.0,
+            score: 0.0,
+        };
+        record(scores.pool.len() + at + 1, candidates[candidate], &unscored)
+    });
+    let mut records: Vec<Record> = walked.chain(beyond).collect();
+    for record in &mut records[scores.pool.len()..] {
+        record.step_details = StepDetails { chunks_limit: policy.candidates, ..StepDetails::default() };
+    }
+    let config = Config {
+        strategy: request.strategy,
+        format: request.format,
+        budget_tokens: request.budget_tokens,
+        tokenizer: request.tokenizer.to_owned(),
+        policy,
+        theta: scores.theta,
+        n_candidates: candidates.len(),
+        n_pool: scores.pool.len(),
+    };
+    Trace {
+        version: TRACE_VERSION,
+        query: request.query.to_owned(),
+        config,
+        warnings: selection.warnings,
+        manifest,
+        records,
+    }
+}
+
+/// The record of a candidate as it stands before the walk: beyond the pool.
+fn record(rank: usize, chunk: &Candidate, scored: &Scored) -> Record {
+    Record {
+        rank,
+        chunk_id: chunk.id.clone(),
+        document: chunk.document.clone(),
+        section: chunk.section.clone(),
+        bucket: chunk.label.clone(),
+        row_number: chunk.index,
+        token_count: chunk.n_tokens,
+        retrieval_score: chunk.relevance,
+        tf: scored.tf,
+        relevance: scored.relevance,
+        boost: scored.boost,
+        prior: scored.prior,
+        len_penalty: scored.len_penalty,
+        score_raw: scored.raw,
+        score_final: scored.score,
+        stage: Stage::Pool,
+        step_decision: Reason::BeyondCandidates,
+        final_decision: Decision::Rejected,
+        final_reason: Reason::BeyondCandidates,
+        step_details: StepDetails::default(),
+    }
+}

@@ -1,0 +1,63 @@
+//! A candidate: one chunk that retrieval found, with all that scoring, selection and citation need to know of it.
+
+use crate::error::{Error, Result};
+use serde::Serialize;
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+/// One chunk of the corpus offered for delivery.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Candidate {
+    /// Public id, `document#index`.
+    pub id: String,
+    /// Id of its document.
+    pub document: String,
+    /// Title of its document, may be empty.
+    pub title: String,
+    /// Number of the chunk in its document, from 0. Chunks `i` and `i + 1` touch.
+    pub index: u32,
+    /// The section that budgets are kept for: document and top heading below the title.
+    pub section: String,
+    /// The normalised text of that heading, to which priors and section budgets are given.
+    pub label: String,
+    /// Headings open at the start of the chunk, outermost first.
+    pub path: Vec<String>,
+    /// Bytes of the document's canonical text; `text` is exactly these.
+    pub span: Range<u64>,
+    /// What the span points into: `source` (the file's own bytes) or `extracted` (text taken out of the file).
+    pub source: &'static str,
+    /// Where it is in the file, `line 12` or `row 3`; may be empty.
+    pub anchor: String,
+    /// The delivered text.
+    pub text: String,
+    /// Length in the encoder's tokens; what the length penalty looks at.
+    pub n_tokens: u32,
+    /// Score of retrieval, larger is better, on any scale.
+    pub relevance: f64,
+}
+
+/// The candidates by id, checked: what follows never depends on the order in which they came.
+pub(crate) fn by_id(candidates: &[Candidate]) -> Result<Vec<&Candidate>> {
+    let mut sorted: Vec<&Candidate> = candidates.iter().collect();
+    sorted.sort_by(|a, b| a.id.cmp(&b.id));
+    if let Some(pair) = sorted.windows(2).find(|pair| pair[0].id == pair[1].id) {
+        return Err(wrong(pair[0], "is there twice"));
+    }
+    let mut places = BTreeSet::new();
+    for candidate in &sorted {
+        if !candidate.relevance.is_finite() {
+            return Err(wrong(candidate, "its relevance is not a finite number"));
+        }
+        if candidate.span.end.checked_sub(candidate.span.start) != Some(candidate.text.len() as u64) {
+            return Err(wrong(candidate, "its span is not as long as its text"));
+        }
+        if !places.insert((candidate.document.as_str(), candidate.index)) {
+            return Err(wrong(candidate, "another candidate has the same document and chunk number"));
+        }
+    }
+    Ok(sorted)
+}
+
+fn wrong(candidate: &Candidate, reason: &'static str) -> Error {
+    Error::Candidate { id: candidate.id.clone(), reason }
+}

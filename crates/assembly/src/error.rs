@@ -1,0 +1,93 @@
+//! What a caller can do about a fusion, a policy or an assembly that cannot go on.
+
+/// The result of this crate's functions.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// What can go wrong between two rankings and a delivered context.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// Not even the shortest thing there is to say fits: ask for more tokens.
+    #[error("a budget of {budget} tokens is too small: the shortest answer needs {needed}")]
+    BudgetTooSmall {
+        /// Tokens asked for.
+        budget: usize,
+        /// The least budget that would have been answered.
+        needed: usize,
+    },
+    /// A candidate contradicts itself or another one; the caller built it wrongly.
+    #[error("candidate {id}: {reason}")]
+    Candidate {
+        /// Public id of the candidate.
+        id: String,
+        /// What is wrong with it.
+        reason: &'static str,
+    },
+    /// The policy is not TOML, or a value is of the wrong type.
+    #[error("policy: {0}")]
+    PolicySyntax(#[from] toml::de::Error),
+    /// The policy has a key that means nothing.
+    #[error("policy: unknown key `{key}`{}", nearest.map(|name| format!(", did you mean `{name}`?")).unwrap_or_default())]
+    PolicyKey {
+        /// The key as written.
+        key: String,
+        /// The known key nearest to it, where one is near.
+        nearest: Option<&'static str>,
+    },
+    /// A value of the policy is outside its range.
+    #[error("policy: `{key}` {reason}")]
+    PolicyValue {
+        /// The key, with its table: `rho.appendix`.
+        key: String,
+        /// The range it must keep.
+        reason: &'static str,
+    },
+    /// A name that is none of the choices.
+    #[error("unknown {what} `{name}`: expected {expected}")]
+    Name {
+        /// What was being named: a strategy, a format.
+        what: &'static str,
+        /// The name as written.
+        name: String,
+        /// The choices.
+        expected: &'static str,
+    },
+    /// Two arms of a fusion have the same name, so an explanation could not tell them apart.
+    #[error("arm `{arm}` is there twice")]
+    DuplicateArm {
+        /// Name of the arm.
+        arm: String,
+    },
+    /// One arm holds the same id twice, which would count it twice.
+    #[error("arm `{arm}` holds the same id twice, the second time at rank {rank}")]
+    DuplicateHit {
+        /// Name of the arm.
+        arm: String,
+        /// 1-based rank of the second occurrence.
+        rank: usize,
+    },
+    /// A score, weight or constant is NaN or infinite, or becomes so in the computation.
+    #[error("{what} is not a finite number")]
+    NotFinite {
+        /// Where it was met.
+        what: String,
+    },
+    /// A number is outside its range.
+    #[error("{what} is {value}, it must be {expected}")]
+    Range {
+        /// What was out of range.
+        what: String,
+        /// The value received.
+        value: f64,
+        /// The range it must keep.
+        expected: &'static str,
+    },
+    /// Theoretical minima are given for another number of arms.
+    #[error("{received} theoretical minima for {expected} arms")]
+    Minima {
+        /// Arms of the fusion.
+        expected: usize,
+        /// Minima given.
+        received: usize,
+    },
+}

@@ -1,0 +1,323 @@
+//! Fusion: several rankings of the same ids become one, and each fused score says what it is made of.
+//!
+//! Source: Cormack, Clarke and Buettcher 2009 (reciprocal rank fusion); Bruch et al., arXiv 2210.11934 (convex combination).
+//! Shapes: `A` arms of `N` hits give at most `A * N` fused ids.
+//! Range: both methods give scores >= 0; they are comparable within one answer only.
+//! Cost: one sort per arm and one of the union.
+
+use crate::error::{Error, Result};
+use crate::normalize;
+use serde::{Deserialize, Serialize};
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+
+/// Rank constant of reciprocal rank fusion, as in its paper.
+pub const DEFAULT_RRF_K: f64 = 60.0;
+
+/// One ranking to fuse. Hits may come in any order: they are ranked by score descending, equal scores by id descending.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Arm<I> {
+    /// Name shown in explanations; no two arms share one.
+    pub name: String,
+    /// Weight of the arm, >= 0.
+    pub weight: f64,
+    /// Ids and their scores, larger is better; each id at most once.
+    pub hits: Vec<(I, f64)>,
+}
+
+/// How scores of several arms become one.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Method {
+    /// Sum of `weight / (k + rank)`, ranks from 1.
+    Rrf {
+        /// Rank constant, >= 0.
+        k: f64,
+    },
+    /// Sum of `weight * normalised score`. Weights are used as given; only their proportion changes a ranking.
+    Convex {
+        /// How scores of one arm are brought to a common scale.
+        normalize: Normalize,
+    },
+}
+
+impl Default for Method {
+    fn default() -> Self {
+        Self::Rrf { k: DEFAULT_RRF_K }
+    }
+}
+
+/// Normalisation of a convex combination, see [`crate::normalize`].
+#[derive(Debug, Clone, PartialEq)]
+pub enum Normalize {
+    /// [`normalize::min_max`].
+    MinMax,
+    /// [`normalize::z_score`]: standard deviations above the arm's worst hit.
+    ZScore,
+    /// [`normalize::theoretical_min`], with the least score each arm's scorer can give, in the order of the arms.
+    TheoreticalMin(Vec<f64>),
+}
+
+/// One id of the fused ranking.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Fused<I> {
+    /// The id.
+    pub id: I,
+    /// Sum of the contributions, added in the order in which they stand.
+    pub score: f64,
+    /// One per arm, by name of the arm.
+    pub contributions: Vec<Contribution>,
+}
+
+/// What one arm gave to a fused score.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Contribution {
+    /// Name of the arm.
+    pub arm: String,
+    /// 1-based rank in the arm; none if the arm did not find the id.
+    pub rank: Option<usize>,
+    /// The arm's own score.
+    pub raw: Option<f64>,
+    /// The score on the common scale (convex only); an id the arm did not find has none, and contributes 0.
+    pub normalized: Option<f64>,
+    /// Weight of the arm.
+    pub weight: f64,
+    /// What is added to the fused score.
+    pub contribution: f64,
+}
+
+/// Fuses `arms`, best first, equal scores by id descending.
+///
+/// # Errors
+/// An id twice in one arm, two arms of one name, a score that is not finite or below its theoretical minimum, a negative weight.
+///
+/// ```
+/// use cento_assembly::fuse::{Arm, Method, fuse};
+/// let dense = Arm { name: "dense".into(), weight: 1.0, hits: vec![("a", 0.9), ("b", 0.8)] };
+/// let lexical = Arm { name: "lexical".into(), weight: 1.0, hits: vec![("b", 12.0)] };
+/// let fused = fuse(&[dense, lexical], &Method::Rrf { k: 60.0 })?;
+/// assert_eq!(fused[0].id, "b");
+/// assert_eq!(fused[0].score, 1.0 / 62.0 + 1.0 / 61.0);
+/// # Ok::<(), cento_assembly::Error>(())
+/// ```
+pub fn fuse<I: Ord + Clone>(arms: &[Arm<I>], method: &Method) -> Result<Vec<Fused<I>>> {
+    let mut order: Vec<usize> = (0..arms.len()).collect();
+    order.sort_by(|&a, &b| arms[a].name.cmp(&arms[b].name)); // sums do not depend on the order in which the arms are given
+    check(arms, &order, method)?;
+    let absent: Vec<Contribution> = order.iter().map(|&arm| absent(&arms[arm])).collect();
+    let mut union: BTreeMap<&I, Vec<Contribution>> = BTreeMap::new();
+    for (column, &arm) in order.iter().enumerate() {
+        let hits = ranked(&arms[arm]);
+        let normalized = normalized(&hits, arm, method)?;
+        for (at, &(id, raw)) in hits.iter().enumerate() {
+            let contributions = union.entry(id).or_insert_with(|| absent.clone());
+            if contributions[column].rank.is_some() {
+                return Err(Error::DuplicateHit { arm: arms[arm].name.clone(), rank: at + 1 });
+            }
+            let weight = arms[arm].weight;
+            contributions[column].rank = Some(at + 1);
+            contributions[column].raw = Some(*raw);
+            contributions[column].normalized = normalized.as_ref().map(|values| values[at]);
+            contributions[column].contribution = match (method, &normalized) {
+                (Method::Rrf { k }, _) => weight / (k + (at + 1) as f64),
+                (Method::Convex { .. }, values) => weight * values.as_ref().map_or(0.0, |values| values[at]),
+            };
+        }
+    }
+    let mut fused: Vec<Fused<I>> =
+        union.into_iter().map(|(id, contributions)| sum(id, contributions)).collect::<Result<_>>()?;
+    fused.sort_by(|a, b| best_first((a.score, &a.id), (b.score, &b.id)));
+    Ok(fused)
+}
+
+/// The order of every ranking: score descending, then id descending.
+pub(crate) fn best_first<I: Ord + ?Sized>(a: (f64, &I), b: (f64, &I)) -> Ordering {
+    b.0.total_cmp(&a.0).then_with(|| b.1.cmp(a.1))
+}
+
+fn check<I>(arms: &[Arm<I>], order: &[usize], method: &Method) -> Result<()> {
+    if let Some(pair) = order.windows(2).find(|pair| arms[pair[0]].name == arms[pair[1]].name) {
+        return Err(Error::DuplicateArm { arm: arms[pair[0]].name.clone() });
+    }
+    for arm in arms {
+        not_negative(format!("the weight of arm `{}`", arm.name), arm.weight)?;
+        if arm.hits.iter().any(|(_, score)| !score.is_finite()) {
+            return Err(Error::NotFinite { what: format!("a score of arm `{}`", arm.name) });
+        }
+    }
+    match method {
+        Method::Rrf { k } => not_negative("the rank constant k".into(), *k),
+        Method::Convex { normalize: Normalize::TheoreticalMin(minima) } if minima.len() != arms.len() => {
+            Err(Error::Minima { expected: arms.len(), received: minima.len() })
+        }
+        Method::Convex { .. } => Ok(()),
+    }
+}
+
+fn not_negative(what: String, value: f64) -> Result<()> {
+    if !value.is_finite() {
+        return Err(Error::NotFinite { what });
+    }
+    if value < 0.0 { Err(Error::Range { what, value, expected: "at least 0" }) } else { Ok(()) }
+}
+
+/// Hits of one arm, best first. `-0.0` ranks as `0.0`.
+fn ranked<I: Ord>(arm: &Arm<I>) -> Vec<(&I, &f64)> {
+    let mut hits: Vec<(&I, &f64)> = arm.hits.iter().map(|(id, score)| (id, score)).collect();
+    hits.sort_by(|a, b| best_first((*a.1 + 0.0, a.0), (*b.1 + 0.0, b.0)));
+    hits
+}
+
+fn normalized<I>(hits: &[(&I, &f64)], arm: usize, method: &Method) -> Result<Option<Vec<f64>>> {
+    let scores = || hits.iter().map(|(_, score)| **score).collect::<Vec<f64>>();
+    match method {
+        Method::Rrf { .. } => Ok(None),
+        Method::Convex { normalize: Normalize::MinMax } => normalize::min_max(&scores()).map(Some),
+        Method::Convex { normalize: Normalize::ZScore } => normalize::z_score(&scores()).map(Some),
+        Method::Convex { normalize: Normalize::TheoreticalMin(minima) } => {
+            normalize::theoretical_min(&scores(), minima[arm]).map(Some)
+        }
+    }
+}
+
+fn absent<I>(arm: &Arm<I>) -> Contribution {
+    Contribution {
+        arm: arm.name.clone(),
+        rank: None,
+        raw: None,
+        normalized: None,
+        weight: arm.weight,
+        contribution: 0.0,
+    }
+}
+
+fn sum<I: Clone>(id: &I, contributions: Vec<Contribution>) -> Result<Fused<I>> {
+    let score = contributions.iter().fold(0.0, |sum, part| sum + part.contribution);
+    if !score.is_finite() {
+        return Err(Error::NotFinite { what: "a fused score".into() });
+    }
+    Ok(Fused { id: id.clone(), score, contributions })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn arm(name: &str, weight: f64, hits: &[(u32, f64)]) -> Arm<u32> {
+        Arm { name: name.into(), weight, hits: hits.to_vec() }
+    }
+
+    #[track_caller]
+    fn check(arms: &[Arm<u32>], method: Method, expected: &[(u32, f64)]) {
+        let fused: Vec<(u32, f64)> = fuse(arms, &method).unwrap().iter().map(|one| (one.id, one.score)).collect();
+        assert_eq!(fused, expected);
+    }
+
+    #[test]
+    fn rrf_by_hand() {
+        let arms = [arm("dense", 1.0, &[(1, 0.9), (2, 0.5)]), arm("lexical", 2.0, &[(2, 7.0), (3, 1.0)])];
+        check(&arms, Method::Rrf { k: 60.0 }, &[(2, 1.0 / 62.0 + 2.0 / 61.0), (3, 2.0 / 62.0), (1, 1.0 / 61.0)]);
+        // Anthropic's cookbook: k = 0, .8 and .2.
+        let arms = [arm("dense", 0.8, &[(1, 0.9), (2, 0.5)]), arm("lexical", 0.2, &[(2, 7.0)])];
+        check(&arms, Method::Rrf { k: 0.0 }, &[(1, 0.8), (2, 0.8 / 2.0 + 0.2)]);
+    }
+
+    #[test]
+    fn convex_by_hand() {
+        let arms = [arm("dense", 0.5, &[(1, 0.9), (2, 0.5), (3, 0.1)]), arm("lexical", 0.5, &[(2, 8.0), (4, 2.0)])];
+        check(&arms, Method::Convex { normalize: Normalize::MinMax }, &[(2, 0.75), (1, 0.5), (4, 0.0), (3, 0.0)]);
+        let arms = [arm("dense", 1.0, &[(1, 1.0), (2, 0.0)]), arm("lexical", 1.0, &[(2, 8.0), (4, 2.0)])];
+        check(
+            &arms,
+            Method::Convex { normalize: Normalize::TheoreticalMin(vec![-1.0, 0.0]) },
+            &[(2, 1.5), (1, 1.0), (4, 0.25)],
+        );
+        check(&arms, Method::Convex { normalize: Normalize::ZScore }, &[(2, 2.0), (1, 2.0), (4, 0.0)]);
+    }
+
+    #[test]
+    fn what_an_arm_did_not_find_contributes_zero_and_never_beats_what_it_found() {
+        let arms = [arm("a", 1.0, &[(1, 0.5)]), arm("b", 1.0, &[(2, 5.0), (3, -5.0)])];
+        for normalize in [Normalize::MinMax, Normalize::ZScore, Normalize::TheoreticalMin(vec![-9.0, -9.0])] {
+            for fused in fuse(&arms, &Method::Convex { normalize }).unwrap() {
+                for part in &fused.contributions {
+                    assert!(part.rank.is_some() || (part.contribution == 0.0 && part.normalized.is_none()));
+                    assert!(part.contribution >= 0.0);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn no_arms_and_empty_arms_give_an_empty_ranking() {
+        check(&[], Method::default(), &[]);
+        check(&[arm("a", 1.0, &[]), arm("b", 1.0, &[])], Method::Convex { normalize: Normalize::ZScore }, &[]);
+    }
+
+    #[test]
+    fn bad_input_is_an_error_that_names_the_arm() {
+        let rrf = Method::default();
+        let error = |arms: &[Arm<u32>], method: &Method| fuse(arms, method).unwrap_err().to_string();
+        assert_eq!(
+            error(&[arm("a", 1.0, &[(1, 0.5), (2, 0.4), (1, 0.3)])], &rrf),
+            "arm `a` holds the same id twice, the second time at rank 3"
+        );
+        assert_eq!(error(&[arm("a", 1.0, &[]), arm("a", 1.0, &[])], &rrf), "arm `a` is there twice");
+        assert_eq!(error(&[arm("a", 1.0, &[(1, f64::NAN)])], &rrf), "a score of arm `a` is not a finite number");
+        assert_eq!(error(&[arm("a", -1.0, &[])], &rrf), "the weight of arm `a` is -1, it must be at least 0");
+        assert_eq!(error(&[], &Method::Rrf { k: f64::NAN }), "the rank constant k is not a finite number");
+        let minima = Method::Convex { normalize: Normalize::TheoreticalMin(vec![0.0, 0.0]) };
+        assert_eq!(error(&[arm("a", 1.0, &[])], &minima), "2 theoretical minima for 1 arms");
+    }
+
+    fn any_arm(name: &'static str) -> impl Strategy<Value = Arm<u32>> {
+        (0.0..3.0f64, prop::collection::btree_map(0..30u32, -5..5i32, 0..20)).prop_map(move |(weight, hits)| Arm {
+            name: name.into(),
+            weight,
+            hits: hits.into_iter().map(|(id, score)| (id, f64::from(score) / 3.0)).collect(),
+        })
+    }
+
+    fn any_method() -> impl Strategy<Value = Method> {
+        prop_oneof![
+            (0.0..100.0f64).prop_map(|k| Method::Rrf { k }),
+            Just(Method::Convex { normalize: Normalize::MinMax }),
+            Just(Method::Convex { normalize: Normalize::ZScore }),
+            Just(Method::Convex { normalize: Normalize::TheoreticalMin(vec![-2.0; 3]) }),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn order_of_hits_and_arms_changes_nothing(
+            arms in (any_arm("a"), any_arm("b"), any_arm("c")).prop_map(|(a, b, c)| vec![a, b, c]),
+            method in any_method(), turn in 0..20usize, swap in 0..3usize,
+        ) {
+            let fused = fuse(&arms, &method).unwrap();
+            let mut turned = arms.clone();
+            for arm in &mut turned {
+                let by = turn % arm.hits.len().max(1);
+                arm.hits.rotate_left(by);
+            }
+            turned.rotate_left(swap);
+            prop_assert_eq!(&fused, &fuse(&turned, &method).unwrap());
+        }
+
+        #[test]
+        fn contributions_add_up_and_every_id_is_ranked_once(
+            arms in (any_arm("a"), any_arm("b"), any_arm("c")).prop_map(|(a, b, c)| vec![a, b, c]), method in any_method(),
+        ) {
+            let fused = fuse(&arms, &method).unwrap();
+            for one in &fused {
+                prop_assert_eq!(one.score, one.contributions.iter().map(|part| part.contribution).sum::<f64>());
+            }
+            for pair in fused.windows(2) {
+                prop_assert!(pair[0].score > pair[1].score || (pair[0].score == pair[1].score && pair[0].id > pair[1].id));
+            }
+            let union: std::collections::BTreeSet<u32> = arms.iter().flat_map(|arm| arm.hits.iter().map(|hit| hit.0)).collect();
+            let mut ids: Vec<u32> = fused.iter().map(|one| one.id).collect();
+            ids.sort_unstable();
+            prop_assert_eq!(ids, union.into_iter().collect::<Vec<_>>());
+        }
+    }
+}

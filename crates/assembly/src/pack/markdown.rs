@@ -1,0 +1,81 @@
+//! The Markdown form: text as it is between lines that begin with a rule no line of the text begins with.
+
+use super::{Form, Header};
+
+/// The rule where no source has a line like ours.
+pub(crate) const SHORTEST_RULE: &str = "===";
+
+/// The whole context when no candidate is relevant.
+pub(crate) const NOTHING_RELEVANT: &str = "=== [nothing relevant]\n";
+
+/// The shortest rule, or one `=` more than the longest that opens a line of `texts` the way ours do.
+pub(crate) fn rule<'a>(texts: impl Iterator<Item = &'a str>) -> String {
+    let longest = texts.flat_map(|text| text.split(ends_line)).filter_map(rule_of_line).max();
+    "=".repeat(longest.map_or(0, |longest| longest + 1).max(SHORTEST_RULE.len()))
+}
+
+/// Length of the rule that opens a line like one of ours.
+fn rule_of_line(line: &str) -> Option<usize> {
+    let rest = line.trim_start_matches('=');
+    let rule = line.len() - rest.len();
+    (rule >= SHORTEST_RULE.len() && rest.starts_with(" [")).then_some(rule)
+}
+
+/// Everything that some reader takes for the end of a line.
+fn ends_line(c: char) -> bool {
+    matches!(c, '\n' | '\r' | '\u{b}' | '\u{c}' | '\u{1c}'..='\u{1e}' | '\u{85}' | '\u{2028}' | '\u{2029}')
+}
+
+/// `=== [1] document > heading > heading (bytes 120-560, cut)`.
+pub(crate) fn header(rule: &str, header: &Header<'_>) -> String {
+    let n = header.n;
+    let cut = if header.cut { ", cut" } else { "" };
+    let bytes = if header.source == "extracted" { "extracted bytes" } else { "bytes" };
+    let span = format!("{bytes} {}-{}{cut}", header.span.start, header.span.end);
+    let document = one_line(header.document);
+    match header.form {
+        Form::Full => {
+            let path: String = header.path.iter().map(|heading| format!(" > {}", one_line(heading))).collect();
+            format!("{rule} [{n}] {document}{path} ({span})\n")
+        }
+        Form::Document => format!("{rule} [{n}] {document} ({span})\n"),
+        Form::Mark if header.cut => format!("{rule} [{n}] (cut)\n"),
+        Form::Mark => format!("{rule} [{n}]\n"),
+    }
+}
+
+pub(crate) fn gap(rule: &str, omitted: u32) -> String {
+    let chunks = if omitted == 1 { "chunk" } else { "chunks" };
+    format!("{rule} [… {omitted} {chunks} omitted …]\n")
+}
+
+/// A name as it can stand in a line: what would end the line, or is invisible, is escaped.
+fn one_line(name: &str) -> String {
+    let escaped = |c: char| if c.is_control() || ends_line(c) { c.escape_unicode().to_string() } else { c.to_string() };
+    name.trim().chars().map(escaped).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_rule_is_longer_than_any_that_opens_a_line_of_the_sources() {
+        for (text, expected) in [
+            ("text", "==="),
+            ("Title\n=====\n", "==="),
+            ("say === [1]", "==="),
+            ("== [1]", "==="),
+            ("=== [1] mine", "===="),
+            ("a\r=== [1]\n===== [… 2 chunks omitted …]", "======"),
+            ("a\u{2028}=== [1]", "===="),
+        ] {
+            assert_eq!(rule([text].into_iter()), expected, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn names_stay_on_their_line() {
+        assert_eq!(one_line(" a\nb\u{7}é "), r"a\u{a}b\u{7}é");
+    }
+}

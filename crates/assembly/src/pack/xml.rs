@@ -1,0 +1,74 @@
+//! The XML form: one element a piece, its text escaped.
+
+use super::{Form, Header};
+use std::borrow::Cow;
+
+/// The whole context when no candidate is relevant.
+pub(crate) const NOTHING_RELEVANT: &str = "<context><nothing-relevant/></context>\n";
+pub(crate) const OPENING: &str = "<context>\n";
+pub(crate) const ENDING: &str = "</context>\n";
+pub(crate) const FOOTER: &str = "</source>\n";
+
+/// `<source n="1" document="…" path="a > b" bytes="120-560" cut="true">`; the text follows without a line break.
+pub(crate) fn header(header: &Header<'_>) -> String {
+    let mut tag = format!("<source n=\"{}\"", header.n);
+    if header.form != Form::Mark {
+        attribute(&mut tag, "document", header.document);
+    }
+    if header.form == Form::Full && !header.path.is_empty() {
+        attribute(&mut tag, "path", &header.path.join(" > "));
+    }
+    if header.form != Form::Mark {
+        let name = if header.source == "extracted" { "extracted-bytes" } else { "bytes" };
+        attribute(&mut tag, name, &format!("{}-{}", header.span.start, header.span.end));
+    }
+    if header.cut {
+        tag.push_str(" cut=\"true\"");
+    }
+    tag + ">"
+}
+
+pub(crate) fn gap(omitted: u32) -> String {
+    format!("<omitted chunks=\"{omitted}\"/>\n")
+}
+
+fn attribute(tag: &mut String, name: &str, value: &str) {
+    tag.push_str(&format!(
+        " {name}=\"{}\"",
+        escape(value).replace('"', "&quot;").replace('\n', "&#10;").replace('\t', "&#9;")
+    ));
+}
+
+/// Text between tags. A carriage return would be read as a line feed, other control characters not at all, so they are written
+/// as references.
+pub(crate) fn escape(text: &str) -> Cow<'_, str> {
+    let special = |c: char| matches!(c, '&' | '<' | '>') || (c.is_control() && !matches!(c, '\n' | '\t'));
+    if !text.contains(special) {
+        return Cow::Borrowed(text);
+    }
+    let mut escaped = String::with_capacity(text.len() + text.len() / 8);
+    for c in text.chars() {
+        match c {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            c if special(c) => escaped.push_str(&format!("&#{};", u32::from(c))),
+            c => escaped.push(c),
+        }
+    }
+    Cow::Owned(escaped)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_means_something_to_a_parser_is_escaped() {
+        assert_eq!(escape("a < b && c > d\r\n\t\u{c}\"é"), "a &lt; b &amp;&amp; c &gt; d&#13;\n\t&#12;\"é");
+        assert!(matches!(escape("plain \"text\"\n"), Cow::Borrowed(_)));
+        let mut tag = String::new();
+        attribute(&mut tag, "path", "a\"<b>\n\t&");
+        assert_eq!(tag, " path=\"a&quot;&lt;b&gt;&#10;&#9;&amp;\"");
+    }
+}

@@ -1,0 +1,271 @@
+//! The policy of a selection: what counts as relevant, which sections matter, how much may repeat. Written in TOML.
+//!
+//! Source: Khurshid and Sehgal, "Structure and Diversity Aware Context Bubble Construction" (arXiv 2601.10681), eqs. 4-13 and
+//! appendix A. The paper gives delta = .55 in one row of a table and neither K, theta, rho nor gamma; the other defaults are ours.
+
+use crate::error::{Error, Result};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Overlap from which a candidate is redundant.
+pub const DEFAULT_DELTA: f64 = 0.55;
+
+/// The key of `[rho]` for every section without a share of its own.
+pub const OTHER_SECTIONS: &str = "*";
+
+/// A policy with every key, as a user would write it. `Policy::parse` reads it, and a test holds it to that.
+pub const EXAMPLE: &str = r#"# How a context bubble is chosen. Every key is optional; what stands here is the default unless a comment says otherwise.
+relevance = "fused"     # "fused": the score of retrieval as a share of the best candidate's, in [0, 1].
+                        # "tf": the paper's, how often the terms of the query occur in the chunk.
+candidates = 200        # K, the pool: the most relevant candidates are scored, the others not. Default: all.
+min_relevance = 0.01    # Below this score of retrieval (or term frequency) a candidate is not delivered. Default: none.
+theta = 128.0           # Length in the encoder's tokens at which a score is halved. Default: the median of the pool.
+gate = "pairwise"       # What makes a candidate redundant: "pairwise", most of its content words are in ONE chosen chunk;
+                        # "union", the paper's: most of its words are in ALL chosen chunks together; "none".
+delta = 0.55            # How much is "most", in (0, 1].
+slack = "global"        # What sections leave of their share: "global", offered to all in a second pass; "none", left unspent.
+max_per_document = 8    # Chunks of one document. Default: no limit.
+max_per_section = 4     # Chunks of one section. Default: no limit.
+
+[priors]                # Added to the relevance of every chunk under the heading. Default: none. In the mode "fused", 1.0 is as
+"scope of works" = 0.5  # much as the relevance of the best candidate; in the mode "tf", as much as one occurrence of a term.
+"terms & conditions" = -0.5
+
+[boosts]                # Added for every keyword or phrase that the chunk contains as whole words. Default: none.
+"delivery date" = 0.25
+
+[rho]                   # The share of the budget that one section may fill, in [0, 1]: by heading, "*" for the others.
+"*" = 0.5               # Default: no limit.
+"appendix" = 0.1
+"#;
+
+/// How candidates are scored and gated by [`Strategy::Bubble`](crate::Strategy::Bubble).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Policy {
+    /// What eq. 5 measures.
+    pub relevance: Relevance,
+    /// K of eq. 4: how many candidates are scored, the most relevant first. None: all.
+    pub candidates: Option<usize>,
+    /// Least relevance, on the scale of retrieval's score (or term frequency) itself.
+    pub min_relevance: Option<f64>,
+    /// Length, in the encoder's tokens, at which eq. 7 halves a score. None: the pool's median.
+    pub theta: Option<f64>,
+    /// Which overlap eqs. 12-13 look at.
+    pub gate: Gate,
+    /// Overlap from which a candidate is redundant, in (0, 1].
+    pub delta: f64,
+    /// What happens to the tokens sections leave of their share.
+    pub slack: Slack,
+    /// Most chunks of one document.
+    pub max_per_document: Option<usize>,
+    /// Most chunks of one section.
+    pub max_per_section: Option<usize>,
+    /// pi(s) of eq. 6, by label.
+    pub priors: BTreeMap<String, f64>,
+    /// gamma of eq. 6, by keyword or phrase.
+    pub boosts: BTreeMap<String, f64>,
+    /// rho of eq. 11, by label or [`OTHER_SECTIONS`]; in [0, 1].
+    pub rho: BTreeMap<String, f64>,
+}
+
+impl Default for Policy {
+    fn default() -> Self {
+        Self {
+            relevance: Relevance::default(),
+            candidates: None,
+            min_relevance: None,
+            theta: None,
+            gate: Gate::default(),
+            delta: DEFAULT_DELTA,
+            slack: Slack::default(),
+            max_per_document: None,
+            max_per_section: None,
+            priors: BTreeMap::new(),
+            boosts: BTreeMap::new(),
+            rho: BTreeMap::new(),
+        }
+    }
+}
+
+/// What the relevance of a candidate is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Relevance {
+    /// The score of retrieval, as a share of the best candidate's.
+    #[default]
+    Fused,
+    /// The paper's: raw counts of the query's terms.
+    Tf,
+}
+
+/// Which overlap makes a candidate redundant, see [`crate::redundancy`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Gate {
+    /// With the one chosen chunk that shares most; means the same at any budget.
+    #[default]
+    Pairwise,
+    /// With all chosen chunks together, as in the paper; rejects more the larger the budget.
+    Union,
+    /// Nothing is redundant.
+    None,
+}
+
+/// What happens to the tokens that sections leave of their share.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Slack {
+    /// A second pass offers what is left to the candidates that only their section's share kept out, best first.
+    #[default]
+    Global,
+    /// They stay unspent.
+    None,
+}
+
+/// A label or heading as priors and section budgets compare it: lower case, white space collapsed.
+pub fn normalize_label(heading: &str) -> String {
+    let words: Vec<&str> = heading.split_whitespace().collect();
+    words.join(" ").to_lowercase()
+}
+
+impl Policy {
+    /// Reads a policy from TOML; see [`EXAMPLE`] for every key.
+    ///
+    /// # Errors
+    /// TOML that cannot be read, an unknown key (names the nearest), a value out of its range.
+    pub fn parse(text: &str) -> Result<Self> {
+        let table: toml::Table = toml::from_str(text)?;
+        if let Some(key) = table.keys().find(|key| !KEYS.contains(&key.as_str())) {
+            return Err(Error::PolicyKey { key: key.clone(), nearest: nearest(key) });
+        }
+        toml::from_str::<Self>(text)?.checked()
+    }
+
+    /// The policy with normalised labels and keywords, every value in its range.
+    ///
+    /// # Errors
+    /// A value out of its range, or two keys that are the same label.
+    pub fn checked(&self) -> Result<Self> {
+        let mut policy = self.clone();
+        policy.priors = normalized("priors", &self.priors)?;
+        policy.boosts = normalized("boosts", &self.boosts)?;
+        policy.rho = normalized("rho", &self.rho)?;
+        demand(self.delta > 0.0 && self.delta <= 1.0, "delta", "must be above 0 and at most 1")?;
+        demand(self.theta.is_none_or(|theta| theta > 0.0 && theta.is_finite()), "theta", "must be a number above 0")?;
+        demand(self.min_relevance.is_none_or(f64::is_finite), "min_relevance", "must be a finite number")?;
+        demand(self.candidates != Some(0), "candidates", "must be at least 1")?;
+        demand(self.max_per_document != Some(0), "max_per_document", "must be at least 1")?;
+        demand(self.max_per_section != Some(0), "max_per_section", "must be at least 1")?;
+        for (label, rho) in &self.rho {
+            demand((0.0..=1.0).contains(rho), &format!("rho.{label}"), "must be a share between 0 and 1")?;
+        }
+        Ok(policy)
+    }
+
+    /// The share of the budget that one section of this label may fill.
+    pub(crate) fn rho(&self, label: &str) -> Option<f64> {
+        self.rho.get(label).or_else(|| self.rho.get(OTHER_SECTIONS)).copied()
+    }
+}
+
+const KEYS: [&str; 12] = [
+    "relevance",
+    "candidates",
+    "min_relevance",
+    "theta",
+    "gate",
+    "delta",
+    "slack",
+    "max_per_document",
+    "max_per_section",
+    "priors",
+    "boosts",
+    "rho",
+];
+
+/// The known key nearest to a mistyped one: one edit in three letters at most.
+fn nearest(key: &str) -> Option<&'static str> {
+    let distance = |known: &&str| strsim::damerau_levenshtein(&key.to_lowercase(), known);
+    let known = KEYS.into_iter().min_by_key(distance)?;
+    (distance(&known) <= known.len().div_ceil(3)).then_some(known)
+}
+
+fn normalized(table: &str, values: &BTreeMap<String, f64>) -> Result<BTreeMap<String, f64>> {
+    let mut normalized = BTreeMap::new();
+    for (key, &value) in values {
+        let path = format!("{table}.{key}");
+        demand(value.is_finite(), &path, "must be a finite number")?;
+        let label = normalize_label(key);
+        demand(!label.is_empty(), &path, "names nothing")?;
+        demand(normalized.insert(label, value).is_none(), &path, "is there twice, in another case or spacing")?;
+    }
+    Ok(normalized)
+}
+
+fn demand(holds: bool, key: &str, reason: &'static str) -> Result<()> {
+    if holds { Ok(()) } else { Err(Error::PolicyValue { key: key.into(), reason }) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_example_names_every_key_and_its_defaults_are_the_defaults() {
+        let example = Policy::parse(EXAMPLE).unwrap();
+        let table: toml::Table = toml::from_str(EXAMPLE).unwrap();
+        assert!(KEYS.iter().all(|key| table.contains_key(*key)), "every key is shown");
+        assert_eq!((example.candidates, example.theta, example.max_per_section), (Some(200), Some(128.0), Some(4)));
+        assert_eq!(example.priors["terms & conditions"], -0.5);
+        let default = Policy::default();
+        assert_eq!(
+            (example.relevance, example.gate, example.delta, example.slack),
+            (default.relevance, default.gate, default.delta, default.slack)
+        );
+        assert_eq!(default, Policy::parse("").unwrap());
+        assert_eq!(default.delta, DEFAULT_DELTA);
+    }
+
+    #[test]
+    fn what_is_written_can_be_read_again() {
+        let policy = Policy::parse(EXAMPLE).unwrap();
+        assert_eq!(Policy::parse(&toml::to_string(&policy).unwrap()).unwrap(), policy);
+    }
+
+    #[track_caller]
+    fn refused(text: &str, message: &str) {
+        let error = Policy::parse(text).unwrap_err().to_string();
+        assert!(error.contains(message), "{error}");
+    }
+
+    #[test]
+    fn unknown_keys_name_the_nearest() {
+        refused("detla = 0.5", "unknown key `detla`, did you mean `delta`?");
+        refused("Max_per_documents = 3", "did you mean `max_per_document`?");
+        refused("[prior]\na = 1", "did you mean `priors`?");
+        refused("colour = 1", "unknown key `colour`");
+        assert!(!Policy::parse("colour = 1").unwrap_err().to_string().contains("mean"));
+    }
+
+    #[test]
+    fn values_out_of_range_are_refused() {
+        refused("delta = 0.0", "`delta` must be above 0");
+        refused("delta = nan", "`delta` must be above 0");
+        refused("theta = -1", "`theta` must be");
+        refused("candidates = 0", "`candidates` must be at least 1");
+        refused("[rho]\nappendix = 1.5", "`rho.appendix` must be a share");
+        refused("[priors]\na = inf", "`priors.a` must be a finite number");
+        refused("[priors]\n\"Scope  of\" = 1\n\"scope of\" = 2", "is there twice");
+        refused("gate = \"pairwse\"", "unknown variant `pairwse`");
+        refused("delta", "policy: TOML parse error");
+    }
+
+    #[test]
+    fn labels_are_compared_without_case_and_spacing() {
+        assert_eq!(normalize_label("  Scope \t of\nWorks "), "scope of works");
+        let policy = Policy::parse("[rho]\n\"Scope  of Works\" = 0.25\n\"*\" = 0.5").unwrap();
+        assert_eq!((policy.rho("scope of works"), policy.rho("other")), (Some(0.25), Some(0.5)));
+        assert_eq!(Policy::default().rho("other"), None);
+    }
+}

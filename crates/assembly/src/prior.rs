@@ -1,0 +1,227 @@
+//! The score of a candidate before anything is chosen: relevance, structural prior, keyword boosts, length penalty.
+//!
+//! Source: arXiv 2601.10681, eqs. 4-8: `Score = (tf + prior) * len_penalty`, `prior = pi(label) + sum of gamma over the keywords
+//! that occur`, `len_penalty = 1 / (1 + t / theta)`.
+//! Differs: relevance is by default retrieval's score as a share of the best candidate's, so a prior of 1 weighs as much as
+//! the best match. A negative sum is *divided* by the penalty: multiplied, a long chunk would become less bad than a short one.
+//! Cost: one sort; in the mode `tf` one analysis of each text, with boosts one pass over each text in lower case.
+
+use crate::candidate::Candidate;
+use crate::error::Result;
+use crate::fuse::best_first;
+use crate::normalize::share_of_best;
+use crate::policy::{Policy, Relevance, normalize_label};
+use std::collections::BTreeSet;
+
+/// The scored pool, and what was left outside it.
+#[derive(Debug)]
+pub(crate) struct Scores {
+    /// Best first, equal scores by id descending: the order of the walk.
+    pub(crate) pool: Vec<Scored>,
+    /// Candidates beyond the first K, most relevant first.
+    pub(crate) beyond: Vec<usize>,
+    /// Length at which a score is halved, in the encoder's tokens.
+    pub(crate) theta: f64,
+}
+
+/// One candidate with the parts of its score, which multiply and add up to it as eq. 8 says.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Scored {
+    pub(crate) candidate: usize,
+    /// Occurrences of the query's terms; counted in the mode `tf` only.
+    pub(crate) tf: Option<u64>,
+    /// What enters the score: tf, or the share of the best candidate's relevance.
+    pub(crate) relevance: f64,
+    pub(crate) prior: f64,
+    pub(crate) boost: f64,
+    pub(crate) len_penalty: f64,
+    /// relevance + prior + boost
+    pub(crate) raw: f64,
+    pub(crate) score: f64,
+}
+
+/// Eqs. 4-8 for the K most relevant of `candidates`. `terms` analyses a text as the query was analysed.
+pub(crate) fn score(
+    candidates: &[&Candidate],
+    query: &str,
+    policy: &Policy,
+    terms: &dyn Fn(&str) -> Vec<String>,
+) -> Result<Scores> {
+    let (pool, beyond) = cut_pool(candidates, policy.candidates);
+    let theta = policy.theta.unwrap_or_else(|| median_tokens(candidates, &pool));
+    let shares = share_of_best(&pool.iter().map(|&at| candidates[at].relevance).collect::<Vec<_>>())?;
+    let wanted: BTreeSet<String> = match policy.relevance {
+        Relevance::Tf => terms(query).into_iter().collect(),
+        Relevance::Fused => BTreeSet::new(),
+    };
+    let mut scored: Vec<Scored> = Vec::with_capacity(pool.len());
+    for (&at, &share) in pool.iter().zip(&shares) {
+        let candidate = candidates[at];
+        let tf = match policy.relevance {
+            Relevance::Tf => Some(terms(&candidate.text).iter().filter(|term| wanted.contains(*term)).count() as u64),
+            Relevance::Fused => None,
+        };
+        let relevance = tf.map_or(share, |tf| tf as f64);
+        let prior = policy.priors.get(&normalize_label(&candidate.label)).copied().unwrap_or(0.0);
+        let boost = boost(&candidate.text, policy);
+        let raw = relevance + prior + boost;
+        let len_penalty = 1.0 / (1.0 + f64::from(candidate.n_tokens) / theta);
+        scored.push(Scored {
+            candidate: at,
+            tf,
+            relevance,
+            prior,
+            boost,
+            len_penalty,
+            raw,
+            score: penalized(raw, len_penalty),
+        });
+    }
+    scored.sort_by(|a, b| best_first((a.score, &candidates[a.candidate].id), (b.score, &candidates[b.candidate].id)));
+    Ok(Scores { pool: scored, beyond, theta })
+}
+
+/// Candidates by relevance alone, for the flat strategy: no pool, no priors, no penalty.
+pub(crate) fn by_relevance(candidates: &[&Candidate]) -> Scores {
+    let (pool, beyond) = cut_pool(candidates, None);
+    let plain = |candidate: usize| {
+        let relevance = candidates[candidate].relevance + 0.0;
+        Scored {
+            candidate,
+            tf: None,
+            relevance,
+            prior: 0.0,
+            boost: 0.0,
+            len_penalty: 1.0,
+            raw: relevance,
+            score: relevance,
+        }
+    };
+    let theta = median_tokens(candidates, &pool);
+    Scores { pool: pool.into_iter().map(plain).collect(), beyond, theta }
+}
+
+/// The longer, the worse, on both sides of zero. Adding `0.0` turns `-0.0` into `0.0`, which would sort apart from it.
+fn penalized(raw: f64, len_penalty: f64) -> f64 {
+    if raw < 0.0 { raw / len_penalty } else { raw * len_penalty + 0.0 }
+}
+
+/// The K most relevant candidates and the others, each most relevant first.
+fn cut_pool(candidates: &[&Candidate], k: Option<usize>) -> (Vec<usize>, Vec<usize>) {
+    let mut pool: Vec<usize> = (0..candidates.len()).collect();
+    let key = |at: usize| (candidates[at].relevance + 0.0, &candidates[at].id);
+    pool.sort_by(|&a, &b| best_first(key(a), key(b)));
+    let beyond = pool.split_off(k.unwrap_or(usize::MAX).min(pool.len()));
+    (pool, beyond)
+}
+
+/// Median length of the pool, the mean of the middle two of an even number; at least 1, so that it can divide.
+fn median_tokens(candidates: &[&Candidate], pool: &[usize]) -> f64 {
+    let mut lengths: Vec<u32> = pool.iter().map(|&at| candidates[at].n_tokens).collect();
+    lengths.sort_unstable();
+    let n = lengths.len();
+    if n == 0 {
+        return 1.0;
+    }
+    let median = (f64::from(lengths[(n - 1) / 2]) + f64::from(lengths[n / 2])) / 2.0;
+    median.max(1.0)
+}
+
+/// Sum of gamma over the keywords that stand in `text` as whole words.
+fn boost(text: &str, policy: &Policy) -> f64 {
+    if policy.boosts.is_empty() {
+        return 0.0;
+    }
+    let text = normalize_label(text);
+    policy.boosts.iter().filter(|(keyword, _)| occurs(keyword, &text)).fold(0.0, |sum, (_, gamma)| sum + gamma)
+}
+
+/// Whether `keyword` stands in `text` with no letter or digit right before or after it. A side of the keyword that is itself
+/// no letter or digit (`c++`) needs no boundary.
+fn occurs(keyword: &str, text: &str) -> bool {
+    let joins = |inner: Option<char>, outer: Option<char>| {
+        inner.is_some_and(char::is_alphanumeric) && outer.is_some_and(char::is_alphanumeric)
+    };
+    text.match_indices(keyword).any(|(at, _)| {
+        let before = joins(keyword.chars().next(), text[..at].chars().next_back());
+        let after = joins(keyword.chars().next_back(), text[at + keyword.len()..].chars().next());
+        !before && !after
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::{candidate, words};
+    use proptest::prelude::*;
+
+    fn scored(candidates: &[Candidate], query: &str, policy: &str) -> Vec<Scored> {
+        let sorted: Vec<&Candidate> = candidates.iter().collect();
+        score(&sorted, query, &Policy::parse(policy).unwrap(), &words).unwrap().pool
+    }
+
+    #[test]
+    fn eq_5_to_8_by_hand_in_the_papers_mode() {
+        let mut chunk = candidate("a", 0, "Scope of work: the work in scope, and the delivery date.", 0.5);
+        (chunk.label, chunk.n_tokens) = ("Scope of  Works".into(), 50);
+        let policy = "relevance = \"tf\"\ntheta = 150\n[priors]\n\"scope of works\" = 6.0\n[boosts]\n\"delivery date\" = 0.5\nliver = 9.0";
+        let one = &scored(&[chunk], "scope work scope", policy)[0];
+        assert_eq!((one.tf, one.relevance, one.prior, one.boost), (Some(4), 4.0, 6.0, 0.5)); // a repeated query term counts once
+        assert_eq!((one.raw, one.len_penalty, one.score), (10.5, 0.75, 7.875));
+    }
+
+    #[test]
+    fn the_fused_relevance_is_a_share_of_the_best() {
+        let pool = [candidate("a", 0, "x", 0.032), candidate("b", 0, "x", 0.008)];
+        let shares: Vec<(f64, Option<u64>)> =
+            scored(&pool, "x", "").iter().map(|one| (one.relevance, one.tf)).collect();
+        assert_eq!(shares, [(1.0, None), (0.25, None)]);
+    }
+
+    #[test]
+    fn a_prior_of_one_lifts_an_irrelevant_chunk_to_the_best() {
+        let mut pool = [candidate("a", 0, "x", 0.03), candidate("b", 0, "x", 0.0)];
+        pool[1].label = "scope".into();
+        let scores: Vec<f64> = scored(&pool, "x", "[priors]\nscope = 1.0").iter().map(|one| one.score).collect();
+        assert_eq!(scores[0], scores[1]);
+    }
+
+    #[test]
+    fn theta_is_the_median_of_the_pool() {
+        let pool: Vec<Candidate> = [10, 40, 20, 100]
+            .iter()
+            .enumerate()
+            .map(|(at, &n_tokens)| Candidate { n_tokens, ..candidate("a", at as u32, "x", 1.0 - at as f64 / 10.0) })
+            .collect();
+        let sorted: Vec<&Candidate> = pool.iter().collect();
+        assert_eq!(median_tokens(&sorted, &[0, 1, 2, 3]), 30.0);
+        assert_eq!(median_tokens(&sorted, &[0, 1, 2]), 20.0);
+        assert_eq!(median_tokens(&sorted, &[]), 1.0);
+        let scores = score(&sorted, "x", &Policy::parse("candidates = 3").unwrap(), &words).unwrap();
+        assert_eq!((scores.theta, scores.pool.len(), scores.beyond), (20.0, 3, vec![3]));
+    }
+
+    #[test]
+    fn keywords_are_whole_words_or_phrases() {
+        for (keyword, text, expected) in [
+            ("date", "the date.", true),
+            ("date", "update", false),
+            ("date", "dates", false),
+            ("delivery date", "delivery date", true),
+            ("c++", "in c++17", true),
+            ("c++", "objc++", false),
+            ("été", "l'été", true),
+            ("date", "updated date", true),
+        ] {
+            assert_eq!(occurs(keyword, text), expected, "{keyword} in {text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn the_longer_of_two_never_scores_higher(raw in -10.0..10.0f64, a in 1..5000u32, b in 1..5000u32, theta in 1.0..500.0f64) {
+            let score = |tokens: u32| penalized(raw, 1.0 / (1.0 + f64::from(tokens) / theta));
+            prop_assert!(score(a.min(b)) >= score(a.max(b)));
+        }
+    }
+}

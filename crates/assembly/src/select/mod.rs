@@ -1,0 +1,179 @@
+//! Selection: which candidates are delivered, and for every other one why not.
+//!
+//! A strategy walks the candidates best first and admits each that its gates and the budget let pass; one that is too long is
+//! passed over, and shorter ones behind it are still tried. If the best candidate is longer than the whole budget, and nothing
+//! near it in score fits, it is cut: a context is not filled with scraps because only scraps are short enough.
+
+mod bubble;
+mod flat;
+
+pub(crate) use bubble::section_limit;
+
+use crate::budget::{Ledger, Quote};
+use crate::cut::{Reader, cut};
+use crate::error::{Error, Result};
+use crate::pack::Excerpt;
+use crate::policy::Policy;
+use crate::prior::Scored;
+use crate::trace::{Reallocated, Reason, Stage, StepDetails};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::str::FromStr;
+
+/// A chosen chunk stands near a candidate that is too long if its score before the length penalty is at least this share of
+/// the candidate's.
+const NEAR: f64 = 0.9;
+
+/// How candidates are chosen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Strategy {
+    /// The context bubble: scored, then gated by budget, section and redundancy.
+    #[default]
+    Bubble,
+    /// By descending relevance, gated by the budget alone.
+    Flat,
+}
+
+impl FromStr for Strategy {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self> {
+        match name {
+            "bubble" => Ok(Self::Bubble),
+            "flat" => Ok(Self::Flat),
+            _ => Err(Error::Name { what: "strategy", name: name.into(), expected: "bubble or flat" }),
+        }
+    }
+}
+
+impl fmt::Display for Strategy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Bubble => "bubble",
+            Self::Flat => "flat",
+        })
+    }
+}
+
+/// What was decided about the candidates of the pool; what was admitted is in the ledger.
+#[derive(Debug, Default)]
+pub(crate) struct Selection {
+    /// In the order of the pool.
+    pub(crate) verdicts: Vec<Verdict>,
+    /// Tokens left after the first pass, where a section's share kept something out.
+    pub(crate) slack_tokens: usize,
+    pub(crate) reallocated: Vec<Reallocated>,
+    pub(crate) warnings: Vec<String>,
+}
+
+/// The decision about one candidate.
+#[derive(Debug, Clone)]
+pub(crate) struct Verdict {
+    pub(crate) stage: Stage,
+    /// Of the first walk.
+    pub(crate) first: Reason,
+    /// In the end.
+    pub(crate) last: Reason,
+    pub(crate) details: StepDetails,
+}
+
+impl Verdict {
+    fn new(stage: Stage, reason: Reason, details: StepDetails) -> Self {
+        Self { stage, first: reason, last: reason, details }
+    }
+
+    fn over_budget(stage: Stage, ledger: &Ledger<'_>, quote: Quote) -> Self {
+        Self::new(stage, Reason::BudgetExceeded, quoted(ledger, quote))
+    }
+
+    pub(crate) fn is_selected(&self) -> bool {
+        matches!(self.last, Reason::PassedAllGates | Reason::CutToFit)
+    }
+}
+
+/// Chooses from the pool, best first, into the empty ledger.
+///
+/// # Errors
+/// `BudgetTooSmall` if something is relevant and not even one letter of it fits.
+pub(crate) fn select(
+    pool: &[Scored],
+    ledger: &mut Ledger<'_>,
+    strategy: Strategy,
+    policy: &Policy,
+    reader: &Reader<'_>,
+) -> Result<Selection> {
+    let walk = |ledger: &mut Ledger<'_>, first: Option<&Excerpt>| {
+        let mut selection = match strategy {
+            Strategy::Bubble => bubble::walk(pool, ledger, policy, first),
+            Strategy::Flat => flat::walk(pool, ledger, first),
+        };
+        repair(pool, ledger, &mut selection);
+        selection
+    };
+    let selection = walk(ledger, None);
+    let Some(best) = too_long_alone(pool, &selection.verdicts, ledger) else { return Ok(selection) };
+    let text_max = match strategy {
+        Strategy::Bubble => bubble::text_max(ledger, policy, best),
+        Strategy::Flat => None,
+    };
+    let nothing = ledger.admitted().is_empty();
+    ledger.clear();
+    match cut(ledger, best, reader, text_max) {
+        Ok(excerpt) => Ok(walk(ledger, Some(&excerpt))),
+        Err(needed) if nothing && needed > ledger.budget() as i64 => {
+            Err(Error::BudgetTooSmall { budget: ledger.budget(), needed: needed as usize })
+        }
+        Err(_) => Ok(walk(ledger, None)), // something shorter is there, or the share of its section is too small for it
+    }
+}
+
+/// The best candidate that only the budget kept out, if it is longer than the whole budget and nothing near it was admitted.
+/// Nearness leaves the length penalty aside, which would lift a scrap over what the query asks for.
+fn too_long_alone(pool: &[Scored], verdicts: &[Verdict], ledger: &mut Ledger<'_>) -> Option<usize> {
+    let kept_out = |verdict: &Verdict| matches!(verdict.last, Reason::BudgetExceeded | Reason::DroppedInRepair);
+    let best = pool.iter().zip(verdicts).find(|(_, verdict)| kept_out(verdict))?.0;
+    let near = if best.raw > 0.0 { best.raw * NEAR } else { f64::NEG_INFINITY };
+    let rivalled = pool.iter().zip(verdicts).any(|(scored, verdict)| verdict.is_selected() && scored.raw >= near);
+    let alone = [Excerpt { candidate: best.candidate, part: None }];
+    (!rivalled && ledger.whole_tokens(&alone) > ledger.budget() as i64).then_some(best.candidate)
+}
+
+/// Drops what the count of the whole context has no room for.
+fn repair(pool: &[Scored], ledger: &mut Ledger<'_>, selection: &mut Selection) {
+    for (candidate, whole) in ledger.repair() {
+        let at = pool.iter().position(|scored| scored.candidate == candidate).expect("what is admitted is in the pool");
+        let budget = ledger.budget();
+        let verdict = &mut selection.verdicts[at];
+        (verdict.stage, verdict.last) = (Stage::Repair, Reason::DroppedInRepair);
+        verdict.details = StepDetails {
+            tokens_used: Some(whole as usize),
+            tokens_left: Some(0),
+            tokens_needed: Some(whole as usize - budget),
+            ..StepDetails::default()
+        };
+        let id = &ledger.candidates()[candidate].id;
+        selection.reallocated.retain(|chunk| chunk.chunk_id != *id);
+    }
+}
+
+/// Admits the part of a candidate that was cut to fit.
+fn admit_cut(ledger: &mut Ledger<'_>, excerpt: &Excerpt) -> Verdict {
+    let start = ledger.candidates()[excerpt.candidate].span.start;
+    let kept = excerpt.part.as_ref().map(|part| start + part.start as u64..start + part.end as u64);
+    match ledger.admit(excerpt) {
+        Ok(quote) => {
+            let details = StepDetails { kept, ..quoted(ledger, quote) };
+            Verdict { stage: Stage::Cut, first: Reason::BudgetExceeded, last: Reason::CutToFit, details }
+        }
+        Err(quote) => Verdict::over_budget(Stage::Cut, ledger, quote),
+    }
+}
+
+/// The numbers of a quote. A correction may put what is used outside the budget; the total they add up to is the true one.
+fn quoted(ledger: &Ledger<'_>, quote: Quote) -> StepDetails {
+    let (budget, total) = (ledger.budget() as i64, quote.used + quote.needed);
+    let used = quote.used.clamp(0, budget);
+    let details = StepDetails::budget(used as usize, (budget - used) as usize, (total - used).max(0) as usize);
+    StepDetails { estimated: quote.estimated, ..details }
+}
