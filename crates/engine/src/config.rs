@@ -1,0 +1,100 @@
+//! What a collection was built with. Fixed when it is made; a later command that asks for something else is refused.
+
+use std::fmt::{self, Display};
+use std::str::FromStr;
+
+use cento_corpus::{ChunkSize, HeaderStyle};
+use cento_lexical::Language;
+use cento_vector::Scalar;
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result};
+
+/// Candidates each arm of a search contributes; never derived from `k`, so that the top 10 are the top 10 of the top 1,000.
+pub const CANDIDATE_DEPTH: usize = 1000;
+
+/// Live rows from which a segment gets a graph. Below it the exact scan is as fast at the depth a search needs (1,000
+/// candidates): it reads each row once, in order, where the graph visits tens of thousands at random.
+pub const GRAPH_ROWS_MIN: usize = 100_000;
+
+/// Version of the chunker's rules; chunks of another version would not be the same chunks.
+pub const CHUNKER_VERSION: u32 = 1;
+
+/// The settings that shape every row of a collection.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CollectionConfig {
+    /// Where the encoder came from: a card's name or a folder.
+    pub model: String,
+    /// [`cento_embedder::Embedder::fingerprint`].
+    pub model_fingerprint: String,
+    /// Length of its vectors.
+    pub dimensions: usize,
+    /// Target tokens of a chunk, or `document`.
+    pub chunk_tokens: String,
+    /// [`CHUNKER_VERSION`] at the time.
+    pub chunker_version: u32,
+    /// Style of the header embedded and indexed with each chunk.
+    pub header: String,
+    /// Language of the lexical analysis.
+    pub language: String,
+    /// Scalar type of the stored vectors.
+    pub vectors: String,
+}
+
+impl CollectionConfig {
+    /// The chunk size, as the chunker takes it.
+    pub fn chunk_size(&self) -> Result<ChunkSize> {
+        self.chunk_tokens.parse::<ChunkTokens>().map(|tokens| tokens.0)
+    }
+
+    /// The header style, as the chunker takes it.
+    pub fn header_style(&self) -> Result<HeaderStyle> {
+        parse("header", &self.header)
+    }
+
+    /// The language, as the analyser takes it.
+    pub fn language(&self) -> Result<Language> {
+        parse("language", &self.language)
+    }
+
+    /// The scalar type of the vectors.
+    pub fn scalar(&self) -> Result<Scalar> {
+        match self.vectors.as_str() {
+            "f32" => Ok(Scalar::F32),
+            "f16" => Ok(Scalar::F16),
+            other => Err(Error::Setting { setting: "vectors", value: other.to_owned(), reason: "is not f32 or f16".to_owned() }),
+        }
+    }
+}
+
+fn parse<T: FromStr<Err: Display>>(setting: &'static str, value: &str) -> Result<T> {
+    value.parse().map_err(|error: T::Err| Error::Setting { setting, value: value.to_owned(), reason: format!("cannot be used: {error}") })
+}
+
+/// `--chunk-tokens`: a number of tokens, or the word `document`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ChunkTokens(pub ChunkSize);
+
+impl FromStr for ChunkTokens {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let refuse = |reason: &str| Error::Setting { setting: "chunk-tokens", value: text.to_owned(), reason: reason.to_owned() };
+        match (text, text.parse::<usize>()) {
+            ("document", _) => Ok(Self(ChunkSize::Document)),
+            (_, Ok(0)) => Err(refuse("is too small: a chunk has at least one token")),
+            (_, Ok(n_tokens)) => Ok(Self(ChunkSize::Target(n_tokens))),
+            (_, Err(_)) => Err(refuse("is neither a number of tokens nor the word `document`")),
+        }
+    }
+}
+
+impl Display for ChunkTokens {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            ChunkSize::Target(n_tokens) => write!(f, "{n_tokens}"),
+            ChunkSize::Document => f.write_str("document"),
+        }
+    }
+}

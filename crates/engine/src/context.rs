@@ -1,0 +1,159 @@
+//! Context: the candidates of a query, with what assembly needs to know of each, and the assembled answer.
+
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+use cento_assembly::policy::normalize_label;
+use cento_assembly::{self as assembly, Candidate, Context, Format, Policy, Request, Strategy};
+use cento_corpus as corpus;
+
+use crate::error::Result;
+use crate::retrieve::{ChunkKey, SearchRequest, Timings};
+use crate::searcher::Searcher;
+use crate::segment::{DocumentRecord, Segment};
+use crate::tokens::BudgetTokenizer;
+
+/// A question and the budget its context must keep.
+#[derive(Debug)]
+pub struct ContextRequest<'a> {
+    /// How candidates are found; `k` and `min_score` do not apply.
+    pub search: SearchRequest,
+    /// Tokens the delivered context may have, everything in it counted.
+    pub budget_tokens: usize,
+    /// Whose tokens.
+    pub tokenizer: &'a BudgetTokenizer<'a>,
+    /// How candidates are chosen.
+    pub strategy: Strategy,
+    /// Priors, gates and limits.
+    pub policy: &'a Policy,
+    /// How the context is written.
+    pub format: Format,
+}
+
+/// Where the time of one context went.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct ContextTimings {
+    /// Up to the fused candidates.
+    pub search: Timings,
+    /// Selecting and packing, budget tokens counted.
+    pub assemble: Duration,
+}
+
+impl Searcher {
+    /// The context that answers a question within its budget, cited to the byte, with the trace of every candidate.
+    pub fn context(&self, request: &ContextRequest<'_>) -> Result<Context> {
+        self.context_timed(request).map(|(context, _)| context)
+    }
+
+    /// The context, and where the time went.
+    pub fn context_timed(&self, request: &ContextRequest<'_>) -> Result<(Context, ContextTimings)> {
+        let mut timings = ContextTimings::default();
+        let ranking = self.rank(&request.search, &mut timings.search)?;
+        let start = Instant::now();
+        let keys: Vec<_> = ranking.fused.into_iter().map(|fused| (fused.id, fused.score)).collect();
+        let candidates = self.candidates(keys)?;
+        timings.search.texts = start.elapsed();
+        let start = Instant::now();
+        let context = assembly::assemble(&Request {
+            query: &request.search.query,
+            candidates,
+            budget_tokens: request.budget_tokens,
+            policy: request.policy,
+            strategy: request.strategy,
+            format: request.format,
+            count: &|text| request.tokenizer.count(text),
+            tokenizer: request.tokenizer.name(),
+            sentences: &corpus::sentences,
+            terms: &|text| self.analyzer.terms(text),
+        })?;
+        timings.assemble = start.elapsed();
+        Ok((context, timings))
+    }
+
+    /// What assembly needs to know of each chunk; texts are read in the order they lie in.
+    fn candidates(&self, mut keys: Vec<(ChunkKey, f64)>) -> Result<Vec<Candidate>> {
+        keys.sort_unstable_by_key(|(key, _)| (key.segment, key.row));
+        let mut documents: HashMap<(usize, u32), DocumentFacts> = HashMap::new();
+        let mut candidates = Vec::with_capacity(keys.len());
+        for (key, relevance) in keys {
+            let segment = &self.snapshot.segments[key.segment];
+            let chunk = segment.chunks.record(key.row as usize)?;
+            let facts = match documents.entry((key.segment, chunk.document)) {
+                std::collections::hash_map::Entry::Occupied(entry) => entry.into_mut(),
+                std::collections::hash_map::Entry::Vacant(entry) => entry.insert(DocumentFacts::read(segment, chunk.document)?),
+            };
+            let path = heading_path(segment, &facts.record, chunk.section)?;
+            let heading = section_heading(&path, &facts.title);
+            candidates.push(Candidate {
+                id: key.id,
+                document: facts.id.clone(),
+                title: facts.title.clone(),
+                index: chunk.index,
+                section: format!("{}\u{1f}{heading}", facts.id),
+                label: normalize_label(heading),
+                path,
+                span: chunk.start..chunk.end,
+                source: facts.record.text_kind(),
+                anchor: chunk.anchor(),
+                text: segment.text(&facts.record, chunk.start..chunk.end)?,
+                n_tokens: chunk.n_tokens,
+                relevance,
+            });
+        }
+        Ok(candidates)
+    }
+}
+
+/// What every candidate of a document shares.
+struct DocumentFacts {
+    record: DocumentRecord,
+    id: String,
+    title: String,
+}
+
+impl DocumentFacts {
+    fn read(segment: &Segment, document: u32) -> Result<Self> {
+        let record = segment.document(document)?;
+        let (id, title) = (segment.documents.text(record.id)?.to_owned(), segment.documents.text(record.title)?.to_owned());
+        Ok(Self { record, id, title })
+    }
+}
+
+/// Headings above a section, outermost first, its own last.
+pub(crate) fn heading_path(segment: &Segment, document: &DocumentRecord, section: u32) -> Result<Vec<String>> {
+    let mut path = Vec::new();
+    let mut next = Some(section).filter(|&section| section < document.n_sections);
+    while let Some(number) = next {
+        let section = segment.section(document, number)?;
+        let heading = segment.sections.text(section.heading)?;
+        if !heading.is_empty() {
+            path.push(heading.to_owned());
+        }
+        next = section.parent().filter(|&parent| parent < number); // parents come first: the walk ends
+    }
+    path.reverse();
+    Ok(path)
+}
+
+/// The top heading below the document's title; the title itself where there is none.
+fn section_heading<'p>(path: &'p [String], title: &'p str) -> &'p str {
+    match path {
+        [first, second, ..] if first == title => second,
+        [first, ..] => first,
+        [] => title,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_section_is_the_top_heading_below_the_title() {
+        let path = |headings: &[&str]| headings.iter().map(|heading| (*heading).to_owned()).collect::<Vec<_>>();
+        assert_eq!(section_heading(&path(&["Guide", "Install", "Linux"]), "Guide"), "Install");
+        assert_eq!(section_heading(&path(&["Guide"]), "Guide"), "Guide");
+        assert_eq!(section_heading(&path(&["Part"]), "Guide"), "Part");
+        assert_eq!(section_heading(&[], "Guide"), "Guide");
+    }
+}

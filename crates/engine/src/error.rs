@@ -1,0 +1,151 @@
+//! What can go wrong between a folder of files and an answer, and what the caller can do about it.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Every way the engine can refuse; the variants follow what a caller can do next.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A file or folder of the corpus could not be read.
+    #[error(transparent)]
+    Corpus(#[from] cento_corpus::Error),
+    /// The encoder could not be loaded or could not embed.
+    #[error(transparent)]
+    Embedder(#[from] cento_embedder::Error),
+    /// A vector file is damaged, or the query does not fit it.
+    #[error(transparent)]
+    Vector(#[from] cento_vector::Error),
+    /// A lexical segment is damaged, or was written by another analyser.
+    #[error(transparent)]
+    Lexical(#[from] cento_lexical::Error),
+    /// Fusion or assembly refused its input.
+    #[error(transparent)]
+    Assembly(#[from] cento_assembly::Error),
+    /// A model card, its download or its folder.
+    #[error(transparent)]
+    Model(#[from] crate::model::Error),
+    /// The operating system refused.
+    #[error("{path}")]
+    Io {
+        /// The file or folder of the operation.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The folder holds no collection.
+    #[error("{path}: no collection here; make one with `cento index PATH --collection {path}`")]
+    NotFound {
+        /// The folder that was to be opened.
+        path: PathBuf,
+    },
+    /// The folder holds something else.
+    #[error("{path}: is not empty and holds no collection; choose another folder with --collection DIR")]
+    NotACollection {
+        /// The folder that was to be created.
+        path: PathBuf,
+    },
+    /// A file of the collection is not what was written.
+    #[error("{path}: corrupt: {reason}; `cento doctor` checks the whole collection")]
+    Corrupt {
+        /// The damaged file.
+        path: PathBuf,
+        /// What does not hold.
+        reason: String,
+    },
+    /// The collection was written by a newer Cento.
+    #[error("{path}: collection format {found} is newer than {supported}, the newest this cento reads; update cento")]
+    NewerFormat {
+        /// The manifest.
+        path: PathBuf,
+        /// Format number in the manifest.
+        found: u32,
+        /// Format number of this build.
+        supported: u32,
+    },
+    /// Another process is writing to the collection.
+    #[error("{path}: another process is writing to this collection; wait for it to end, readers are not affected")]
+    Locked {
+        /// The lock file.
+        path: PathBuf,
+    },
+    /// The collection was built with another setting.
+    #[error("{setting}: the collection has {collection}, this command asks for {requested}; leave the option out, or index into another collection")]
+    Mismatch {
+        /// The setting that differs.
+        setting: &'static str,
+        /// Its value in the collection.
+        collection: String,
+        /// Its value in the request.
+        requested: String,
+    },
+    /// Two folders would share one label, and with it their document ids.
+    #[error("label {label:?} names {known} in this collection, and now {given}; give one of them another label: NAME={given}")]
+    LabelTaken {
+        /// The label, first part of the document ids.
+        label: String,
+        /// The path it names already.
+        known: PathBuf,
+        /// The path it would name.
+        given: PathBuf,
+    },
+    /// Nothing could be indexed.
+    #[error("nothing to index: {reason}")]
+    NothingToIndex {
+        /// Why, with counts.
+        reason: String,
+    },
+    /// No document or chunk of that name.
+    #[error("no document {id:?} in this collection{}", nearest.as_ref().map(|n| format!("; nearest: {n:?}")).unwrap_or_default())]
+    UnknownDocument {
+        /// What was asked for.
+        id: String,
+        /// The closest id there is.
+        nearest: Option<String>,
+    },
+    /// A chunk number or byte range outside its document.
+    #[error("{id}: {what} is outside the document, which has {has}")]
+    OutOfRange {
+        /// The document.
+        id: String,
+        /// The part asked for.
+        what: String,
+        /// What there is.
+        has: String,
+    },
+    /// The question holds nothing to search for.
+    #[error("the query is empty; give at least one word")]
+    EmptyQuery,
+    /// More results than the candidate depth.
+    #[error("k = {k} is above the candidate depth of {depth}; ask for at most {depth}, or raise --candidates")]
+    TooManyResults {
+        /// Results asked for.
+        k: usize,
+        /// Candidates an arm contributes.
+        depth: usize,
+    },
+    /// A setting whose value cannot be used.
+    #[error("{setting}: {value:?} {reason}")]
+    Setting {
+        /// The setting.
+        setting: &'static str,
+        /// Its value.
+        value: String,
+        /// Why not, and what would do.
+        reason: String,
+    },
+}
+
+/// The result of the engine's operations.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Adds the path to an error of the operating system.
+pub(crate) trait AtPath<T> {
+    fn at(self, path: &Path) -> Result<T>;
+}
+
+impl<T> AtPath<T> for io::Result<T> {
+    fn at(self, path: &Path) -> Result<T> {
+        self.map_err(|source| Error::Io { path: path.to_owned(), source })
+    }
+}

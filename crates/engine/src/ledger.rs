@@ -1,0 +1,142 @@
+//! The ledger of an ingest: what becomes of each document, new, changed, unchanged or vanished.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use cento_corpus::{self as corpus, Document, FoundFile, Root};
+use roaring::RoaringBitmap;
+
+use crate::error::{Error, Result};
+use crate::ingest::{IndexReport, Issue};
+use crate::searcher::Snapshot;
+
+/// Blake3 of everything of a document that shapes its rows or its citations.
+pub(crate) type ContentHash = [u8; 32];
+
+/// Where a live document of the collection is.
+struct Known {
+    segment: usize,
+    document: u32,
+    hash: ContentHash,
+    origin: String,
+}
+
+/// Compares what is read with what the collection has.
+pub(crate) struct Ledger {
+    known: HashMap<String, Known>,
+    /// Origin of each document read, by id.
+    seen: BTreeMap<String, String>,
+    /// Origins that could not be read whole: what the collection has of them stays.
+    unread: BTreeSet<String>,
+    /// Documents that die with the next commit, by segment.
+    pub(crate) replaced: BTreeMap<usize, RoaringBitmap>,
+    pub(crate) report: IndexReport,
+}
+
+impl Ledger {
+    pub(crate) fn new(snapshot: Option<&Snapshot>, report: IndexReport) -> Result<Self> {
+        let known = snapshot.map(known_documents).transpose()?.unwrap_or_default();
+        Ok(Self { known, seen: BTreeMap::new(), unread: BTreeSet::new(), replaced: BTreeMap::new(), report })
+    }
+
+    pub(crate) fn n_documents(&self) -> u64 {
+        self.seen.len() as u64
+    }
+
+    pub(crate) fn fail(&mut self, file: &FoundFile, error: &corpus::Error) {
+        self.unread.insert(file.origin.clone());
+        self.report.failed.push(Issue { path: file.origin.clone(), reason: crate::describe(error) });
+    }
+
+    /// Reads on until `n_max` documents are found that need rows, or the file ends.
+    pub(crate) fn next_group(&mut self, file: &FoundFile, documents: &mut corpus::Documents, n_max: usize) -> Vec<(Document, ContentHash)> {
+        let mut group = Vec::new();
+        while group.len() < n_max {
+            match documents.next() {
+                None => break,
+                Some(Err(error)) => self.fail(file, &error),
+                Some(Ok(document)) => group.extend(self.take(document)),
+            }
+        }
+        group
+    }
+
+    /// Gives the document back if it needs rows.
+    fn take(&mut self, document: Document) -> Option<(Document, ContentHash)> {
+        let elsewhere = self.known.get(&document.id).map(|known| &known.origin).filter(|origin| **origin != document.origin);
+        if let Some(other) = self.seen.get(&document.id).or(elsewhere) {
+            let reason = format!("its id {:?} is already that of a document of {other}; the first one stays", document.id);
+            self.report.failed.push(Issue { path: document.origin, reason });
+            return None;
+        }
+        let warnings = document.warnings.iter().map(|reason| Issue { path: document.id.clone(), reason: reason.clone() });
+        self.report.warnings.extend(warnings);
+        self.seen.insert(document.id.clone(), document.origin.clone());
+        let hash = content_hash(&document);
+        match self.known.get(&document.id) {
+            Some(known) if known.hash == hash => {
+                self.report.n_unchanged += 1;
+                return None;
+            }
+            Some(known) => {
+                self.replaced.entry(known.segment).or_default().insert(known.document);
+                self.report.n_changed += 1;
+            }
+            None => self.report.n_added += 1,
+        }
+        Some((document, hash))
+    }
+
+    /// Documents of these roots that were not met any more die, unless their file could not be read.
+    pub(crate) fn tombstone_vanished(&mut self, roots: &[Root]) {
+        let is_under = |origin: &str, root: &Root| origin.strip_prefix(root.label.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+        for (id, known) in &self.known {
+            let is_covered = roots.iter().any(|root| is_under(&known.origin, root));
+            if is_covered && !self.seen.contains_key(id) && !self.unread.contains(&known.origin) {
+                self.replaced.entry(known.segment).or_default().insert(known.document);
+                self.report.n_removed += 1;
+            }
+        }
+    }
+
+    /// Why a new collection would be empty.
+    pub(crate) fn nothing(&self) -> Error {
+        let report = &self.report;
+        let first = report.failed.first().map(|issue| format!("; first: {}: {}", issue.path, issue.reason)).unwrap_or_default();
+        let reason = format!("no document could be read ({} files failed, {} were left out{first})", report.failed.len(), report.skipped.len());
+        Error::NothingToIndex { reason }
+    }
+}
+
+fn known_documents(snapshot: &Snapshot) -> Result<HashMap<String, Known>> {
+    let mut known = HashMap::new();
+    for (at, segment) in snapshot.segments.iter().enumerate() {
+        for document in segment.live_documents() {
+            let record = segment.document(document)?;
+            let origin = segment.documents.text(record.origin)?.to_owned();
+            known.insert(segment.documents.text(record.id)?.to_owned(), Known { segment: at, document, hash: record.hash, origin });
+        }
+    }
+    Ok(known)
+}
+
+fn content_hash(document: &Document) -> ContentHash {
+    let mut hasher = blake3::Hasher::new();
+    let mut field = |bytes: &[u8]| {
+        hasher.update(&(bytes.len() as u64).to_le_bytes());
+        hasher.update(bytes);
+    };
+    field(document.text.as_bytes());
+    field(document.title.as_bytes());
+    field(&[u8::from(document.kind == corpus::TextKind::Extracted)]);
+    for (key, value) in &document.metadata {
+        field(key.as_bytes());
+        field(value.as_bytes());
+    }
+    for section in &document.sections {
+        field(section.heading.as_bytes());
+        field(&[section.level]);
+        field(&(section.span.start as u64).to_le_bytes());
+        field(&(section.span.end as u64).to_le_bytes());
+    }
+    *hasher.finalize().as_bytes()
+}

@@ -1,0 +1,101 @@
+//! Cento's engine: a folder of files becomes a collection; a collection answers with rankings and with contexts.
+//!
+//! Two verbs make a collection ([`index`], [`delete`]), one opens it ([`Searcher::open`]), two ask it
+//! ([`Searcher::search`], [`Searcher::context`]).
+//!
+//! ```
+//! use cento_engine::{IndexOptions, OsFs, Policy, Root, SearchRequest, Searcher, SearcherOptions};
+//! use cento_engine::{BudgetTokenizer, ContextRequest, Format, Strategy};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let work = tempfile::tempdir()?;
+//! # let corpus = work.path().join("notes");
+//! # std::fs::create_dir(&corpus)?;
+//! # std::fs::write(corpus.join("tides.md"), "# Tides\n\nThe tide rises twice a day.\n\n## Causes\n\nThe moon pulls the sea.\n")?;
+//! # let model = concat!(env!("CARGO_MANIFEST_DIR"), "/../../models/tiny");
+//! # let collection = work.path().join("collection");
+//! let options = IndexOptions { model: Some(model.to_owned()), ..IndexOptions::default() };
+//! let report = cento_engine::index(&collection, &[Root::parse(corpus.to_str().unwrap())?], &options, &OsFs, &mut |_| {})?;
+//! assert_eq!(report.n_added, 1);
+//!
+//! let searcher = Searcher::open(&collection, SearcherOptions::default())?;
+//! let response = searcher.search(&SearchRequest::new("what moves the sea"))?;
+//! assert_eq!(response.hits[0].document, "notes/tides.md");
+//!
+//! let tokenizer = BudgetTokenizer::named("o200k")?;
+//! let context = searcher.context(&ContextRequest {
+//!     search: SearchRequest::new("what moves the sea"),
+//!     budget_tokens: 200,
+//!     tokenizer: &tokenizer,
+//!     strategy: Strategy::Bubble,
+//!     policy: &Policy::default(),
+//!     format: Format::Markdown,
+//! })?;
+//! assert!(context.n_tokens <= 200 && context.text.contains("moon"));
+//! # Ok(())
+//! # }
+//! ```
+
+mod error;
+
+pub mod config;
+mod fs;
+mod lock;
+mod manifest;
+
+mod table;
+mod text;
+mod segment;
+mod deletes;
+mod embeddings;
+
+mod ingest;
+mod ledger;
+mod commit;
+
+mod searcher;
+mod retrieve;
+mod run;
+mod context;
+mod tokens;
+
+mod collection;
+mod documents;
+
+pub mod model;
+pub use model::DEFAULT_MODEL;
+
+pub use cento_assembly::{Context, Format, Policy, Strategy};
+pub use cento_corpus as corpus;
+pub use cento_corpus::{HeaderStyle, ReadOptions, Root};
+pub use cento_embedder as embedder;
+pub use cento_embedder::DeviceChoice;
+pub use cento_lexical::Language;
+pub use cento_vector::Scalar;
+
+pub use collection::{Check, Diagnosis, SegmentStatus, Status, doctor, status};
+pub use config::{CANDIDATE_DEPTH, ChunkTokens, CollectionConfig};
+pub use context::{ContextRequest, ContextTimings};
+pub use documents::{Excerpt, InspectedChunk, InspectedSection, Inspection, Part, delete};
+pub use error::{Error, Result};
+pub use fs::{File, Fs, OsFs};
+pub use ingest::{IndexOptions, IndexReport, Issue, Progress, Stage, dry_run, index, inspect};
+pub use manifest::{FORMAT, Manifest, SegmentEntry};
+pub use retrieve::{Explain, Fusion, Hit, Mode, Scan, SearchRequest, SearchResponse, Timings};
+pub use run::{DocumentRanking, RunRequest};
+pub use searcher::{Searcher, SearcherOptions};
+pub use tokens::BudgetTokenizer;
+
+/// An error with its causes on one line, as users see it.
+pub fn describe(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        let words = cause.to_string();
+        if !text.ends_with(&words) {
+            text = format!("{text}: {words}");
+        }
+        source = cause.source();
+    }
+    text
+}

@@ -1,0 +1,157 @@
+//! The manifest: which segments, at which generation, built with what. The only file of a collection that is ever replaced.
+//!
+//! `manifests/<generation>.json` is written and synced first, then `manifest.json` is replaced by rename: a crash leaves
+//! the old generation or the new one, whole. Both carry a checksum of their own content.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::config::CollectionConfig;
+use crate::error::{AtPath, Error, Result};
+use crate::fs::Fs;
+
+/// The collection format this build writes, and the newest it reads.
+pub const FORMAT: u32 = 1;
+
+/// Name of the current manifest.
+pub(crate) const CURRENT: &str = "manifest.json";
+/// Folder of every generation's manifest.
+pub(crate) const GENERATIONS: &str = "manifests";
+
+/// One generation of a collection.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Manifest {
+    /// Collection format; see [`FORMAT`].
+    pub format: u32,
+    /// Version of Cento that wrote it.
+    pub cento: String,
+    /// Counts commits, from 1.
+    pub generation: u64,
+    /// What every row was built with.
+    pub config: CollectionConfig,
+    /// Label of each indexed root and the folder it named.
+    pub roots: BTreeMap<String, PathBuf>,
+    /// The live segments, in order.
+    pub segments: Vec<SegmentEntry>,
+}
+
+/// A segment as a manifest names it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SegmentEntry {
+    /// Folder under `segments/`.
+    pub name: String,
+    /// Documents in it, dead ones too.
+    pub n_documents: u64,
+    /// Rows in it, dead ones too.
+    pub n_rows: u64,
+    /// File under `deletes/` with its dead documents, if there are any.
+    pub deletes: Option<String>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Sealed {
+    checksum: String,
+    manifest: Manifest,
+}
+
+impl Manifest {
+    /// Reads the current manifest of a collection.
+    pub(crate) fn read(folder: &Path) -> Result<Self> {
+        let path = folder.join(CURRENT);
+        let bytes = match std::fs::read(&path) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Err(Error::NotFound { path: folder.to_owned() }),
+            read => read.at(&path)?,
+        };
+        Self::parse(&bytes, &path)
+    }
+
+    fn parse(bytes: &[u8], path: &Path) -> Result<Self> {
+        let corrupt = |reason: String| Error::Corrupt { path: path.to_owned(), reason };
+        let value: serde_json::Value = serde_json::from_slice(bytes).map_err(|error| corrupt(error.to_string()))?;
+        let format = value.pointer("/manifest/format").and_then(serde_json::Value::as_u64).ok_or_else(|| corrupt("no format number".to_owned()))?;
+        if format > u64::from(FORMAT) {
+            return Err(Error::NewerFormat { path: path.to_owned(), found: u32::try_from(format).unwrap_or(u32::MAX), supported: FORMAT });
+        }
+        let sealed: Sealed = serde_json::from_value(value).map_err(|error| corrupt(error.to_string()))?;
+        match checksum(&sealed.manifest) == sealed.checksum {
+            true => Ok(sealed.manifest),
+            false => Err(corrupt("the checksum does not match the content".to_owned())),
+        }
+    }
+
+    /// Publishes this generation. After it returns, neither a crash nor a power loss brings the old one back.
+    pub(crate) fn publish(&self, fs: &dyn Fs, folder: &Path) -> Result<()> {
+        let sealed = Sealed { checksum: checksum(self), manifest: self.clone() };
+        let mut json = serde_json::to_vec_pretty(&sealed).expect("a manifest is always JSON");
+        json.push(b'\n');
+        let generations = folder.join(GENERATIONS);
+        replace(fs, &generations, &format!("{}.json", self.generation), &json)?;
+        replace(fs, folder, CURRENT, &json)
+    }
+}
+
+fn replace(fs: &dyn Fs, folder: &Path, name: &str, bytes: &[u8]) -> Result<()> {
+    let path = folder.join(name);
+    let temporary = folder.join(format!("{name}.tmp"));
+    let mut file = fs.create(&temporary).at(&temporary)?;
+    file.write_all(bytes).at(&temporary)?;
+    file.sync().at(&temporary)?;
+    drop(file);
+    fs.rename(&temporary, &path).at(&path)?;
+    fs.sync_dir(folder).at(folder)
+}
+
+fn checksum(manifest: &Manifest) -> String {
+    let json = serde_json::to_vec(manifest).expect("a manifest is always JSON");
+    blake3::hash(&json).to_hex().to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fs::OsFs;
+
+    fn manifest() -> Manifest {
+        let config = CollectionConfig {
+            model: "tiny".to_owned(),
+            model_fingerprint: "00".to_owned(),
+            dimensions: 4,
+            chunk_tokens: "128".to_owned(),
+            chunker_version: 1,
+            header: "structured".to_owned(),
+            language: "english".to_owned(),
+            vectors: "f32".to_owned(),
+        };
+        Manifest { format: FORMAT, cento: "0.1.0".to_owned(), generation: 3, config, roots: BTreeMap::new(), segments: Vec::new() }
+    }
+
+    #[test]
+    fn every_flipped_byte_of_a_manifest_is_noticed() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir(folder.path().join(GENERATIONS)).unwrap();
+        manifest().publish(&OsFs, folder.path()).unwrap();
+        assert_eq!(Manifest::read(folder.path()).unwrap(), manifest());
+        let path = folder.path().join(CURRENT);
+        let bytes = std::fs::read(&path).unwrap();
+        for at in 0..bytes.len() {
+            if bytes[at].is_ascii_whitespace() {
+                continue; // the layout of the JSON carries no meaning
+            }
+            let mut flipped = bytes.clone();
+            flipped[at] ^= 1;
+            let read = Manifest::parse(&flipped, &path);
+            assert!(read.is_err(), "byte {at} {:?} changed unnoticed", bytes[at] as char);
+        }
+    }
+
+    #[test]
+    fn a_newer_format_is_named_as_such() {
+        let newer = Manifest { format: FORMAT + 1, ..manifest() };
+        let json = serde_json::to_vec(&Sealed { checksum: checksum(&newer), manifest: newer }).unwrap();
+        let error = Manifest::parse(&json, Path::new("manifest.json")).unwrap_err();
+        assert!(matches!(error, Error::NewerFormat { found, supported: FORMAT, .. } if found == FORMAT + 1), "{error}");
+    }
+}

@@ -1,0 +1,388 @@
+//! Retrieve: a query → dense and lexical candidates → one ranking.
+//!
+//! Each arm gives its best candidates to one depth, [`CANDIDATE_DEPTH`] unless asked otherwise, whatever `k` is; ties at the cut and in the ranking are broken by
+//! public id, descending. Dense distances (ascending) become scores (descending) here and nowhere else: `score = 1 - distance`,
+//! the cosine of unit vectors.
+
+use std::time::{Duration, Instant};
+
+use cento_assembly::fuse::{self, Arm, Contribution, Fused, Method, Normalize};
+use cento_embedder::Kind;
+use cento_lexical::{self as lexical, Bm25, Part, Unit};
+use cento_vector::{Neighbor, exact, hnsw};
+use serde::{Deserialize, Serialize};
+
+use crate::config::CANDIDATE_DEPTH;
+use crate::error::{Error, Result};
+use crate::searcher::Searcher;
+use crate::segment::Segment;
+
+/// Which arms answer.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Mode {
+    /// Both, fused.
+    #[default]
+    Hybrid,
+    /// Nearest vectors alone.
+    Dense,
+    /// BM25 alone.
+    Lexical,
+}
+
+/// How two rankings become one.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Fusion {
+    /// Reciprocal rank fusion, k = 60.
+    Rrf,
+    /// Convex combination of min-max normalised scores, half and half.
+    #[default]
+    Convex,
+}
+
+/// How the nearest vectors are found.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Scan {
+    /// By graph where a segment has one.
+    #[default]
+    Auto,
+    /// By reading every row.
+    Exact,
+}
+
+/// A query over chunks.
+#[derive(Debug, Clone)]
+pub struct SearchRequest {
+    /// The question, in plain words.
+    pub query: String,
+    /// Results wanted, at most `candidates`.
+    pub k: usize,
+    /// Candidates each arm contributes; never derived from `k`.
+    pub candidates: usize,
+    /// Which arms answer.
+    pub mode: Mode,
+    /// How the arms are fused.
+    pub fusion: Fusion,
+    /// How vectors are scanned.
+    pub scan: Scan,
+    /// Results with a lower score are left out.
+    pub min_score: Option<f64>,
+    /// Whether results carry the terms of their BM25 score.
+    pub explain: Explain,
+}
+
+impl SearchRequest {
+    /// The ten best chunks for a query, by every default.
+    pub fn new(query: impl Into<String>) -> Self {
+        Self { query: query.into(), k: 10, candidates: CANDIDATE_DEPTH, mode: Mode::default(), fusion: Fusion::default(), scan: Scan::default(), min_score: None, explain: Explain::default() }
+    }
+}
+
+/// Whether a hit explains its lexical score term by term.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Explain {
+    /// Contributions of the arms only.
+    #[default]
+    Arms,
+    /// The BM25 terms too.
+    Terms,
+}
+
+/// The answer to a [`SearchRequest`].
+#[derive(Debug, Clone, Serialize)]
+pub struct SearchResponse {
+    /// Format of this answer.
+    pub version: u32,
+    /// The query as given.
+    pub query: String,
+    /// Which arms answered.
+    pub mode: Mode,
+    /// How they were fused, if there were two.
+    pub fusion: Option<Fusion>,
+    /// How vectors were scanned: `exact`, `graph`, `exact and graph`, or `none`.
+    pub scanned: &'static str,
+    /// Generation of the collection.
+    pub generation: u64,
+    /// Fingerprint of the encoder.
+    pub model_fingerprint: String,
+    /// The ranking, best first.
+    pub hits: Vec<Hit>,
+}
+
+/// A chunk in a ranking.
+#[derive(Debug, Clone, Serialize)]
+pub struct Hit {
+    /// 1 is best.
+    pub rank: usize,
+    /// Public id: `document#number`.
+    pub id: String,
+    /// Its document.
+    pub document: String,
+    /// Title of the document.
+    pub title: String,
+    /// Headings above the chunk, outermost first.
+    pub path: Vec<String>,
+    /// Bytes of the chunk in the document's canonical text.
+    pub span: [u64; 2],
+    /// Whether that text is the file's bytes (`source`) or was extracted from it.
+    pub text_kind: &'static str,
+    /// Where it stands in the source: line, page or row; may be empty.
+    pub anchor: String,
+    /// Fused score, or the arm's own when one arm answered.
+    pub score: f64,
+    /// What each arm gave; the contributions add up to the score.
+    pub contributions: Vec<Contribution>,
+    /// BM25 term by term, when asked for and when the lexical arm found the chunk.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lexical: Option<lexical::Explanation>,
+    /// The chunk.
+    pub text: String,
+}
+
+/// Where the time of one query went.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Timings {
+    /// Embedding the query (and loading the encoder, if this query was the first).
+    pub embed: Duration,
+    /// The vector scan.
+    pub dense: Duration,
+    /// BM25.
+    pub lexical: Duration,
+    /// Fusion.
+    pub fuse: Duration,
+    /// Reading the texts of the results.
+    pub texts: Duration,
+}
+
+/// A chunk among the candidates; ordered by public id.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct ChunkKey {
+    pub(crate) id: String,
+    pub(crate) segment: usize,
+    pub(crate) row: u32,
+}
+
+/// The fused candidates of a query, before `k`.
+pub(crate) struct Ranking {
+    pub(crate) fused: Vec<Fused<ChunkKey>>,
+    pub(crate) scanned: &'static str,
+}
+
+impl Searcher {
+    /// The best chunks for a query.
+    pub fn search(&self, request: &SearchRequest) -> Result<SearchResponse> {
+        self.search_timed(request).map(|(response, _)| response)
+    }
+
+    /// The best chunks for a query, and where the time went.
+    pub fn search_timed(&self, request: &SearchRequest) -> Result<(SearchResponse, Timings)> {
+        check_k(request.k, request.candidates)?;
+        let mut timings = Timings::default();
+        let ranking = self.rank(request, &mut timings)?;
+        let start = Instant::now();
+        let explained = match request.explain {
+            Explain::Terms => Some(self.lexical(Unit::Row)?),
+            Explain::Arms => None,
+        };
+        let mut hits = Vec::new();
+        for (n, fused) in ranking.fused.into_iter().take(request.k).enumerate() {
+            if request.min_score.is_some_and(|min_score| fused.score < min_score) {
+                break;
+            }
+            hits.push(self.hit(n + 1, fused, &request.query, explained.as_ref())?);
+        }
+        timings.texts = start.elapsed();
+        let manifest = &self.snapshot.manifest;
+        let response = SearchResponse {
+            version: 1,
+            query: request.query.clone(),
+            mode: request.mode,
+            fusion: (request.mode == Mode::Hybrid).then_some(request.fusion),
+            scanned: ranking.scanned,
+            generation: manifest.generation,
+            model_fingerprint: manifest.config.model_fingerprint.clone(),
+            hits,
+        };
+        Ok((response, timings))
+    }
+
+    /// Every candidate of a query, fused, best first.
+    pub(crate) fn rank(&self, request: &SearchRequest, timings: &mut Timings) -> Result<Ranking> {
+        if request.query.trim().is_empty() {
+            return Err(Error::EmptyQuery);
+        }
+        let mut arms = Vec::new();
+        let mut scanned = "none";
+        if request.mode != Mode::Lexical {
+            let start = Instant::now();
+            let embedding = self.encoder()?.embed(std::slice::from_ref(&request.query), Kind::Query)?;
+            timings.embed = start.elapsed();
+            let start = Instant::now();
+            let (hits, how) = self.dense_chunks(&embedding[0].vector, request.scan, request.candidates)?;
+            timings.dense = start.elapsed();
+            scanned = how;
+            arms.push(arm("dense", hits));
+        }
+        if request.mode != Mode::Dense {
+            let start = Instant::now();
+            arms.push(arm("lexical", self.lexical_chunks(&request.query, request.candidates)?));
+            timings.lexical = start.elapsed();
+        }
+        let start = Instant::now();
+        let fused = fuse_arms(&arms, request.fusion)?;
+        timings.fuse = start.elapsed();
+        Ok(Ranking { fused, scanned })
+    }
+
+    fn dense_chunks(&self, query: &[f32], scan: Scan, depth: usize) -> Result<(Vec<(ChunkKey, f64)>, &'static str)> {
+        let mut candidates = Vec::new();
+        let (mut n_exact, mut n_graph) = (0, 0);
+        for (at, segment) in self.snapshot.segments.iter().enumerate() {
+            let live = segment.live.as_ref();
+            let neighbors = match (&segment.graph, scan) {
+                (Some(graph), Scan::Auto) => {
+                    n_graph += 1;
+                    hnsw::search(graph, &segment.rows, query, depth, depth, live)?
+                }
+                _ => {
+                    n_exact += 1;
+                    exact::search(&segment.rows, query, depth, live)?
+                }
+            };
+            candidates.extend(neighbors.into_iter().map(|Neighbor { row, distance }| (at, row, score(distance))));
+        }
+        let scanned = match (n_exact, n_graph) {
+            (_, 0) => "exact",
+            (0, _) => "graph",
+            _ => "exact and graph",
+        };
+        Ok((self.best_chunks(candidates, depth)?, scanned))
+    }
+
+    fn lexical_chunks(&self, query: &str, depth: usize) -> Result<Vec<(ChunkKey, f64)>> {
+        let scored = self.lexical(Unit::Row)?.score(query)?;
+        let candidates = scored.into_iter().enumerate().flat_map(|(at, hits)| hits.into_iter().map(move |hit| (at, hit.unit, hit.score)));
+        self.best_chunks(candidates.collect(), depth)
+    }
+
+    /// The BM25 searcher over all segments.
+    pub(crate) fn lexical(&self, unit: Unit) -> Result<lexical::Searcher<'_>> {
+        let part = |segment| -> Result<Part<'_>> {
+            let segment: &Segment = segment;
+            Ok(Part { segment: &segment.lexical, live: segment.live.as_ref(), allowed: None, document_of_row: &segment.units()?.of_row })
+        };
+        let parts = self.snapshot.segments.iter().map(part).collect::<Result<Vec<_>>>()?;
+        Ok(lexical::Searcher::new(parts, unit, Bm25::default())?)
+    }
+
+    /// The `depth` best of (segment, row, score), ties by public id descending; public ids are made only for those.
+    fn best_chunks(&self, mut candidates: Vec<(usize, u32, f64)>, depth: usize) -> Result<Vec<(ChunkKey, f64)>> {
+        keep_best(&mut candidates, depth, |candidate| candidate.2);
+        let keyed = candidates.into_iter().map(|(segment, row, score)| Ok((self.chunk_key(segment, row)?, score)));
+        let mut keyed = keyed.collect::<Result<Vec<_>>>()?;
+        sort_ranking(&mut keyed);
+        keyed.truncate(depth);
+        Ok(keyed)
+    }
+
+    fn chunk_key(&self, segment: usize, row: u32) -> Result<ChunkKey> {
+        let found = &self.snapshot.segments[segment];
+        let chunk = found.chunks.record(row as usize)?;
+        Ok(ChunkKey { id: format!("{}#{}", found.document_id(chunk.document)?, chunk.index), segment, row })
+    }
+
+    fn hit(&self, rank: usize, fused: Fused<ChunkKey>, query: &str, explained: Option<&lexical::Searcher<'_>>) -> Result<Hit> {
+        let ChunkKey { id, segment: at, row } = fused.id;
+        let segment = &self.snapshot.segments[at];
+        let chunk = segment.chunks.record(row as usize)?;
+        let document = segment.document(chunk.document)?;
+        let lexical = match explained {
+            Some(searcher) => Some(searcher.explain(query, at, row)?).filter(|explanation| explanation.score > 0.0),
+            None => None,
+        };
+        Ok(Hit {
+            rank,
+            id,
+            document: segment.documents.text(document.id)?.to_owned(),
+            title: segment.documents.text(document.title)?.to_owned(),
+            path: crate::context::heading_path(segment, &document, chunk.section)?,
+            span: [chunk.start, chunk.end],
+            text_kind: document.text_kind(),
+            anchor: chunk.anchor(),
+            score: fused.score,
+            contributions: fused.contributions,
+            lexical,
+            text: segment.text(&document, chunk.start..chunk.end)?,
+        })
+    }
+}
+
+/// Cosine from distance: the one place where ascending becomes descending.
+pub(crate) fn score(distance: f32) -> f64 {
+    1.0 - f64::from(distance)
+}
+
+pub(crate) fn check_k(k: usize, depth: usize) -> Result<()> {
+    match k {
+        0 => Err(Error::Setting { setting: "k", value: "0".to_owned(), reason: "asks for nothing; ask for at least one result".to_owned() }),
+        _ if k > depth => Err(Error::TooManyResults { k, depth }),
+        _ => Ok(()),
+    }
+}
+
+/// Keeps everything that can be among the `depth` best: those above the score at the cut, and all ties with it.
+pub(crate) fn keep_best<T>(candidates: &mut Vec<T>, depth: usize, score: impl Fn(&T) -> f64) {
+    if candidates.len() <= depth {
+        return;
+    }
+    let mut scores: Vec<f64> = candidates.iter().map(&score).collect();
+    let (_, cut, _) = scores.select_nth_unstable_by(depth - 1, |a, b| b.total_cmp(a));
+    let cut = *cut;
+    candidates.retain(|candidate| score(candidate).total_cmp(&cut).is_ge());
+}
+
+/// Score descending, then id descending.
+pub(crate) fn sort_ranking<I: Ord>(ranking: &mut [(I, f64)]) {
+    ranking.sort_unstable_by(|(a_id, a), (b_id, b)| b.total_cmp(a).then_with(|| b_id.cmp(a_id)));
+}
+
+pub(crate) fn arm<I>(name: &'static str, hits: Vec<(I, f64)>) -> Arm<I> {
+    Arm { name: name.to_owned(), weight: 0.5, hits }
+}
+
+/// Fuses two arms; a single arm keeps its own scores.
+pub(crate) fn fuse_arms<I: Ord + Clone>(arms: &[Arm<I>], fusion: Fusion) -> Result<Vec<Fused<I>>> {
+    if let [only] = arms {
+        return Ok(only.hits.iter().enumerate().map(|(n, (id, score))| alone(only, n, id, *score)).collect());
+    }
+    let method = match fusion {
+        Fusion::Rrf => Method::Rrf { k: 60.0 },
+        Fusion::Convex => Method::Convex { normalize: Normalize::MinMax },
+    };
+    Ok(fuse::fuse(arms, &method)?)
+}
+
+fn alone<I: Clone>(arm: &Arm<I>, n: usize, id: &I, score: f64) -> Fused<I> {
+    let contribution = Contribution { arm: arm.name.clone(), rank: Some(n + 1), raw: Some(score), normalized: Some(score), weight: 1.0, contribution: score };
+    Fused { id: id.clone(), score, contributions: vec![contribution] }
+}
+
+/// For each unit (document with rows) of a segment the score of its best live row; `None` where no row lives.
+pub(crate) fn best_of_units(distances: &[f32], segment: &Segment) -> Result<Vec<Option<f64>>> {
+    let units = segment.units()?;
+    let mut best = vec![None; units.documents.len()];
+    for (row, (&distance, &unit)) in distances.iter().zip(&units.of_row).enumerate() {
+        if segment.live.as_ref().is_none_or(|live| live.contains(row as u32)) {
+            keep_larger(&mut best[unit as usize], score(distance));
+        }
+    }
+    Ok(best)
+}
+
+pub(crate) fn keep_larger(best: &mut Option<f64>, score: f64) {
+    if best.is_none_or(|known| score > known) {
+        *best = Some(score);
+    }
+}

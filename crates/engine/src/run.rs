@@ -1,0 +1,141 @@
+//! Batch retrieval: topics → document rankings, as benchmarks want them.
+//!
+//! Each arm goes from chunks to documents first (dense: a document's best chunk; lexical: BM25 of the whole document), then
+//! documents are fused. Vectors are scanned exactly unless asked otherwise.
+
+use cento_embedder::Kind;
+use cento_lexical::Unit;
+use cento_vector::{exact, hnsw};
+
+use crate::config::CANDIDATE_DEPTH;
+use crate::error::{Error, Result};
+use crate::retrieve::{self, Fusion, Mode, Scan};
+use crate::searcher::Searcher;
+use crate::segment::Segment;
+
+/// Queries scanned together: their distances to all rows are held at once.
+const BATCH_QUERIES: usize = 32;
+
+/// Chunks the graph is asked for per candidate document with [`Scan::Auto`]: several may be of one document.
+const GRAPH_CHUNKS_PER_DOCUMENT: usize = 4;
+
+/// A batch of topics.
+#[derive(Debug, Clone)]
+pub struct RunRequest {
+    /// Documents wanted per topic, at most `candidates`.
+    pub k: usize,
+    /// Candidate documents each arm contributes; never derived from `k`.
+    pub candidates: usize,
+    /// Which arms answer.
+    pub mode: Mode,
+    /// How the arms are fused.
+    pub fusion: Fusion,
+    /// How vectors are scanned.
+    pub scan: Scan,
+}
+
+impl Default for RunRequest {
+    fn default() -> Self {
+        Self { k: CANDIDATE_DEPTH, candidates: CANDIDATE_DEPTH, mode: Mode::default(), fusion: Fusion::default(), scan: Scan::Exact }
+    }
+}
+
+/// A topic's ranking: document ids and scores, best first, ties by id descending.
+pub type DocumentRanking = Vec<(String, f64)>;
+
+/// A document among the candidates; ordered by its id.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct DocumentKey {
+    id: String,
+    segment: usize,
+    document: u32,
+}
+
+impl Searcher {
+    /// Ranks documents for each query; `done` hears how many queries are ready.
+    pub fn run(&self, queries: &[String], request: &RunRequest, done: &mut dyn FnMut(usize)) -> Result<Vec<DocumentRanking>> {
+        retrieve::check_k(request.k, request.candidates)?;
+        if queries.iter().any(|query| query.trim().is_empty()) {
+            return Err(Error::EmptyQuery);
+        }
+        let lexical = self.lexical(Unit::Document)?;
+        let mut rankings = Vec::with_capacity(queries.len());
+        for batch in queries.chunks(BATCH_QUERIES) {
+            let dense = match request.mode {
+                Mode::Lexical => None,
+                _ => Some(self.dense_documents(batch, request)?),
+            };
+            for (n, query) in batch.iter().enumerate() {
+                let mut arms = Vec::new();
+                if let Some(dense) = &dense {
+                    arms.push(retrieve::arm("dense", self.best_documents(&dense[n], request.candidates)?));
+                }
+                if request.mode != Mode::Dense {
+                    let scored = lexical.score(query)?;
+                    let scored = scored.iter().map(|hits| hits.iter().map(|hit| (hit.unit, hit.score)).collect()).collect::<Vec<_>>();
+                    arms.push(retrieve::arm("lexical", self.best_documents(&scored, request.candidates)?));
+                }
+                let fused = retrieve::fuse_arms(&arms, request.fusion)?;
+                rankings.push(fused.into_iter().take(request.k).map(|fused| (fused.id.id, fused.score)).collect());
+            }
+            done(rankings.len());
+        }
+        Ok(rankings)
+    }
+
+    /// For each query and segment, units (see [`crate::segment::Units`]) and their best chunk's score.
+    fn dense_documents(&self, queries: &[String], request: &RunRequest) -> Result<Vec<Vec<Vec<(u32, f64)>>>> {
+        let embeddings = self.encoder()?.embed(queries, Kind::Query)?;
+        let vectors: Vec<f32> = embeddings.iter().flat_map(|embedding| embedding.vector.iter().copied()).collect();
+        let mut of_query = vec![Vec::new(); queries.len()];
+        for segment in &self.snapshot.segments {
+            let n_rows = segment.rows.len();
+            let graph = segment.graph.as_ref().filter(|_| request.scan == Scan::Auto);
+            let mut distances = Vec::new();
+            if graph.is_none() {
+                distances.resize(queries.len() * n_rows, 0.0);
+                exact::distances(&segment.rows, &vectors, &mut distances)?;
+            }
+            for (n, scored) in of_query.iter_mut().enumerate() {
+                let best = match graph {
+                    None => retrieve::best_of_units(&distances[n * n_rows..(n + 1) * n_rows], segment)?,
+                    Some(graph) => near_units(graph, segment, &embeddings[n].vector, request.candidates)?,
+                };
+                let found = best.into_iter().enumerate().filter_map(|(unit, score)| score.map(|score| (unit as u32, score)));
+                scored.push(found.collect());
+            }
+        }
+        Ok(of_query)
+    }
+
+    /// The `depth` best documents over all segments, ties by id descending.
+    fn best_documents(&self, scored: &[Vec<(u32, f64)>], depth: usize) -> Result<Vec<(DocumentKey, f64)>> {
+        let mut candidates = Vec::new();
+        for (segment, hits) in scored.iter().enumerate() {
+            candidates.extend(hits.iter().map(|&(unit, score)| (segment, unit, score)));
+        }
+        retrieve::keep_best(&mut candidates, depth, |candidate| candidate.2);
+        let keyed = candidates.into_iter().map(|(segment, unit, score)| {
+            let found = &self.snapshot.segments[segment];
+            let document = found.units()?.documents[unit as usize];
+            let id = found.document_id(document)?.to_owned();
+            Ok((DocumentKey { id, segment, document }, score))
+        });
+        let mut keyed = keyed.collect::<Result<Vec<_>>>()?;
+        retrieve::sort_ranking(&mut keyed);
+        keyed.truncate(depth);
+        Ok(keyed)
+    }
+}
+
+/// As [`retrieve::best_of_units`], from the chunks the graph finds.
+fn near_units(graph: &hnsw::FrozenGraph, segment: &Segment, query: &[f32], n_documents: usize) -> Result<Vec<Option<f64>>> {
+    let n_chunks = GRAPH_CHUNKS_PER_DOCUMENT * n_documents;
+    let units = segment.units()?;
+    let mut best = vec![None; units.documents.len()];
+    for neighbor in hnsw::search(graph, &segment.rows, query, n_chunks, n_chunks, segment.live.as_ref())? {
+        let unit = units.of_row[neighbor.row as usize];
+        retrieve::keep_larger(&mut best[unit as usize], retrieve::score(neighbor.distance));
+    }
+    Ok(best)
+}

@@ -1,0 +1,141 @@
+//! A snapshot of a collection, open for reading: one generation, whatever a writer does beside it.
+
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use cento_embedder::{DeviceChoice, Embedder, LoadOptions};
+use cento_lexical::Analyzer;
+use roaring::RoaringBitmap;
+
+use crate::deletes;
+use crate::error::{Error, Result};
+use crate::manifest::Manifest;
+use crate::model::Models;
+use crate::segment::Segment;
+
+/// The open segments of one generation.
+#[derive(Debug)]
+pub(crate) struct Snapshot {
+    pub(crate) manifest: Manifest,
+    pub(crate) segments: Vec<Segment>,
+}
+
+impl Snapshot {
+    /// Opens every segment a manifest names.
+    pub(crate) fn open(folder: &Path, manifest: Manifest) -> Result<Self> {
+        let analyzer = Analyzer::new(manifest.config.language()?);
+        let mut segments = Vec::with_capacity(manifest.segments.len());
+        for entry in &manifest.segments {
+            let deleted = match &entry.deletes {
+                Some(name) => deletes::read(&folder.join("deletes").join(name))?,
+                None => RoaringBitmap::new(),
+            };
+            let segment = Segment::open(&folder.join("segments").join(&entry.name), &entry.name, &analyzer, deleted)?;
+            if segment.chunks.len() as u64 != entry.n_rows || segment.documents.len() as u64 != entry.n_documents {
+                let path = folder.join("segments").join(&entry.name);
+                let reason = format!("the manifest says {} documents and {} rows, the files {} and {}", entry.n_documents, entry.n_rows, segment.documents.len(), segment.chunks.len());
+                return Err(Error::Corrupt { path, reason });
+            }
+            segments.push(segment);
+        }
+        Ok(Self { manifest, segments })
+    }
+
+    /// Opens the current generation. A writer may remove files two generations old while they are being opened: then
+    /// the manifest has changed, and the newer one is opened instead.
+    pub(crate) fn open_current(folder: &Path) -> Result<Self> {
+        loop {
+            let manifest = Manifest::read(folder)?;
+            let generation = manifest.generation;
+            match Self::open(folder, manifest) {
+                Err(error) if Manifest::read(folder)?.generation == generation => return Err(error),
+                Err(_) => {}
+                Ok(snapshot) => return Ok(snapshot),
+            }
+        }
+    }
+
+    /// Documents that answer.
+    pub(crate) fn n_documents(&self) -> u64 {
+        self.segments.iter().map(|segment| segment.documents.len() as u64 - segment.deleted.len()).sum()
+    }
+
+    /// Rows that answer.
+    pub(crate) fn n_rows(&self) -> u64 {
+        self.segments.iter().map(|segment| segment.n_live_rows() as u64).sum()
+    }
+}
+
+/// How a collection is opened for searching.
+#[derive(Debug, Clone)]
+pub struct SearcherOptions {
+    /// Another place of the collection's encoder: a card's name or a folder. It must be the same model.
+    pub model: Option<String>,
+    /// Where the encoder runs.
+    pub device: DeviceChoice,
+    /// Threads for embedding queries; 0 = one per core.
+    pub threads: usize,
+}
+
+impl Default for SearcherOptions {
+    fn default() -> Self {
+        Self { model: None, device: DeviceChoice::Auto, threads: 0 }
+    }
+}
+
+/// A collection open for searching.
+///
+/// It shows the generation it was opened at for as long as it lives; any number of searchers may be open while one writer
+/// commits. The encoder is loaded at the first query that needs it.
+#[derive(Debug)]
+pub struct Searcher {
+    folder: PathBuf,
+    options: SearcherOptions,
+    pub(crate) snapshot: Snapshot,
+    pub(crate) analyzer: Analyzer,
+    encoder: OnceLock<Embedder>,
+}
+
+impl Searcher {
+    /// Opens the current generation of the collection at `folder`.
+    pub fn open(folder: impl AsRef<Path>, options: SearcherOptions) -> Result<Self> {
+        let folder = folder.as_ref().to_owned();
+        let snapshot = Snapshot::open_current(&folder)?;
+        let analyzer = Analyzer::new(snapshot.manifest.config.language()?);
+        Ok(Self { folder, options, snapshot, analyzer, encoder: OnceLock::new() })
+    }
+
+    /// The folder of the collection.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// The generation this searcher shows.
+    pub fn manifest(&self) -> &Manifest {
+        &self.snapshot.manifest
+    }
+
+    /// The collection's encoder, loaded at the first call; an error if it is not there or not the one the vectors are from.
+    pub fn encoder(&self) -> Result<&Embedder> {
+        if self.encoder.get().is_none() {
+            let config = &self.snapshot.manifest.config;
+            let models = Models::from_env()?;
+            let located = models.resolve(self.options.model.as_ref().unwrap_or(&config.model))?;
+            let load = LoadOptions { device: self.options.device, threads: self.options.threads, ..LoadOptions::default() };
+            let encoder = Embedder::load(&located.folder, &load)?;
+            if encoder.fingerprint() != config.model_fingerprint {
+                return Err(Error::Mismatch {
+                    setting: "model",
+                    collection: format!("{} (fingerprint {})", config.model, short(&config.model_fingerprint)),
+                    requested: format!("{} (fingerprint {})", located.name, short(encoder.fingerprint())),
+                });
+            }
+            let _ = self.encoder.set(encoder); // another thread loaded the same
+        }
+        Ok(self.encoder.get().expect("set above"))
+    }
+}
+
+fn short(fingerprint: &str) -> &str {
+    fingerprint.get(..12).unwrap_or(fingerprint)
+}

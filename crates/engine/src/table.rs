@@ -1,0 +1,108 @@
+//! A table of fixed-size records and the strings they point to, in one memory-mapped file.
+//!
+//! Layout of the payload: `n` records, then the heap. Record `i` is at `i * size_of::<T>()`; heap offsets count from its start.
+
+use std::io::Write;
+use std::marker::PhantomData;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use bytemuck::{Pod, Zeroable};
+use cento_vector::file;
+
+use crate::error::{AtPath, Error, Result};
+use crate::fs::Fs;
+
+/// A byte range of a table's heap, as it stands in a record.
+#[derive(Debug, Clone, Copy, Default, Pod, Zeroable)]
+#[repr(C)]
+pub(crate) struct Text {
+    pub(crate) offset: u64,
+    pub(crate) n_bytes: u64,
+}
+
+/// Records and heap gathered in memory, then written at once.
+#[derive(Debug)]
+pub(crate) struct TableWriter<T> {
+    records: Vec<T>,
+    heap: Vec<u8>,
+}
+
+impl<T: Pod> TableWriter<T> {
+    pub(crate) fn new() -> Self {
+        Self { records: Vec::new(), heap: Vec::new() }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.records.len()
+    }
+
+    pub(crate) fn push(&mut self, record: T) {
+        self.records.push(record);
+    }
+
+    pub(crate) fn text(&mut self, text: &str) -> Text {
+        let offset = self.heap.len() as u64;
+        self.heap.extend_from_slice(text.as_bytes());
+        Text { offset, n_bytes: text.len() as u64 }
+    }
+
+    pub(crate) fn write(self, fs: &dyn Fs, path: &Path, kind: [u8; 8]) -> Result<()> {
+        let mut out = file::Writer::new(fs.create(path).at(path)?, kind).at(path)?;
+        out.write_all(bytemuck::cast_slice(&self.records)).at(path)?;
+        out.write_all(&self.heap).at(path)?;
+        let mut file = out.finish([self.records.len() as u64, self.heap.len() as u64]).at(path)?;
+        file.sync().at(path)
+    }
+}
+
+/// A table opened by memory map; nothing is read until it is asked for.
+#[derive(Debug, Clone)]
+pub(crate) struct Table<T> {
+    mapped: file::Mapped,
+    path: PathBuf,
+    n_records: usize,
+    heap: Range<usize>,
+    record: PhantomData<T>,
+}
+
+impl<T: Pod> Table<T> {
+    pub(crate) fn open(path: &Path, kind: [u8; 8]) -> Result<Self> {
+        let mapped = file::Mapped::open(path, kind)?;
+        let [n_records, n_heap] = mapped.counts();
+        let bounds = || {
+            let heap_start = usize::try_from(n_records).ok()?.checked_mul(size_of::<T>())?;
+            let heap_end = heap_start.checked_add(usize::try_from(n_heap).ok()?)?;
+            (heap_end == mapped.len()).then_some(heap_start..heap_end)
+        };
+        let heap = bounds().ok_or_else(|| Error::Corrupt { path: path.to_owned(), reason: "counts do not fit the length".to_owned() })?;
+        Ok(Self { n_records: n_records as usize, heap, mapped, path: path.to_owned(), record: PhantomData })
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.n_records
+    }
+
+    pub(crate) fn record(&self, index: usize) -> Result<T> {
+        let size = size_of::<T>();
+        Ok(bytemuck::pod_read_unaligned(self.mapped.bytes(index * size..(index + 1) * size)?))
+    }
+
+    pub(crate) fn records(&self, range: Range<usize>) -> Result<Vec<T>> {
+        let size = size_of::<T>();
+        Ok(bytemuck::pod_collect_to_vec(self.mapped.bytes(range.start * size..range.end * size)?))
+    }
+
+    pub(crate) fn text(&self, text: Text) -> Result<&str> {
+        let corrupt = |reason: &str| Error::Corrupt { path: self.path.clone(), reason: reason.to_owned() };
+        let start = self.heap.start.checked_add(text.offset as usize);
+        let end = start.and_then(|start| start.checked_add(text.n_bytes as usize)).filter(|&end| end <= self.heap.end);
+        let (Some(start), Some(end)) = (start, end) else { return Err(corrupt("a string lies outside the file")) };
+        std::str::from_utf8(self.mapped.bytes(start..end)?).map_err(|_| corrupt("a string is not UTF-8"))
+    }
+
+    /// Checks every block of the file.
+    pub(crate) fn verify(&self) -> Result<()> {
+        Ok(self.mapped.verify()?)
+    }
+}
