@@ -1,0 +1,87 @@
+//! `cento index`: bring a collection up to date with files and folders.
+
+use anyhow::Context as _;
+use cento_engine::{IndexReport, Issue, OsFs, Root};
+
+use crate::args::{Global, Index};
+use crate::exit_code::Outcome;
+use crate::options;
+use crate::output::{self, Bar};
+
+/// Remarks of one kind shown before the rest is only counted.
+const SHOWN_ISSUES: usize = 10;
+
+#[derive(serde::Serialize)]
+struct Answer<'a> {
+    version: u32,
+    dry_run: bool,
+    #[serde(flatten)]
+    report: &'a IndexReport,
+}
+
+pub(crate) fn execute(args: &Index, global: &Global) -> anyhow::Result<Outcome> {
+    let roots = args.paths.iter().map(|path| Root::parse(path).map_err(cento_engine::Error::from)).collect::<Result<Vec<_>, _>>()?;
+    let options = options::index(args, global.threads);
+    super::end_on_interrupt("the collection is as it was, and what was embedded is kept: run the same command again to go on")?;
+    let mut bar = Bar::new(global.quiet || global.json);
+    let mut progress = |progress: &_| bar.ingest(progress);
+    let report = match args.dry_run {
+        true => cento_engine::dry_run(&global.collection, &roots, &options, &mut progress),
+        false => cento_engine::index(&global.collection, &roots, &options, &OsFs, &mut progress),
+    };
+    bar.finish();
+    let report = report?;
+    let answer = Answer { version: output::JSON_VERSION, dry_run: args.dry_run, report: &report };
+    if let Some(path) = &args.report {
+        let json = serde_json::to_vec_pretty(&answer)?;
+        std::fs::write(path, json).with_context(|| path.display().to_string())?;
+    }
+    if !global.quiet {
+        issues("left out", &report.skipped);
+        issues("failed", &report.failed);
+        issues("noticed", &report.warnings);
+        report.notes.iter().for_each(|note| eprintln!("{note}"));
+    }
+    match global.json {
+        true => output::json(&answer)?,
+        false => summary(&answer),
+    }
+    Ok(Outcome::Done)
+}
+
+fn issues(what: &str, issues: &[Issue]) {
+    for issue in issues.iter().take(SHOWN_ISSUES) {
+        eprintln!("{what}: {}: {}", issue.path, issue.reason);
+    }
+    if let Some(n_more) = issues.len().checked_sub(SHOWN_ISSUES).filter(|n_more| *n_more > 0) {
+        eprintln!("{what}: {n_more} more; --report FILE lists all of them");
+    }
+}
+
+fn summary(answer: &Answer<'_>) {
+    let report = answer.report;
+    let count = output::count;
+    let verb = if answer.dry_run { "would index" } else { "indexed" };
+    println!(
+        "{verb} {} new, {} changed; {} unchanged, {} removed, {} left out, {} failed",
+        count(report.n_added),
+        count(report.n_changed),
+        count(report.n_unchanged),
+        count(report.n_removed),
+        count(report.skipped.len() as u64),
+        count(report.failed.len() as u64),
+    );
+    println!(
+        "{} chunks, {} tokens ({} embedded now, {} chunks found in the embedding log)",
+        count(report.n_chunks),
+        count(report.n_tokens),
+        count(report.n_tokens_embedded),
+        count(report.n_from_log),
+    );
+    if report.n_truncated > 0 {
+        println!("{} chunks are longer than the encoder's window and were embedded by their beginning", count(report.n_truncated));
+    }
+    if !answer.dry_run {
+        println!("generation {}", report.generation);
+    }
+}

@@ -1,0 +1,46 @@
+//! One file a verb; each takes its validated options, calls the engine, and writes the answer.
+
+use std::process;
+
+use crate::args::Command;
+use crate::exit_code::{INTERRUPTED, Outcome};
+use crate::settings::Invocation;
+
+mod config;
+mod context;
+mod documents;
+mod health;
+mod index;
+mod inspect;
+mod model;
+mod run;
+mod search;
+
+/// Runs the command.
+pub(crate) fn execute(invocation: &Invocation) -> anyhow::Result<Outcome> {
+    let global = &invocation.cli.global;
+    rayon::ThreadPoolBuilder::new().num_threads(global.threads).build_global()?;
+    match &invocation.cli.command {
+        Command::Index(args) => index::execute(args, global),
+        Command::Search(args) => search::execute(args, global),
+        Command::Context(args) => context::execute(args, global),
+        Command::Run(args) => run::execute(args, global),
+        Command::Get(args) => documents::get(args, global),
+        Command::Delete(args) => documents::delete(args, global),
+        Command::Inspect(args) => inspect::execute(args, global),
+        Command::Status => health::status(global),
+        Command::Doctor => health::doctor(global),
+        Command::Model(args) => model::execute(args, global),
+        Command::Config(args) => config::execute(args, invocation),
+        Command::Completions(args) => config::completions(args),
+    }
+}
+
+/// Ctrl-C ends the process at once: what was committed stays, and a rerun goes on from there.
+fn end_on_interrupt(what_stays: &'static str) -> anyhow::Result<()> {
+    ctrlc::set_handler(move || {
+        eprintln!("\ninterrupted; {what_stays}");
+        process::exit(i32::from(INTERRUPTED));
+    })?;
+    Ok(())
+}

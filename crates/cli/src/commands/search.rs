@@ -1,0 +1,49 @@
+//! `cento search`: the best chunks for a query.
+
+use cento_engine::{Explain, Scan, SearchRequest, Timings};
+
+use crate::args::{Global, ResultFormat, Search};
+use crate::exit_code::Outcome;
+use crate::{options, output};
+
+pub(crate) fn execute(args: &Search, global: &Global) -> anyhow::Result<Outcome> {
+    let request = options::request(options::query(&args.query)?, args.k, &args.retrieval, Scan::Auto);
+    let explain = if args.explain { Explain::Terms } else { Explain::Arms };
+    let request = SearchRequest { min_score: args.min_score, explain, ..request };
+    let searcher = options::searcher(global, &args.retrieval)?;
+    let (response, timings) = searcher.search_timed(&request)?;
+    if args.retrieval.timings {
+        print_timings(&timings);
+    }
+    match if global.json { ResultFormat::Json } else { args.format } {
+        ResultFormat::Json => output::json(&response)?,
+        ResultFormat::Jsonl => response.hits.iter().try_for_each(output::json)?,
+        ResultFormat::Table => {
+            for hit in &response.hits {
+                print!("{}", output::hit(hit, output::width()));
+                if args.explain {
+                    print!("{}", output::explanation(hit));
+                }
+            }
+        }
+    }
+    if response.hits.is_empty() {
+        if !global.quiet {
+            eprintln!("nothing found");
+        }
+        return Ok(Outcome::Nothing);
+    }
+    Ok(Outcome::Done)
+}
+
+pub(crate) fn print_timings(timings: &Timings) {
+    let ms = |time: std::time::Duration| time.as_secs_f64() * 1e3;
+    eprintln!(
+        "embed {:.2} ms, dense {:.2} ms, lexical {:.2} ms, fuse {:.2} ms, texts {:.2} ms",
+        ms(timings.embed),
+        ms(timings.dense),
+        ms(timings.lexical),
+        ms(timings.fuse),
+        ms(timings.texts)
+    );
+}

@@ -1,0 +1,55 @@
+//! What the process ends with, and what it says when something went wrong.
+
+use std::io;
+use std::process::ExitCode;
+
+use cento_engine::Error;
+
+pub(crate) const OK: u8 = 0;
+/// Nothing was found, or a check failed.
+pub(crate) const NOTHING: u8 = 1;
+/// The command line, the settings file or a policy cannot be used.
+pub(crate) const USAGE: u8 = 2;
+/// A file of the corpus or of the collection.
+pub(crate) const DATA: u8 = 3;
+/// The encoder or the device it should run on.
+pub(crate) const MODEL: u8 = 4;
+/// Ctrl-C; the collection is as it was committed last.
+pub(crate) const INTERRUPTED: u8 = 130;
+
+/// How a command that did not fail ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    Done,
+    /// There is no result, or a check did not pass; what there is to say has been said.
+    Nothing,
+}
+
+/// Turns the end of a command into an exit code, with the error on stderr.
+pub(crate) fn report(result: anyhow::Result<Outcome>) -> ExitCode {
+    match result {
+        Ok(Outcome::Done) => ExitCode::from(OK),
+        Ok(Outcome::Nothing) => ExitCode::from(NOTHING),
+        Err(error) if is_broken_pipe(&error) => ExitCode::from(OK), // the reader of our output has seen enough
+        Err(error) => {
+            eprintln!("error: {}", cento_engine::describe(error.as_ref()));
+            ExitCode::from(code(&error))
+        }
+    }
+}
+
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    error.chain().any(|cause| cause.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe))
+}
+
+fn code(error: &anyhow::Error) -> u8 {
+    if error.downcast_ref::<crate::options::Usage>().is_some() {
+        return USAGE;
+    }
+    match error.downcast_ref::<Error>() {
+        Some(Error::EmptyQuery | Error::TooManyResults { .. } | Error::Setting { .. } | Error::LabelTaken { .. } | Error::Assembly(_)) => USAGE,
+        Some(Error::UnknownDocument { .. } | Error::OutOfRange { .. }) => NOTHING,
+        Some(Error::Embedder(_) | Error::Model(_)) => MODEL,
+        _ => DATA,
+    }
+}

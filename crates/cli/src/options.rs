@@ -1,0 +1,98 @@
+//! Validated options: from the flags of a command to what the engine takes.
+
+use std::io::Read;
+use std::path::Path;
+
+use anyhow::Context as _;
+use cento_engine::{BudgetTokenizer, Explain, Fusion, IndexOptions, Mode, Policy, ReadOptions, Scan, Scalar, SearchRequest, Searcher, SearcherOptions};
+
+use crate::args;
+
+/// The command line asks for something that cannot be; exit code 2.
+#[derive(Debug)]
+pub(crate) struct Usage(pub(crate) String);
+
+impl std::fmt::Display for Usage {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Usage {}
+
+pub(crate) fn usage(message: impl Into<String>) -> anyhow::Error {
+    Usage(message.into()).into()
+}
+
+/// A query as it stands, or from stdin for `-`.
+pub(crate) fn query(argument: &str) -> anyhow::Result<String> {
+    if argument != "-" {
+        return Ok(argument.to_owned());
+    }
+    let mut bytes = Vec::new();
+    std::io::stdin().read_to_end(&mut bytes).context("stdin")?;
+    let text = String::from_utf8(bytes).map_err(|error| usage(format!("stdin: the query is not UTF-8 from byte {} on", error.utf8_error().valid_up_to())))?;
+    Ok(text.trim().to_owned())
+}
+
+pub(crate) fn index(args: &args::Index, threads: usize) -> IndexOptions {
+    IndexOptions {
+        model: args.model.clone(),
+        header: args.header,
+        chunk_tokens: args.chunk_tokens,
+        language: args.language,
+        vectors: args.vectors.map(|vectors| match vectors {
+            args::Vectors::F32 => Scalar::F32,
+            args::Vectors::F16 => Scalar::F16,
+        }),
+        read: ReadOptions { format: args.format, lossy: args.lossy, max_file_bytes: args.max_file_bytes },
+        device: args.device.device,
+        threads,
+        graph_rows_min: args.graph_rows_min,
+    }
+}
+
+/// Opens the collection as a query command asks for it.
+pub(crate) fn searcher(global: &args::Global, retrieval: &args::Retrieval) -> anyhow::Result<Searcher> {
+    let options = SearcherOptions { model: retrieval.model.clone(), device: retrieval.device.device, threads: global.threads };
+    Ok(Searcher::open(&global.collection, options)?)
+}
+
+/// The arms, the fusion and the scan a query command asks for; `scan` is what it does unless told.
+pub(crate) fn request(query: String, k: usize, retrieval: &args::Retrieval, scan: Scan) -> SearchRequest {
+    SearchRequest {
+        k,
+        candidates: retrieval.candidates,
+        mode: match retrieval.mode {
+            args::Mode::Hybrid => Mode::Hybrid,
+            args::Mode::Dense => Mode::Dense,
+            args::Mode::Lexical => Mode::Lexical,
+        },
+        fusion: match retrieval.fusion {
+            args::Fusion::Rrf => Fusion::Rrf,
+            args::Fusion::Convex => Fusion::Convex,
+        },
+        scan: match (retrieval.exact, retrieval.ann) {
+            (true, _) => Scan::Exact,
+            (_, true) => Scan::Auto,
+            _ => scan,
+        },
+        explain: Explain::Arms,
+        ..SearchRequest::new(query)
+    }
+}
+
+/// The policy of a file, or the default one.
+pub(crate) fn policy(path: Option<&Path>) -> anyhow::Result<Policy> {
+    let Some(path) = path else { return Ok(Policy::default()) };
+    let text = std::fs::read_to_string(path).map_err(|error| usage(format!("--policy {}: {error}", path.display())))?;
+    Policy::parse(&text).map_err(|error| usage(format!("--policy {}: {}", path.display(), cento_engine::describe(&error))))
+}
+
+/// The tokenizer a budget is counted with.
+pub(crate) fn tokenizer<'s>(name: &str, searcher: &'s Searcher) -> anyhow::Result<BudgetTokenizer<'s>> {
+    match name {
+        "model" => Ok(BudgetTokenizer::of_model(&searcher.manifest().config.model, searcher.encoder()?.tokenizer())),
+        other => Ok(BudgetTokenizer::named(other)?),
+    }
+}

@@ -1,0 +1,155 @@
+//! What people read: progress on a terminal, rankings, tables.
+
+use std::fmt::Write as _;
+use std::io::{self, IsTerminal, Write};
+use std::time::Duration;
+
+use cento_engine::{Hit, Progress, Stage};
+use indicatif::{HumanBytes, HumanCount, ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+/// Format number of every JSON answer of the command line.
+pub(crate) const JSON_VERSION: u32 = 1;
+
+/// Writes a line of JSON to stdout.
+pub(crate) fn json(value: &impl serde::Serialize) -> anyhow::Result<()> {
+    let mut out = io::stdout().lock();
+    serde_json::to_writer(&mut out, value)?;
+    writeln!(out)?;
+    Ok(())
+}
+
+/// A bar on stderr while something long runs; nothing at all where stderr is not a terminal.
+pub(crate) struct Bar {
+    bar: ProgressBar,
+    stage: Stage,
+}
+
+impl Bar {
+    pub(crate) fn new(quiet: bool) -> Self {
+        let shown = !quiet && io::stderr().is_terminal();
+        let target = if shown { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
+        let bar = ProgressBar::with_draw_target(None, target);
+        bar.set_style(style("{spinner} {msg} [{elapsed}]"));
+        if shown {
+            bar.enable_steady_tick(Duration::from_millis(200));
+        }
+        Self { bar, stage: Stage::Embedding }
+    }
+
+    /// Shows how far an ingest is: by bytes read, with documents and tokens a second.
+    pub(crate) fn ingest(&mut self, progress: &Progress) {
+        match progress.stage {
+            Stage::Embedding => {
+                if self.bar.length().is_none() {
+                    self.bar.set_length(progress.n_bytes_total);
+                    self.bar.set_style(style("{wide_bar} {percent}% {msg} [{elapsed}, {eta} left]"));
+                }
+                self.bar.set_position(progress.n_bytes);
+                let seconds = self.bar.elapsed().as_secs_f64().max(1e-3);
+                let (documents, tokens) = (progress.n_documents as f64 / seconds, progress.n_tokens as f64 / seconds);
+                self.bar.set_message(format!("{} documents, {documents:.0}/s, {} tokens, {tokens:.0}/s", progress.n_documents, HumanCount(progress.n_tokens)));
+            }
+            Stage::Writing => {
+                if self.stage != Stage::Writing {
+                    self.stage = Stage::Writing;
+                    self.bar.set_style(style("{spinner} {msg} [{elapsed}]"));
+                }
+                let rows = if progress.n_graph_rows > 0 { format!(", {} rows linked", progress.n_graph_rows) } else { String::new() };
+                self.bar.set_message(format!("writing the segment{rows}"));
+            }
+        }
+    }
+
+    /// Shows how many of a known number are done.
+    pub(crate) fn count(&self, n_done: usize, n_total: usize, what: &str) {
+        if self.bar.length().is_none() {
+            self.bar.set_length(n_total as u64);
+            self.bar.set_style(style("{wide_bar} {pos}/{len} {msg}, {per_sec} [{elapsed}, {eta} left]"));
+            self.bar.set_message(what.to_owned());
+        }
+        self.bar.set_position(n_done as u64);
+    }
+
+    /// Shows a line of its own.
+    pub(crate) fn message(&self, message: String) {
+        self.bar.set_message(message);
+    }
+
+    pub(crate) fn finish(self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+fn style(template: &str) -> ProgressStyle {
+    ProgressStyle::with_template(template).expect("templates here are constants")
+}
+
+/// A hit as a reader takes it in: score, citation, headings, the beginning of the text.
+pub(crate) fn hit(hit: &Hit, width: usize) -> String {
+    let mut text = format!("{:>3}  {:.4}  {}", hit.rank, hit.score, hit.id);
+    if !hit.anchor.is_empty() {
+        let _ = write!(text, "  {}", hit.anchor);
+    }
+    if !hit.path.is_empty() {
+        let _ = write!(text, "\n             {}", hit.path.join(" > "));
+    }
+    let flat = hit.text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let _ = writeln!(text, "\n             {}", cut(&flat, width.saturating_sub(13).max(40)));
+    text
+}
+
+/// What made a hit's score, so that it can be added up by hand.
+pub(crate) fn explanation(hit: &Hit) -> String {
+    let mut text = String::new();
+    for part in &hit.contributions {
+        let _ = match (part.rank, part.raw, part.normalized) {
+            (Some(rank), Some(raw), Some(normalized)) => {
+                writeln!(text, "             {:+.6}  {}: rank {rank}, score {raw:.6}, normalised {normalized:.6}, weight {}", part.contribution, part.arm, part.weight)
+            }
+            (Some(rank), Some(raw), None) => writeln!(text, "             {:+.6}  {}: rank {rank}, score {raw:.6}, weight {}", part.contribution, part.arm, part.weight),
+            _ => writeln!(text, "             {:+.6}  {}: not among its candidates", part.contribution, part.arm),
+        };
+    }
+    for term in hit.lexical.iter().flat_map(|explanation| &explanation.terms) {
+        let _ = writeln!(
+            text,
+            "                 {:.6}  {}: idf {:.4} (in {} of {}), tf {}, length {} of {:.1} on average",
+            term.contribution, term.term, term.idf, term.df, term.n, term.tf, term.length, term.average_length
+        );
+    }
+    text
+}
+
+/// The first characters of a text, with an ellipsis if there were more.
+pub(crate) fn cut(text: &str, n_chars: usize) -> String {
+    match text.char_indices().nth(n_chars) {
+        Some((at, _)) => format!("{}…", &text[..at]),
+        None => text.to_owned(),
+    }
+}
+
+/// Columns of text, without lines around them.
+pub(crate) fn table(header: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> String {
+    let mut table = comfy_table::Table::new();
+    table.load_style(comfy_table::presets::NOTHING);
+    table.set_header(header.iter().map(|name| name.to_uppercase()));
+    for row in rows {
+        table.add_row(row);
+    }
+    table.trim_fmt()
+}
+
+/// Bytes as people write them.
+pub(crate) fn bytes(n_bytes: u64) -> String {
+    HumanBytes(n_bytes).to_string()
+}
+
+/// A count with thousands set apart.
+pub(crate) fn count(n: u64) -> String {
+    HumanCount(n).to_string()
+}
+
+/// Columns of the terminal, or 100.
+pub(crate) fn width() -> usize {
+    std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok()).unwrap_or(100)
+}
