@@ -1,0 +1,216 @@
+//! Search, context, run and get: what is answered, within which budget, cited how, and what it does not depend on.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use crate::support::{BREAD, Place, TIDES, tiny_model};
+
+fn ids(answer: &Value) -> Vec<String> {
+    answer["hits"].as_array().unwrap().iter().map(|hit| hit["id"].as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn the_chunk_with_the_words_comes_first() {
+    let place = Place::indexed();
+    let answer = place.json(&["search", "sourdough starter", "--mode", "lexical"]);
+    let first = &answer["hits"][0];
+    assert_eq!(first["document"], "notes/bread.md");
+    assert_eq!(first["path"], serde_json::json!(["Bread", "Sourdough"]));
+    assert!(first["text"].as_str().unwrap().contains("wild yeast"));
+}
+
+#[test]
+fn spans_are_bytes_of_the_file() {
+    let place = Place::indexed();
+    for hit in place.json(&["search", "moon bread star", "-k", "100"])["hits"].as_array().unwrap() {
+        let (start, end) = (hit["span"][0].as_u64().unwrap() as usize, hit["span"][1].as_u64().unwrap() as usize);
+        let file = place.read(hit["document"].as_str().unwrap());
+        assert_eq!(hit["text"].as_str().unwrap().as_bytes(), &file[start..end], "{hit}");
+    }
+}
+
+#[test]
+fn front_matter_is_metadata_and_never_found() {
+    let place = Place::indexed();
+    let answer = place.run(&["search", "Sailor author", "--mode", "lexical", "--json"]);
+    assert!(!answer.out.contains("A. Sailor"), "{answer:?}");
+    let whole = place.json(&["get", "notes/tides.md"]);
+    assert_eq!(whole["text"].as_str().unwrap(), TIDES);
+    assert_eq!(whole["metadata"]["author"], "A. Sailor");
+    assert_eq!(whole["title"], "Tides");
+}
+
+#[test]
+fn chunks_of_a_document_are_its_text() {
+    let place = Place::indexed();
+    let inspected = place.json(&["inspect", "notes/bread.md", "--model", &tiny_model(), "--chunk-tokens", "16"]);
+    let chunks = inspected["documents"][0]["chunks"].as_array().unwrap();
+    assert!(chunks.len() > 2, "{inspected}");
+    let text: String = chunks.iter().map(|chunk| chunk["text"].as_str().unwrap()).collect();
+    assert_eq!(text, BREAD);
+}
+
+#[test]
+fn a_citation_opens_to_the_bytes_it_names() {
+    let place = Place::indexed();
+    let at = TIDES.find("The moon").unwrap();
+    let got = place.ok(&["get", &format!("notes/tides.md:{at}-{}", at + 8)]);
+    assert_eq!(got.out, "The moon");
+    let hit = &place.json(&["search", "gauge", "--mode", "lexical"])["hits"][0];
+    assert_eq!(place.ok(&["get", hit["id"].as_str().unwrap()]).out, hit["text"].as_str().unwrap());
+}
+
+#[test]
+fn an_explanation_adds_up() {
+    let place = Place::indexed();
+    for fusion in ["rrf", "convex"] {
+        for hit in place.json(&["search", "the moon and the tide", "--explain", "--fusion", fusion])["hits"].as_array().unwrap() {
+            let parts: f64 = hit["contributions"].as_array().unwrap().iter().map(|part| part["contribution"].as_f64().unwrap()).sum();
+            assert_eq!(parts, hit["score"].as_f64().unwrap(), "{hit}");
+            if let Some(terms) = hit["lexical"]["terms"].as_array() {
+                let terms: f64 = terms.iter().map(|term| term["contribution"].as_f64().unwrap()).sum();
+                assert_eq!(terms, hit["lexical"]["score"].as_f64().unwrap(), "{hit}");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_first_of_few_are_the_first_of_many() {
+    let place = Place::indexed();
+    for mode in ["hybrid", "dense", "lexical"] {
+        for fusion in ["rrf", "convex"] {
+            let ranked = |k: &str| ids(&place.json(&["search", "water of the sea and salt", "-k", k, "--mode", mode, "--fusion", fusion]));
+            let (few, many) = (ranked("3"), ranked("1000"));
+            assert_eq!(few, many[..few.len()], "{mode} {fusion}");
+        }
+    }
+}
+
+#[test]
+fn min_score_cuts_the_ranking() {
+    let place = Place::indexed();
+    let all = place.json(&["search", "moon", "--mode", "lexical"]);
+    let best = all["hits"][0]["score"].as_f64().unwrap();
+    assert_eq!(ids(&place.json(&["search", "moon", "--mode", "lexical", "--min-score", &best.to_string()])).len(), 1);
+    place.run(&["search", "moon", "--mode", "lexical", "--min-score", "1e9"]).fails(1, &["nothing found"]);
+}
+
+#[test]
+fn budgets_hold_for_every_tokenizer_format_and_strategy() {
+    let place = Place::indexed();
+    let tokenizer_file = format!("{}/tokenizer.json", tiny_model());
+    for tokenizer in ["model", "o200k", "cl100k", &tokenizer_file] {
+        for format in ["md", "xml"] {
+            for strategy in ["bubble", "flat"] {
+                for budget in ["60", "120", "400"] {
+                    let arguments = ["context", "why does the tide rise", "--budget", budget, "--tokenizer", tokenizer, "--format", format, "--strategy", strategy];
+                    let context = place.json(&arguments);
+                    let (n_tokens, limit) = (context["n_tokens"].as_u64().unwrap(), budget.parse::<u64>().unwrap());
+                    assert!(n_tokens <= limit, "{arguments:?}: {n_tokens}");
+                    assert!(!context["citations"].as_array().unwrap().is_empty(), "{arguments:?} delivers nothing");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn every_citation_of_a_context_is_a_slice_of_its_file_and_of_the_context() {
+    let place = Place::indexed();
+    for budget in ["60", "150", "500"] {
+        let context = place.json(&["context", "how do tides come about", "--budget", budget]);
+        let text = context["text"].as_str().unwrap();
+        for citation in context["citations"].as_array().unwrap() {
+            let span = &citation["span"];
+            let (start, end) = (span["start"].as_u64().unwrap() as usize, span["end"].as_u64().unwrap() as usize);
+            let file = String::from_utf8(place.read(citation["document"].as_str().unwrap())).unwrap();
+            assert!(text.contains(&file[start..end]), "budget {budget}: {citation} is not in the context:\n{text}");
+        }
+    }
+}
+
+#[test]
+fn the_trace_has_every_candidate_once() {
+    let place = Place::indexed();
+    place.ok(&["context", "moon and tide", "--budget", "100", "--trace", "trace.json"]);
+    let trace: Value = serde_json::from_slice(&place.read("trace.json")).unwrap();
+    let candidates = ids(&place.json(&["search", "moon and tide", "-k", "1000"]));
+    let mut traced: BTreeMap<String, String> = BTreeMap::new();
+    for record in trace["candidates"].as_array().unwrap() {
+        let reason = record["final_reason"].as_str().unwrap().to_owned();
+        assert!(traced.insert(record["chunk_id"].as_str().unwrap().to_owned(), reason).is_none(), "twice: {record}");
+    }
+    assert_eq!(traced.len(), candidates.len());
+    assert!(candidates.iter().all(|id| traced.contains_key(id)));
+}
+
+#[test]
+fn runs_do_not_depend_on_threads_or_on_the_order_of_the_folders() {
+    let place = Place::new();
+    place.write_notes();
+    place.write("more/cheese.md", "# Cheese\n\nCheese is milk and time. Salt keeps it.\n\n## Rind\n\nA rind grows on the cheese.\n");
+    place.write("topics.jsonl", "{\"_id\":\"1\",\"text\":\"salt and time\"}\n{\"_id\":\"2\",\"text\":\"what pulls the sea\"}\n");
+    let model = tiny_model();
+    let run = |name: &str, folders: [&str; 2], threads: &str| {
+        place.ok(&["index", "--model", &model, folders[0], folders[1], "--collection", name, "--threads", threads]);
+        place.ok(&["run", "--topics", "topics.jsonl", "--collection", name, "--threads", threads, "-o", "out.trec"]);
+        place.read("out.trec")
+    };
+    let first = run("a", ["notes", "more"], "1");
+    assert!(!first.is_empty());
+    assert_eq!(first, run("b", ["more", "notes"], "2"));
+}
+
+#[test]
+fn a_run_lists_each_document_once_with_falling_scores() {
+    let place = Place::indexed();
+    place.write("topics.jsonl", "{\"qid\":\"7\",\"query\":\"bread and the sea\"}\n");
+    let run = place.ok(&["run", "--topics", "topics.jsonl", "-k", "10", "--tag", "mine"]).out;
+    let lines: Vec<Vec<&str>> = run.lines().map(|line| line.split(' ').collect()).collect();
+    assert_eq!(lines.len(), 3);
+    for (n, line) in lines.iter().enumerate() {
+        assert_eq!((line[0], line[1], line[3], line[5]), ("7", "Q0", (n + 1).to_string().as_str(), "mine"));
+    }
+    let scores: Vec<f32> = lines.iter().map(|line| line[4].parse().unwrap()).collect();
+    assert!(scores.windows(2).all(|pair| pair[0] > pair[1]), "{scores:?}");
+}
+
+#[test]
+fn a_graph_answers_as_the_exact_scan_does_on_a_small_collection() {
+    let place = Place::new();
+    place.write_notes();
+    let model = tiny_model();
+    place.ok(&["index", "--model", &model, "notes", "--graph-rows-min", "1"]);
+    let graph = place.json(&["search", "moon", "--mode", "dense"]);
+    let exact = place.json(&["search", "moon", "--mode", "dense", "--exact"]);
+    assert_eq!((&graph["scanned"], &exact["scanned"]), (&"graph".into(), &"exact".into()));
+    assert_eq!(graph["hits"], exact["hits"]);
+}
+
+#[test]
+fn jsonl_csv_and_html_say_that_their_text_was_extracted() {
+    let place = Place::new();
+    place.write("mixed/rows.jsonl", "{\"_id\":\"j1\",\"title\":\"Volcanoes\",\"text\":\"Lava flows from a volcano.\",\"year\":1980}\n");
+    place.write("mixed/table.csv", "city,river\nVienna,Danube\nParis,Seine\n");
+    place.write("mixed/page.html", "<html><head><title>Glaciers</title><script>var x = 'hidden';</script></head><body><h1>Glaciers</h1><p>A glacier is a river of ice.</p></body></html>");
+    place.index(&["mixed"]);
+    for (query, document, words) in [("volcano lava", "j1", "Lava flows"), ("Danube", "mixed/table.csv", "city: Vienna"), ("glacier ice", "mixed/page.html", "river of ice")] {
+        let hit = &place.json(&["search", query, "--mode", "lexical"])["hits"][0];
+        assert_eq!((hit["document"].as_str().unwrap(), hit["text_kind"].as_str().unwrap()), (document, "extracted"), "{hit}");
+        assert!(hit["text"].as_str().unwrap().contains(words), "{hit}");
+    }
+    assert_eq!(place.json(&["get", "j1"])["metadata"]["year"], "1980");
+    place.run(&["search", "hidden", "--mode", "lexical"]).fails(1, &["nothing found"]);
+}
+
+#[test]
+fn emoji_and_cjk_are_found_or_not_but_never_break() {
+    let place = Place::new();
+    place.write("notes/zh.md", "# 潮汐\n\n月亮牵引海水，潮水上涨。 🌊\n");
+    place.index(&["notes"]);
+    assert_eq!(place.json(&["search", "月亮", "--mode", "lexical"])["hits"][0]["document"], "notes/zh.md");
+    let ran = place.run(&["search", "🌊🌊", "--mode", "hybrid"]);
+    assert_eq!(ran.code, 0, "{ran:?}");
+}

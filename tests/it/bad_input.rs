@@ -1,0 +1,245 @@
+//! Each kind of bad input: a message that names the thing, the value and the way out; the right exit code; nothing lost.
+
+use std::io::Write;
+use std::process::Stdio;
+
+use crate::support::{Place, Ran, root, tiny_model};
+
+/// Indexes `corpus` of a place; the collection, if any, must answer afterwards as before.
+fn index(place: &Place) -> Ran {
+    place.run(&["index", "--model", &tiny_model(), "corpus"])
+}
+
+#[test]
+fn an_empty_file_is_a_document_without_chunks() {
+    let place = Place::indexed();
+    place.write("corpus/empty.md", "");
+    place.write("corpus/full.md", "# Full\n\nSome words.\n");
+    let ran = index(&place);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    assert_eq!(place.ok(&["get", "corpus/empty.md"]).out, "");
+    let run = place.run(&["search", "words", "--mode", "dense"]);
+    assert_eq!(run.code, 0, "{run:?}");
+}
+
+#[test]
+fn a_folder_without_readable_files_is_named() {
+    let place = Place::new();
+    std::fs::create_dir(place.path("corpus")).unwrap();
+    index(&place).fails(3, &["corpus"]);
+    place.write("corpus/picture.png", b"\x89PNG\0\0\0");
+    index(&place).fails(3, &["corpus"]);
+    place.run(&["index", "--model", &tiny_model(), "nowhere"]).fails(3, &["nowhere"]);
+}
+
+#[test]
+fn invalid_utf_8_is_reported_and_read_only_when_asked() {
+    let place = Place::indexed();
+    place.write("corpus/latin.md", b"# Caf\xe9\n\nA caf\xe9 serves tea.\n");
+    place.write("corpus/good.md", "# Good\n\nAll is well.\n");
+    let ran = index(&place);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    assert!(ran.err.contains("latin.md") && ran.err.contains("byte 5") && ran.err.contains("--lossy"), "{ran:?}");
+    let lossy = place.ok(&["index", "--model", &tiny_model(), "corpus", "--lossy"]);
+    assert!(lossy.out.contains("1 new"), "{lossy:?}");
+    assert_eq!(place.json(&["get", "corpus/latin.md"])["text_kind"], "extracted");
+}
+
+#[test]
+fn a_binary_file_and_a_large_file_are_reported() {
+    let place = Place::new();
+    place.write("corpus/good.md", "# Good\n\nAll is well.\n");
+    place.write("corpus/program.md", b"\x7fELF\0\0\0\0");
+    place.write("corpus/large.txt", "word ".repeat(1000));
+    let ran = place.run(&["index", "--model", &tiny_model(), "corpus", "--max-file-bytes", "2000"]);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    assert!(ran.err.contains("program.md") && ran.err.contains("large.txt") && ran.err.contains("2000"), "{ran:?}");
+}
+
+#[test]
+fn a_broken_line_of_jsonl_is_named_and_the_others_are_read() {
+    let place = Place::new();
+    place.write("corpus/rows.jsonl", "{\"_id\":\"a\",\"text\":\"first row\"}\n{\"_id\":\"b\",\"text\":\n{\"_id\":\"a\",\"text\":\"again\"}\n{\"_id\":\"c\",\"text\":\"last row\"}\n");
+    let ran = index(&place);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    assert!(ran.err.contains("line 2") && ran.err.contains("line 3"), "{ran:?}");
+    assert_eq!(place.json(&["status"])["n_documents"], 2);
+}
+
+#[test]
+fn a_line_longer_than_any_record_is_refused_in_little_memory() {
+    let place = Place::new();
+    let mut file = std::io::BufWriter::new({
+        place.write("corpus/rows.jsonl", "");
+        std::fs::File::create(place.path("corpus/rows.jsonl")).unwrap()
+    });
+    writeln!(file, "{{\"_id\":\"a\",\"text\":\"a good row\"}}").unwrap();
+    write!(file, "{{\"_id\":\"b\",\"text\":\"").unwrap();
+    for _ in 0..70 {
+        file.write_all(&[b'x'; 1 << 20]).unwrap();
+    }
+    write!(file, "\"}}\n{{\"_id\":\"c\",\"text\":\"another\"}}\n").unwrap();
+    drop(file);
+    let ran = index(&place);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    assert!(ran.err.contains("line 2"), "{ran:?}");
+    assert_eq!(place.json(&["status"])["n_documents"], 2);
+}
+
+#[test]
+fn a_missing_or_damaged_model_is_an_error_of_the_model() {
+    let place = Place::new();
+    place.write_notes();
+    place.run(&["index", "notes"]).fails(4, &["all-minilm-l6-v2", "cento model pull"]);
+    place.run(&["index", "notes", "--model", "all-minilm"]).fails(4, &["all-minilm-l6-v2"]);
+    place.run(&["index", "notes", "--model", "./nowhere"]).fails(4, &["nowhere"]);
+    for name in ["config.json", "tokenizer.json", "modules.json"] {
+        let from = root().join("models/tiny").join(name);
+        place.write(&format!("half/{name}"), std::fs::read(from).unwrap());
+    }
+    place.run(&["index", "notes", "--model", "./half"]).fails(4, &[]);
+    let weights = std::fs::read(root().join("models/tiny/model.safetensors")).unwrap();
+    for name in ["1_Pooling/config.json", "sentence_bert_config.json", "config_sentence_transformers.json"] {
+        place.write(&format!("half/{name}"), std::fs::read(root().join("models/tiny").join(name)).unwrap());
+    }
+    place.write("half/model.safetensors", &weights[..weights.len() / 2]);
+    place.run(&["index", "notes", "--model", "./half"]).fails(4, &["model.safetensors"]);
+    assert!(!place.path(".cento/manifest.json").exists());
+    place.run(&["model", "verify"]).fails(4, &["cento model pull"]);
+}
+
+#[test]
+fn a_collection_of_another_model_or_setting_is_refused() {
+    let place = Place::indexed();
+    for name in ["config.json", "tokenizer.json", "modules.json", "1_Pooling/config.json", "2_Normalize/config.json", "sentence_bert_config.json", "config_sentence_transformers.json", "model.safetensors"] {
+        if let Ok(bytes) = std::fs::read(root().join("models/tiny").join(name)) {
+            place.write(&format!("other/{name}"), bytes);
+        }
+    }
+    let mut weights = place.read("other/model.safetensors");
+    let last = weights.len() - 3;
+    weights[last] ^= 1;
+    place.write("other/model.safetensors", weights);
+    place.run(&["index", "notes", "--model", "./other"]).fails(3, &["model", "tiny", "other"]);
+    place.run(&["search", "moon", "--model", "./other"]).fails(3, &["model", "tiny", "other"]);
+    place.run(&["index", "notes", "--model", &tiny_model(), "--header", "flat"]).fails(3, &["header", "structured", "flat"]);
+    place.run(&["index", "notes", "--model", &tiny_model(), "--chunk-tokens", "64"]).fails(3, &["chunk-tokens", "128", "64"]);
+    place.ok(&["search", "moon"]);
+}
+
+#[test]
+fn a_collection_of_a_newer_format_is_refused() {
+    let place = Place::indexed();
+    let manifest = String::from_utf8(place.read(".cento/manifest.json")).unwrap();
+    place.write(".cento/manifest.json", manifest.replace("\"format\": 1", "\"format\": 2"));
+    place.run(&["search", "moon"]).fails(3, &["format 2", "update cento"]);
+    place.run(&["index", "--model", &tiny_model(), "notes"]).fails(3, &["format 2"]);
+}
+
+#[test]
+fn no_collection_and_a_folder_of_something_else_are_told_apart() {
+    let place = Place::new();
+    place.write_notes();
+    place.run(&["search", "moon"]).fails(3, &[".cento", "cento index"]);
+    place.run(&["index", "--model", &tiny_model(), "notes", "--collection", "notes"]).fails(3, &["notes", "--collection"]);
+}
+
+#[test]
+fn a_second_writer_is_refused_and_readers_are_not() {
+    let place = Place::indexed();
+    let lock = std::fs::OpenOptions::new().write(true).open(place.path(".cento/LOCK")).unwrap();
+    lock.lock().unwrap();
+    place.run(&["index", "--model", &tiny_model(), "notes"]).fails(3, &["LOCK", "another process"]);
+    place.run(&["delete", "notes/bread.md"]).fails(3, &["LOCK"]);
+    place.ok(&["search", "moon"]);
+    drop(lock);
+    place.ok(&["delete", "notes/bread.md"]);
+}
+
+#[test]
+fn two_folders_of_one_name_need_two_labels() {
+    let place = Place::indexed();
+    place.write("elsewhere/notes/a.md", "# A\n\nAnother folder of notes.\n");
+    place.run(&["index", "--model", &tiny_model(), "elsewhere/notes"]).fails(2, &["notes", "NAME="]);
+    place.ok(&["index", "--model", &tiny_model(), "more=elsewhere/notes"]);
+    assert!(place.ok(&["get", "more/a.md"]).out.contains("Another folder"));
+}
+
+#[test]
+fn empty_and_huge_queries() {
+    let place = Place::indexed();
+    place.run(&["search", ""]).fails(2, &["empty"]);
+    place.run(&["search", " \n\t"]).fails(2, &["empty"]);
+    place.run(&["context", "", "--budget", "100"]).fails(2, &["empty"]);
+    let words = (0..10_000).map(|n| format!("moon{} ", n % 500)).collect::<String>();
+    let mut child = place.command(&["search", "-"]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(words.as_bytes()).unwrap();
+    let ran = Ran::new(&["search", "-"], child.wait_with_output().unwrap());
+    assert_eq!(ran.code, 0, "{ran:?}");
+}
+
+#[test]
+fn budgets_that_hold_nothing_are_refused_with_numbers() {
+    let place = Place::indexed();
+    place.run(&["context", "moon", "--budget", "0"]).fails(2, &["budget"]);
+    place.run(&["context", "moon", "--budget", "1"]).fails(2, &["budget", "1"]);
+}
+
+#[test]
+fn k_has_its_limits() {
+    let place = Place::indexed();
+    place.run(&["search", "moon", "-k", "0"]).fails(2, &["k"]);
+    place.run(&["search", "moon", "-k", "1001"]).fails(2, &["1001", "1000"]);
+    place.ok(&["search", "moon", "-k", "1001", "--candidates", "2000"]);
+}
+
+#[test]
+fn a_policy_with_a_wrong_key_names_the_nearest() {
+    let place = Place::indexed();
+    place.write("policy.toml", "delt = 0.5\n");
+    place.run(&["context", "moon", "--budget", "100", "--policy", "policy.toml"]).fails(2, &["policy.toml", "delt", "delta"]);
+    place.run(&["context", "moon", "--budget", "100", "--policy", "nowhere.toml"]).fails(2, &["nowhere.toml"]);
+    place.run(&["context", "moon", "--budget", "100", "--tokenizer", "gpt5"]).fails(2, &["gpt5", "o200k"]);
+}
+
+#[test]
+fn topics_that_cannot_be_read_are_named_with_their_line() {
+    let place = Place::indexed();
+    place.write("topics.jsonl", "{\"_id\":\"1\",\"text\":\"moon\"}\n{\"_id\":\"1\",\"text\":\"sun\"}\n");
+    place.run(&["run", "--topics", "topics.jsonl"]).fails(3, &["topics.jsonl", "line 2", "twice"]);
+    place.run(&["run", "--topics", "nowhere"]).fails(3, &["nowhere"]);
+}
+
+#[test]
+fn files_with_odd_names_are_indexed_and_opened() {
+    let place = Place::new();
+    for (n, name) in ["a b.md", "c#d.md", "e&f.md", "[g].md", "h_i.md", "50%.md", "日本.md"].iter().enumerate() {
+        place.write(&format!("corpus/{name}"), format!("# T{n}\n\nText number {n}.\n"));
+    }
+    let ran = index(&place);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    for (n, name) in ["a b.md", "c#d.md", "e&f.md", "[g].md", "h_i.md", "50%.md", "日本.md"].iter().enumerate() {
+        assert!(place.ok(&["get", &format!("corpus/{name}")]).out.contains(&format!("number {n}")));
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_link_out_of_the_folder_is_not_followed() {
+    let place = Place::new();
+    place.write("secret/key.md", "# Key\n\nA secret.\n");
+    place.write("corpus/good.md", "# Good\n\nAll is well.\n");
+    std::os::unix::fs::symlink(place.path("secret/key.md"), place.path("corpus/key.md")).unwrap();
+    let ran = index(&place);
+    assert!(ran.err.contains("key.md"), "{ran:?}");
+    place.run(&["search", "secret", "--mode", "lexical"]).fails(1, &[]);
+}
+
+#[test]
+fn a_reader_that_hears_enough_is_no_error() {
+    let place = Place::indexed();
+    let mut child = place.command(&["search", "moon bread star", "-k", "100", "--format", "jsonl"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert!(!String::from_utf8_lossy(&output.stderr).contains("panicked"));
+}

@@ -1,0 +1,20 @@
+//! End-to-end tests: the binary and the files, as users meet them.
+//!
+//! | file | claims |
+//! |---|---|
+//! | `tidy` | the crates are a star; what the rules of the house say of files |
+//! | `readme` | what README and ARCHITECTURE show is what happens |
+//! | `answers` | search, context, run, get: content, budgets, citations, invariance |
+//! | `collection` | adding, changing, vanishing, deleting, killing, locking, damage |
+//! | `bad_input` | each kind of bad input: the message, the exit code, nothing lost |
+//! | `settings` | command line over environment over file over default |
+//! | `quality` | figures on real data with the default encoder, where both are there |
+
+mod answers;
+mod bad_input;
+mod collection;
+mod quality;
+mod readme;
+mod settings;
+mod support;
+mod tidy;

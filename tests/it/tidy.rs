@@ -1,0 +1,122 @@
+//! The rules of the house, held by reading the repository itself.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::support::root;
+
+/// Which crate may know which other: a star around `engine`.
+const EDGES: [(&str, &[&str]); 7] = [
+    ("cento-corpus", &[]),
+    ("cento-embedder", &[]),
+    ("cento-vector", &[]),
+    ("cento-lexical", &[]),
+    ("cento-assembly", &[]),
+    ("cento-engine", &["cento-corpus", "cento-embedder", "cento-vector", "cento-lexical", "cento-assembly"]),
+    ("cento-cli", &["cento-engine"]),
+];
+
+/// The files that may lift the ban on `unsafe`.
+const UNSAFE: [&str; 3] = ["crates/vector/src/mmap.rs", "crates/vector/src/simd.rs", "crates/embedder/src/kernels/"];
+
+fn sources(of: &str) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut folders = vec![root().join(of)];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(&folder).unwrap() {
+            let path = entry.unwrap().path();
+            match path.extension().is_some_and(|extension| extension == "rs") {
+                true => found.push(path),
+                false if path.is_dir() => folders.push(path),
+                false => {}
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+fn relative(path: &Path) -> String {
+    path.strip_prefix(root()).unwrap().to_string_lossy().into_owned()
+}
+
+#[test]
+fn the_crates_are_a_star() {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let output = Command::new(cargo).args(["metadata", "--no-deps", "--offline", "--format-version", "1"]).current_dir(root()).output().unwrap();
+    let metadata: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let mut edges: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for package in metadata["packages"].as_array().unwrap() {
+        let name = package["name"].as_str().unwrap();
+        if ["cento-tests", "cento-benches"].contains(&name) {
+            continue;
+        }
+        let known = package["dependencies"].as_array().unwrap().iter().filter(|dependency| dependency["kind"].is_null());
+        let known = known.map(|dependency| dependency["name"].as_str().unwrap().to_owned()).filter(|name| name.starts_with("cento-"));
+        edges.insert(name.to_owned(), known.collect());
+    }
+    let wanted: BTreeMap<String, BTreeSet<String>> =
+        EDGES.iter().map(|(name, known)| ((*name).to_owned(), known.iter().map(|known| (*known).to_owned()).collect())).collect();
+    assert_eq!(edges, wanted);
+}
+
+#[test]
+fn unsafe_code_lives_in_named_files() {
+    for path in sources("crates") {
+        let text = std::fs::read_to_string(&path).unwrap();
+        let lifts = ["allow(unsafe_code", "expect(unsafe_code"].iter().any(|lift| text.contains(lift));
+        let name = relative(&path);
+        assert!(!lifts || UNSAFE.iter().any(|known| name.starts_with(known)), "{name} lifts the ban on unsafe code");
+    }
+}
+
+#[test]
+fn every_file_opens_with_what_it_is() {
+    for path in sources("crates").into_iter().chain(sources("tests")) {
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert!(text.starts_with("//! "), "{} does not say what it is", relative(&path));
+    }
+}
+
+#[test]
+fn an_allowed_lint_has_its_reason() {
+    for path in sources("crates").into_iter().chain(sources("tests")) {
+        let text = std::fs::read_to_string(&path).unwrap();
+        for (n, line) in text.lines().enumerate() {
+            let lifts = line.trim_start().starts_with("#[allow(") || line.trim_start().starts_with("#[expect(") || line.trim_start().starts_with("#![allow(") || line.trim_start().starts_with("#![expect(");
+            assert!(!lifts || line.contains("reason") || text.lines().nth(n + 1).is_some_and(|next| next.contains("reason")), "{}:{}: no reason", relative(&path), n + 1);
+        }
+    }
+}
+
+#[test]
+fn no_test_is_switched_off() {
+    let banned = [concat!("#[", "ignore"), concat!("#[", "should_panic"), concat!("thread::", "sleep"), concat!("todo", "!("), concat!("unimplemented", "!(")];
+    for path in sources("crates").into_iter().chain(sources("tests")) {
+        let text = std::fs::read_to_string(&path).unwrap();
+        for word in banned {
+            assert!(!text.contains(word), "{} has {word}", relative(&path));
+        }
+    }
+}
+
+#[test]
+fn the_changelog_knows_this_version() {
+    let changelog = std::fs::read_to_string(root().join("CHANGELOG.md")).unwrap();
+    let heading = format!("## [{}]", env!("CARGO_PKG_VERSION"));
+    let section = changelog.split("\n## ").find(|section| format!("## {section}").starts_with(&heading));
+    assert!(section.is_some_and(|section| section.contains("### Index format")), "CHANGELOG.md has no {heading} with an Index format");
+}
+
+#[test]
+fn the_architecture_stays_a_map() {
+    let text = std::fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();
+    assert!(text.lines().count() < 150, "ARCHITECTURE.md has {} lines", text.lines().count());
+    for (name, _) in EDGES {
+        let short = name.trim_start_matches("cento-");
+        assert!(text.contains(&format!("`{short}`")), "ARCHITECTURE.md says nothing of {short}");
+    }
+}
