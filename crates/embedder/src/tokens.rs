@@ -93,7 +93,10 @@ impl Tokenizer {
 
     /// Number of tokens of `text`, special tokens not counted. Equals the length of [`Tokenizer::ends`].
     pub fn count(&self, text: &str) -> usize {
-        self.cuts.pieces(text, PIECE_BYTES).map(|piece| self.try_tokenize(piece).map_or(piece.len(), |ids| ids.len())).sum()
+        self.cuts
+            .pieces(text, PIECE_BYTES)
+            .map(|piece| self.try_tokenize(piece).map_or(piece.len(), |ids| ids.len()))
+            .sum()
     }
 
     /// For each token of `text` the byte offset of its end in `text`: ascending, each at a character boundary, equal where

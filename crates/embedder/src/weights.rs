@@ -31,11 +31,14 @@ impl Weights {
         })?;
         let damaged = |reason: String| Error::Damaged { path: path.to_owned(), reason };
         if bytes.starts_with(b"version https://git-lfs") {
-            return Err(damaged("is a Git LFS pointer, not the weights; fetch the file itself (`git lfs pull`)".to_owned()));
+            return Err(damaged(
+                "is a Git LFS pointer, not the weights; fetch the file itself (`git lfs pull`)".to_owned(),
+            ));
         }
         let n_bytes = bytes.len();
-        let builder = VarBuilder::from_buffered_safetensors(bytes, DType::F32, device)
-            .map_err(|error| damaged(format!("not a complete safetensors file ({n_bytes} bytes): {}", first_line(&error))))?;
+        let builder = VarBuilder::from_buffered_safetensors(bytes, DType::F32, device).map_err(|error| {
+            damaged(format!("not a complete safetensors file ({n_bytes} bytes): {}", first_line(&error)))
+        })?;
         Ok((Self { builder, path: path.to_owned() }, hash))
     }
 

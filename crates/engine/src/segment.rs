@@ -419,9 +419,6 @@ impl ChunkRecord {
         }
     }
 
-    pub(crate) fn line(&self) -> Option<u32> {
-        some(self.line)
-    }
 
     /// Byte range in the source file, where the reader kept a map to it.
     pub(crate) fn source(&self) -> Option<Range<u64>> {

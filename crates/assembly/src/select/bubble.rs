@@ -7,7 +7,7 @@
 //! unspent shares: here a second pass offers all that is left to the candidates that only their section's share kept out.
 //! Cost: one pass, or two with shares; gates from the cheapest to the dearest.
 
-use super::{Selection, Verdict, admit_cut, quoted};
+use super::{Selection, Verdict, admit_first, quoted};
 use crate::budget::Ledger;
 use crate::candidate::Candidate;
 use crate::pack::Excerpt;
@@ -31,11 +31,11 @@ pub(super) fn walk<'a>(
         documents: HashMap::new(),
         sections: BTreeMap::new(),
     };
-    let cut = first.map(|excerpt| (excerpt.candidate, gates.admit_cut(excerpt)));
+    let first = first.map(|excerpt| (excerpt.candidate, gates.admit_first(excerpt)));
     let mut verdicts: Vec<Verdict> = Vec::with_capacity(pool.len());
     for scored in pool {
-        verdicts.push(match &cut {
-            Some((cut, verdict)) if *cut == scored.candidate => verdict.clone(),
+        verdicts.push(match &first {
+            Some((first, verdict)) if *first == scored.candidate => verdict.clone(),
             _ => gates.decide(scored, Stage::Walk),
         });
     }
@@ -174,8 +174,8 @@ impl<'a> Gates<'_, 'a> {
         StepDetails { overlap: Some(overlap.share), partner, ..details }
     }
 
-    fn admit_cut(&mut self, excerpt: &Excerpt) -> Verdict {
-        let verdict = admit_cut(self.ledger, excerpt);
+    fn admit_first(&mut self, excerpt: &Excerpt) -> Verdict {
+        let verdict = admit_first(self.ledger, excerpt);
         if verdict.is_selected() {
             self.record(excerpt.candidate, excerpt.part.clone());
         }
@@ -219,6 +219,7 @@ impl<'a> Gates<'_, 'a> {
         let starved = shortest.into_iter().filter(|(_, (needed, limit))| needed > limit);
         starved
             .map(|(section, (needed, limit))| {
+                let section = section.replace(char::is_control, " > ");
                 format!("section `{section}`: its share of {limit} tokens is less than its shortest candidate, {needed} tokens; raise its rho")
             })
             .collect()

@@ -1,6 +1,6 @@
 //! The flat strategy: by descending relevance until the budget is full. The baseline that every other is measured against.
 
-use super::{Selection, Verdict, admit_cut, quoted};
+use super::{Selection, Verdict, admit_first, quoted};
 use crate::budget::Ledger;
 use crate::pack::Excerpt;
 use crate::prior::Scored;
@@ -8,9 +8,9 @@ use crate::trace::{Reason, Stage};
 
 pub(super) fn walk(pool: &[Scored], ledger: &mut Ledger<'_>, first: Option<&Excerpt>) -> Selection {
     ledger.clear();
-    let cut = first.map(|excerpt| (excerpt.candidate, admit_cut(ledger, excerpt)));
-    let mut verdict = |candidate: usize| match &cut {
-        Some((cut, verdict)) if *cut == candidate => verdict.clone(),
+    let first = first.map(|excerpt| (excerpt.candidate, admit_first(ledger, excerpt)));
+    let mut verdict = |candidate: usize| match &first {
+        Some((first, verdict)) if *first == candidate => verdict.clone(),
         _ => match ledger.quote(candidate).and_then(|_| ledger.admit(&Excerpt { candidate, part: None })) {
             Ok(quote) => Verdict::new(Stage::Walk, Reason::PassedAllGates, quoted(ledger, quote)),
             Err(quote) => Verdict::over_budget(Stage::Walk, ledger, quote),

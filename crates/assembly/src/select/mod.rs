@@ -112,12 +112,17 @@ pub(crate) fn select(
         selection
     };
     let selection = walk(ledger, None);
-    let Some(best) = too_long_alone(pool, &selection.verdicts, ledger) else { return Ok(selection) };
+    let Some(best) = unrivalled(pool, &selection.verdicts) else { return Ok(selection) };
     let text_max = match strategy {
         Strategy::Bubble => bubble::text_max(ledger, policy, best),
         Strategy::Flat => None,
     };
-    let nothing = ledger.admitted().is_empty();
+    let (whole, nothing) = (Excerpt { candidate: best, part: None }, ledger.admitted().is_empty());
+    if ledger.whole_tokens(std::slice::from_ref(&whole)) <= ledger.budget() as i64 {
+        // It fits but for what scores higher; or its parts alone seemed not to fit.
+        let share_fits = text_max.is_none_or(|max| ledger.text_tokens(&whole) <= max);
+        return Ok(if nothing && share_fits { walk(ledger, Some(&whole)) } else { selection });
+    }
     ledger.clear();
     match cut(ledger, best, reader, text_max) {
         Ok(excerpt) => Ok(walk(ledger, Some(&excerpt))),
@@ -128,15 +133,15 @@ pub(crate) fn select(
     }
 }
 
-/// The best candidate that only the budget kept out, if it is longer than the whole budget and nothing near it was admitted.
-/// Nearness leaves the length penalty aside, which would lift a scrap over what the query asks for.
-fn too_long_alone(pool: &[Scored], verdicts: &[Verdict], ledger: &mut Ledger<'_>) -> Option<usize> {
+/// The best candidate that only the budget kept out, if nothing near it was admitted. Both leave the length penalty aside,
+/// which would lift a scrap over what the query asks for.
+fn unrivalled(pool: &[Scored], verdicts: &[Verdict]) -> Option<usize> {
     let kept_out = |verdict: &Verdict| matches!(verdict.last, Reason::BudgetExceeded | Reason::DroppedInRepair);
-    let best = pool.iter().zip(verdicts).find(|(_, verdict)| kept_out(verdict))?.0;
+    let kept_out = pool.iter().zip(verdicts).filter(|(_, verdict)| kept_out(verdict)).map(|(scored, _)| scored);
+    let best = kept_out.rev().max_by(|a, b| a.raw.total_cmp(&b.raw))?; // of equal ones the first in the walk
     let near = if best.raw > 0.0 { best.raw * NEAR } else { f64::NEG_INFINITY };
     let rivalled = pool.iter().zip(verdicts).any(|(scored, verdict)| verdict.is_selected() && scored.raw >= near);
-    let alone = [Excerpt { candidate: best.candidate, part: None }];
-    (!rivalled && ledger.whole_tokens(&alone) > ledger.budget() as i64).then_some(best.candidate)
+    (!rivalled).then_some(best.candidate)
 }
 
 /// Drops what the count of the whole context has no room for.
@@ -157,11 +162,12 @@ fn repair(pool: &[Scored], ledger: &mut Ledger<'_>, selection: &mut Selection) {
     }
 }
 
-/// Admits the part of a candidate that was cut to fit.
-fn admit_cut(ledger: &mut Ledger<'_>, excerpt: &Excerpt) -> Verdict {
+/// Admits the candidate that goes before the walk, whole or cut to fit.
+fn admit_first(ledger: &mut Ledger<'_>, excerpt: &Excerpt) -> Verdict {
     let start = ledger.candidates()[excerpt.candidate].span.start;
     let kept = excerpt.part.as_ref().map(|part| start + part.start as u64..start + part.end as u64);
     match ledger.admit(excerpt) {
+        Ok(quote) if kept.is_none() => Verdict::new(Stage::Walk, Reason::PassedAllGates, quoted(ledger, quote)),
         Ok(quote) => {
             let details = StepDetails { kept, ..quoted(ledger, quote) };
             Verdict { stage: Stage::Cut, first: Reason::BudgetExceeded, last: Reason::CutToFit, details }

@@ -86,7 +86,7 @@ fn every_budget_is_kept_and_fifty_always_delivers_text() {
                     assert!(
                         count_words(context.counted()) <= budget && context.n_tokens == count_words(context.counted())
                     );
-                    assert!(!context.citations.is_empty());
+                    assert!(!context.citations.is_empty(), "{budget} {format} {}", context.text);
                 }
                 Err(Error::BudgetTooSmall { needed, .. }) => {
                     assert!(budget < 8 && needed > budget, "budget {budget} needs {needed}")

@@ -1,0 +1,145 @@
+//! The whole way from a folder to vectors, on the tiny model; on a real one where `CENTO_MODEL_DIR` names a folder with it.
+
+use std::fs;
+use std::path::PathBuf;
+
+use serde::Deserialize;
+
+use super::*;
+
+fn tiny() -> PathBuf {
+    PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../models/tiny"))
+}
+
+fn load(folder: &Path, n_threads: usize, max_batch_tokens: usize) -> Embedder {
+    let options = LoadOptions { device: DeviceChoice::Cpu, threads: n_threads, max_batch_tokens };
+    Embedder::load(folder, &options).unwrap()
+}
+
+/// The real model's folder; says so where there is none.
+fn real_model() -> Option<PathBuf> {
+    let folder = std::env::var_os("CENTO_MODEL_DIR").map(PathBuf::from);
+    if folder.is_none() {
+        eprintln!("skipped: CENTO_MODEL_DIR does not name a model folder");
+    }
+    folder
+}
+
+/// What sentence-transformers computed.
+#[derive(Deserialize)]
+struct Golden {
+    text: String,
+    n_tokens: u32,
+    truncated: bool,
+    vector: Vec<f32>,
+}
+
+#[track_caller]
+fn check_golden(embedder: &Embedder, golden: &[Golden], tolerance: f32) {
+    let texts: Vec<String> = golden.iter().map(|golden| golden.text.clone()).collect();
+    let embeddings = embedder.embed(&texts, Kind::Document).unwrap();
+    for (embedding, golden) in embeddings.iter().zip(golden) {
+        assert_eq!((embedding.n_tokens, embedding.truncated), (golden.n_tokens, golden.truncated), "{:?}", golden.text);
+        let differences = embedding.vector.iter().zip(&golden.vector).map(|(a, b)| (a - b).abs());
+        let difference = differences.fold(0.0, f32::max);
+        assert!(difference <= tolerance, "{:?} differs by {difference}", golden.text);
+        let norm: f64 = embedding.vector.iter().map(|&value| f64::from(value).powi(2)).sum();
+        assert!((norm - 1.0).abs() < 1e-6);
+    }
+}
+
+#[test]
+fn the_tiny_model_agrees_with_sentence_transformers() {
+    let golden: Vec<Golden> = serde_json::from_slice(&fs::read(tiny().join("golden.json")).unwrap()).unwrap();
+    assert_eq!(golden.len(), 12);
+    check_golden(&load(&tiny(), 1, 0), &golden, 2e-6);
+}
+
+#[test]
+fn all_minilm_l6_v2_agrees_with_sentence_transformers() {
+    let Some(folder) = real_model() else { return };
+    let embedder = load(&folder, 1, 0);
+    if embedder.dimensions() != 384 || embedder.max_tokens() != 256 {
+        eprintln!("skipped: CENTO_MODEL_DIR is not all-MiniLM-L6-v2");
+        return;
+    }
+    let golden: Vec<Golden> = serde_json::from_str(include_str!("all-MiniLM-L6-v2.json")).unwrap();
+    check_golden(&embedder, &golden, 2e-6);
+}
+
+/// Texts of many lengths, from nothing to beyond the window.
+fn texts(n: usize, n_words_max: usize) -> Vec<String> {
+    let words = ["the", "city", "of", "river", "words,", "unknowable", "日本", "2024", "e\u{301}", "😀"];
+    let text =
+        |i: usize| (0..i * n_words_max / n).map(|w| words[(i * 7 + w * w) % words.len()]).collect::<Vec<_>>().join(" ");
+    (0..n).map(text).collect()
+}
+
+fn bits(embeddings: &[Embedding]) -> Vec<Vec<u32>> {
+    embeddings.iter().map(|embedding| embedding.vector.iter().map(|value| value.to_bits()).collect()).collect()
+}
+
+/// One text alone, all together, in reverse, in batches of any size, on one thread and on three: the same bits.
+#[track_caller]
+fn check_invariance(folder: &Path, texts: &[String]) {
+    let alone = load(folder, 1, 1);
+    let expected: Vec<_> =
+        texts.iter().flat_map(|text| bits(&alone.embed(std::slice::from_ref(text), Kind::Document).unwrap())).collect();
+    for (n_threads, max_batch_tokens) in [(1, 0), (2, 0), (3, 300)] {
+        let embedder = load(folder, n_threads, max_batch_tokens);
+        assert_eq!(embedder.fingerprint(), alone.fingerprint());
+        assert_eq!(bits(&embedder.embed(texts, Kind::Document).unwrap()), expected);
+        let reversed: Vec<String> = texts.iter().rev().cloned().collect();
+        let mut found = bits(&embedder.embed(&reversed, Kind::Document).unwrap());
+        found.reverse();
+        assert_eq!(found, expected);
+    }
+}
+
+#[test]
+fn a_vector_depends_on_its_text_alone() {
+    check_invariance(&tiny(), &texts(150, 150));
+}
+
+#[test]
+fn a_real_vector_depends_on_its_text_alone() {
+    let Some(folder) = real_model() else { return };
+    check_invariance(&folder, &texts(30, 120));
+}
+
+#[test]
+fn long_text_is_cut_and_says_so() {
+    let embedder = load(&tiny(), 1, 0);
+    let fitting = "the ".repeat(126);
+    let longer = "the ".repeat(127);
+    let very_long = "the ".repeat(3_000_000); // 12 MB
+    let embeddings = embedder.embed(&[fitting, longer, very_long], Kind::Document).unwrap();
+    let outcomes: Vec<_> = embeddings.iter().map(|embedding| (embedding.n_tokens, embedding.truncated)).collect();
+    assert_eq!(outcomes, [(128, false), (128, true), (128, true)]);
+    assert_eq!(embeddings[0].vector, embeddings[2].vector);
+}
+
+#[test]
+fn no_texts_give_no_vectors() {
+    assert_eq!(load(&tiny(), 2, 0).embed(&[], Kind::Query).unwrap(), []);
+}
+
+#[test]
+fn the_face_of_the_tiny_model() {
+    let embedder = load(&tiny(), 1, 0);
+    assert_eq!((embedder.dimensions(), embedder.max_tokens(), embedder.n_special()), (32, 128, 2));
+    assert_eq!((embedder.prompt(Kind::Query), embedder.prompt(Kind::Document)), ("", ""));
+    assert_eq!(embedder.bytes_embedded("text", Kind::Document), "text");
+    assert_eq!(embedder.fingerprint().len(), 64);
+    assert!(embedder.device_name().starts_with("cpu"));
+}
+
+#[test]
+fn jobs_keep_their_order_and_report_the_first_failure() {
+    for n_threads in [1, 2, 5] {
+        assert_eq!(in_parallel(n_threads, 20, |i| Ok(i * i)).unwrap(), (0..20).map(|i| i * i).collect::<Vec<_>>());
+        let failing =
+            |i: usize| if i % 7 == 3 { Err(Error::Vector { index: i, reason: "is not finite" }) } else { Ok(i) };
+        assert!(matches!(in_parallel(n_threads, 20, failing), Err(Error::Vector { index: 3, .. })));
+    }
+}

@@ -99,7 +99,8 @@ struct Layer {
 
 impl Bert {
     pub(super) fn load(config: &BertConfig, weights: &Weights) -> Result<Self> {
-        let weights = if weights.has("bert.embeddings.word_embeddings.weight") { weights.at("bert") } else { weights.clone() };
+        let weights =
+            if weights.has("bert.embeddings.word_embeddings.weight") { weights.at("bert") } else { weights.clone() };
         let BertConfig { vocab_size, hidden_size: hidden, max_position_embeddings, type_vocab_size, .. } = *config;
         let tables = weights.at("embeddings");
         let words = tables.tensor("word_embeddings.weight", [vocab_size, hidden])?;
@@ -137,7 +138,8 @@ impl Layer {
         let qkv_bias = Tensor::cat(&qkv_bias.into_iter().collect::<Result<Vec<_>>>()?, 0)?; // [3H]
         let dense = |weights: &Weights, n_inputs, n_outputs, activation| -> Result<Linear> {
             let weights = weights.at("dense");
-            let (weight, bias) = (weights.tensor("weight", [n_outputs, n_inputs])?, weights.tensor("bias", [n_outputs])?);
+            let (weight, bias) =
+                (weights.tensor("weight", [n_outputs, n_inputs])?, weights.tensor("bias", [n_outputs])?);
             Ok(Linear::new(&weight, &bias, activation)?)
         };
         Ok(Self {
@@ -163,7 +165,6 @@ impl Layer {
 fn load_norm(config: &BertConfig, weights: &Weights) -> Result<LayerNorm> {
     let weights = weights.at("LayerNorm");
     let (scale, shift) = if weights.has("gamma") { ("gamma", "beta") } else { ("weight", "bias") };
-    let (scale, shift) =
-        (weights.tensor(scale, [config.hidden_size])?, weights.tensor(shift, [config.hidden_size])?);
+    let (scale, shift) = (weights.tensor(scale, [config.hidden_size])?, weights.tensor(shift, [config.hidden_size])?);
     Ok(LayerNorm::new(&scale, &shift, config.layer_norm_eps)?)
 }

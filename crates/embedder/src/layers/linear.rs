@@ -26,7 +26,11 @@ pub(crate) struct CpuLinear {
 impl Linear {
     /// From a weight \[N, K\] and a bias \[N\].
     pub(crate) fn new(weight: &Tensor, bias: &Tensor, activation: Activation) -> Result<Self> {
-        if weight.device().is_cpu() { Self::for_cpu(weight, bias, activation) } else { Self::for_device(weight, bias, activation) }
+        if weight.device().is_cpu() {
+            Self::for_cpu(weight, bias, activation)
+        } else {
+            Self::for_device(weight, bias, activation)
+        }
     }
 
     fn for_cpu(weight: &Tensor, bias: &Tensor, activation: Activation) -> Result<Self> {

@@ -1,13 +1,20 @@
 //! Counts, ends and windows of the tiny model's tokenizer, which is BERT's with a small vocabulary.
 
-use std::path::PathBuf;
+use std::sync::OnceLock;
 
 use proptest::prelude::*;
 
 use super::*;
 
-fn tokenizer() -> Tokenizer {
-    Tokenizer::load(&PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../models/tiny/tokenizer.json"))).unwrap()
+const PATH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../models/tiny/tokenizer.json");
+
+fn tokenizer() -> &'static Tokenizer {
+    static TOKENIZER: OnceLock<Tokenizer> = OnceLock::new();
+    TOKENIZER.get_or_init(|| Tokenizer::load(Path::new(PATH)).unwrap())
+}
+
+fn json() -> Value {
+    serde_json::from_slice(&fs::read(PATH).unwrap()).unwrap()
 }
 
 /// Text between the ends: what each token adds, dropped characters before it included.
@@ -25,7 +32,8 @@ fn ends_are_byte_offsets_of_the_original_text() {
     check_ends("", &[]);
     check_ends(" \t\n", &[]);
     check_ends("The city, the river", &["The", " city", ",", " the", " river"]);
-    check_ends("Één città", &["É", "é", "n", " city"[..2].trim_end(), "it", "t", "à"].map(|part| part));
+    check_ends("é—ü", &["é", "—", "ü"]);
+    check_ends("zÉz", &["z", "É", "z"]);
 }
 
 #[test]
@@ -38,7 +46,7 @@ fn wide_characters_and_unknown_ones_are_tokens() {
 
 #[test]
 fn dropped_characters_belong_to_no_token() {
-    check_ends("the\u{0}re\u{200d} e\u{301}a", &["the", "\u{0}re", "\u{200d} e", "\u{301}a"]);
+    check_ends("the\u{0}re\u{200d} e\u{301}a", &["the\u{0}re", "\u{200d} e", "\u{301}a"]);
 }
 
 #[test]
@@ -70,7 +78,7 @@ fn a_very_long_text_costs_no_more_than_its_prefix() {
 
 #[test]
 fn other_tokenizers_are_never_cut() {
-    let mut json: Value = serde_json::from_slice(&fs::read(concat!(env!("CARGO_MANIFEST_DIR"), "/../../models/tiny/tokenizer.json")).unwrap()).unwrap();
+    let mut json = json();
     assert_eq!(Cuts::of(&json), Cuts::BetweenWords);
     json["added_tokens"][0]["content"] = "two words".into();
     assert_eq!(Cuts::of(&json), Cuts::Nowhere);
@@ -87,7 +95,7 @@ fn damaged_files_are_refused() {
         assert!(matches!(Tokenizer::parse(path, bytes), Err(Error::Damaged { .. })));
     }
     assert!(matches!(Tokenizer::load(Path::new("/nowhere/tokenizer.json")), Err(Error::Missing { .. })));
-    let mut json: Value = serde_json::from_slice(&fs::read(concat!(env!("CARGO_MANIFEST_DIR"), "/../../models/tiny/tokenizer.json")).unwrap()).unwrap();
+    let mut json = json();
     json["model"]["unk_token"] = "[NONE]".into();
     let message = Tokenizer::parse(path, json.to_string().as_bytes()).unwrap_err().to_string();
     assert!(message.contains("[NONE]"), "{message}");
@@ -95,17 +103,18 @@ fn damaged_files_are_refused() {
 
 /// Words, marks, CJK, special tokens, dropped characters and all places of cutting, in any order.
 fn text() -> impl Strategy<Value = String> {
-    let pieces = [
-        "the", "city", "ing", "Unknown", "é", "e\u{301}", "\u{301}", "中", "文", "、", "。", "！", " ", "\t", "\n", "\r\n", "\u{a0}",
-        "\u{c}", "\u{0}", "\u{200d}", "😀", ".", ",", ";", "?", "-", "[MASK]", "[", "]", "SEP", "ß", "İ", "Σ", "가", "\u{ac00}", "\u{37e}",
+    const PIECES: &[&str] = &[
+        "the", "city", "ing", "Unknown", "é", "e\u{301}", "\u{301}", "中", "文", "、", "。", "！", " ", "\t", "\n",
+        "\r\n", "\u{a0}", "\u{c}", "\u{0}", "\u{200d}", "😀", ".", ",", ";", "?", "-", "[MASK]", "[", "]", "SEP", "ß",
+        "İ", "Σ", "가", "\u{ac00}", "\u{37e}",
     ];
-    prop::collection::vec(prop::sample::select(&pieces[..]), 0..60).prop_map(|pieces| pieces.concat())
+    prop::collection::vec(prop::sample::select(PIECES), 0..60).prop_map(|pieces| pieces.concat())
 }
 
 proptest! {
     #[test]
     fn cutting_changes_no_token(text in text(), n_bytes in 1usize..40) {
-        let tokenizer = tokenizer_once();
+        let tokenizer = tokenizer();
         let whole = tokenizer.try_tokenize(&text).unwrap();
         let pieces: Vec<&str> = tokenizer.cuts.pieces(&text, n_bytes).collect();
         prop_assert_eq!(pieces.concat(), text.as_str());
@@ -115,7 +124,7 @@ proptest! {
 
     #[test]
     fn ends_ascend_at_character_boundaries(text in text()) {
-        let tokenizer = tokenizer_once();
+        let tokenizer = tokenizer();
         let ends = tokenizer.ends(&text);
         prop_assert_eq!(ends.len(), tokenizer.count(&text));
         prop_assert_eq!(ends.len(), tokenizer.try_tokenize(&text).unwrap().len());
@@ -125,17 +134,10 @@ proptest! {
 
     #[test]
     fn a_prefix_has_the_same_first_tokens(text in text(), max_tokens in 3usize..12) {
-        let tokenizer = tokenizer_once();
-        let all = tokenizer.try_tokenize(&text).unwrap();
-        let encoded = tokenizer.encode(&text.repeat(20), max_tokens).unwrap();
-        let whole = tokenizer.try_tokenize(&text.repeat(20)).unwrap();
+        let tokenizer = tokenizer();
+        let text = text.repeat(20);
+        let (encoded, whole) = (tokenizer.encode(&text, max_tokens).unwrap(), tokenizer.try_tokenize(&text).unwrap());
         prop_assert_eq!(encoded.truncated, whole.len() > max_tokens - 2);
         prop_assert_eq!(&encoded.ids[1..encoded.ids.len() - 1], &whole[..whole.len().min(max_tokens - 2)]);
-        prop_assert!(whole.len() >= all.len());
     }
-}
-
-fn tokenizer_once() -> &'static Tokenizer {
-    static TOKENIZER: std::sync::OnceLock<Tokenizer> = std::sync::OnceLock::new();
-    TOKENIZER.get_or_init(tokenizer)
 }

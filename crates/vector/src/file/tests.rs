@@ -70,17 +70,16 @@ fn what_is_written_is_read_however_it_is_cut() {
 /// The bytes that version 1 stands for: a change here is a new version.
 #[test]
 fn the_format_is_what_it_was() {
-    let expected = [
+    let expected: [&[u8]; 6] = [
         b"\x89CENTO\r\n",
         b"\x01\0\0\0\0\0\x01\0", // version 1, blocks of 65,536 bytes
         b"test\0\0\0\0",
         b"\x03\0\0\0\0\0\0\0",
         b"\x05\0\0\0\0\0\0\0",
         b"\x03\0\0\0\0\0\0\0", // bytes of payload
-    ]
-    .concat();
+    ];
     let bytes = file_of(b"abc");
-    assert_eq!((bytes.len(), &bytes[..48]), (64 + 3 + 8, &expected[..]));
+    assert_eq!((bytes.len(), &bytes[..48]), (64 + 3 + 8, &expected.concat()[..]));
     assert_eq!(bytes[48..56], xxh3_64(&bytes[67..]).to_le_bytes());
     assert_eq!(bytes[56..64], xxh3_64(&bytes[..56]).to_le_bytes());
     assert_eq!((&bytes[64..67], &bytes[67..]), (&b"abc"[..], &0x78af_5f94_892f_3950_u64.to_le_bytes()[..]));

@@ -11,7 +11,8 @@ use super::frozen::FrozenGraph;
 use crate::rows::{Query, Rows};
 use crate::{Error, Neighbor, Result, exact};
 
-/// Rows that a walk compares with the query for each result it keeps, as measured at `m` of 16 on clustered rows.
+/// Rows that a walk compares with the query for each result it keeps. Measured at an `m` of 16, on clustered rows and on those
+/// of a real model: 14 at an `ef` of 16, 7 to 8 at 64, 6 at 256.
 const VISITS_PER_RESULT: u64 = 8;
 
 /// How a search is answered.

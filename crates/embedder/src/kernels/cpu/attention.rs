@@ -5,9 +5,9 @@
 //! Cost: 2 S² H multiply-adds and S² exponentials per head; scores of one head, S² values, are in memory at once.
 
 use super::elementary::exp_of_negative;
-use super::{lane_max, lane_sum};
 use super::product::{Activation, Panels, Product};
 use super::simd::{Kernel, Simd};
+use super::{lane_max, lane_sum};
 
 /// Memory that attention and the products reuse from text to text.
 #[derive(Debug)]

@@ -1,8 +1,8 @@
 //! `exp` and the exact (erf) GELU without branches or tables, so that the compiler can run them side by side.
 //!
 //! Source: exp by Cody-Waite reduction and a Taylor polynomial; erf as the rational approximation of Eigen and XLA
-//! (`x P(x²) / Q(x²)` on [-4, 4]).
-//! Differs: a NaN stays a NaN through every clamp, so that a broken weight is reported and never smoothed over.
+//! (`x P(x²) / Q(x²)`), and ±1 where f32 cannot tell it from that.
+//! Differs: a NaN stays a NaN through every comparison, so that a broken weight is reported and never smoothed over.
 //! Error: measured against double precision in the tests beside this file.
 
 use std::f32::consts::{FRAC_1_SQRT_2, LOG2_E};
@@ -11,6 +11,8 @@ use std::f32::consts::{FRAC_1_SQRT_2, LOG2_E};
 const EXP_MIN: f32 = -87.0;
 /// Adding it leaves the nearest integer in the low bits of the sum (for magnitudes below 2^22).
 const ROUND: f32 = 12_582_912.0;
+/// From here on the error function is 1 within 4e-8.
+const ERF_ONE: f32 = 3.9;
 /// ln 2 in two parts: the first has few enough bits for its multiples to be exact.
 const LN_2_HIGH: f32 = 0.693_359_4;
 const LN_2_LOW: f32 = -2.121_944_4e-4;
@@ -43,10 +45,7 @@ fn erf(x: f32) -> f32 {
         -2.954_6e-3,
         -1.609_603_3e-2,
     ];
-    const DENOMINATOR: [f32; 5] =
-        [-1.456_607_2e-5, -2.133_740_6e-4, -1.682_827e-3, -7.373_329e-3, -1.426_474e-2];
-    let x = if x > 4.0 { 4.0 } else { x };
-    let x = if x < -4.0 { -4.0 } else { x };
+    const DENOMINATOR: [f32; 5] = [-1.456_607_2e-5, -2.133_740_6e-4, -1.682_827e-3, -7.373_329e-3, -1.426_474e-2];
     let square = x * x;
     let mut p = NUMERATOR[0];
     for coefficient in &NUMERATOR[1..] {
@@ -56,7 +55,9 @@ fn erf(x: f32) -> f32 {
     for coefficient in &DENOMINATOR[1..] {
         q = square.mul_add(q, *coefficient);
     }
-    x * p / q
+    let value = x * p / q;
+    let value = if x > ERF_ONE { 1.0 } else { value };
+    if x < -ERF_ONE { -1.0 } else { value }
 }
 
 /// `x Φ(x)`, the exact GELU, absolute error below 1e-6 for every finite `x`.

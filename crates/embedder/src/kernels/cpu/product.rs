@@ -39,7 +39,17 @@ impl Panels {
     /// No matrix yet: [`Panels::fill`] gives it one.
     pub(super) fn empty(simd: Simd) -> Self {
         let width = if simd.is_wide() { WIDE.1 } else { NARROW.1 };
+        Self::of_width(width)
+    }
+
+    fn of_width(width: usize) -> Self {
         Self { values: Vec::new(), n_inputs: 0, n_outputs: 0, width }
+    }
+
+    /// Both widths there are, whatever the processor prefers.
+    #[cfg(test)]
+    pub(super) fn of_both_widths() -> [Self; 2] {
+        [NARROW, WIDE].map(|(_, width)| Self::of_width(width))
     }
 
     /// Panels of the transpose of `weight`, \[N, K\] as stored in model files.

@@ -5,7 +5,7 @@
 
 /// An instruction set that this processor has.
 ///
-/// Only [`Simd::detect`] and [`Simd::available`] make one, and they name a set only if the processor reports it: having a
+/// Only [`Simd::detect`] (and, in tests, `available`) make one, and they name a set only if the processor reports it: having a
 /// value is the proof that [`Simd::run`] needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Simd(Level);

@@ -32,7 +32,11 @@ fn gelu_is_exact_to_a_millionth() {
 fn exp_is_exact_to_two_ten_millionths() {
     for x in grid(-87.0, 0.0, 300_000) {
         let expected = f64::from(x).exp();
-        assert!((f64::from(exp_of_negative(x)) - expected).abs() <= 2e-7 * expected, "exp({x}) = {}", exp_of_negative(x));
+        assert!(
+            (f64::from(exp_of_negative(x)) - expected).abs() <= 2e-7 * expected,
+            "exp({x}) = {}",
+            exp_of_negative(x)
+        );
     }
     assert_eq!(exp_of_negative(0.0), 1.0);
     for x in [-88.0, -1e9, f32::NEG_INFINITY] {
@@ -52,11 +56,24 @@ fn not_a_number_stays_not_a_number() {
     }
 }
 
-fn multiply(simd: Simd, rows: &[f32], weight: &[f32], bias: &[f32], n_inputs: usize, activation: Activation) -> Vec<f32> {
-    let (n_rows, n_outputs) = (rows.len() / n_inputs, bias.len());
+fn multiply(
+    simd: Simd,
+    rows: &[f32],
+    weight: &[f32],
+    bias: &[f32],
+    n_inputs: usize,
+    activation: Activation,
+) -> Vec<f32> {
+    let panels = Panels::of_transposed(simd, weight, bias.len(), n_inputs);
+    multiply_panels(simd, rows, &panels, bias, activation)
+}
+
+fn multiply_panels(simd: Simd, rows: &[f32], weight: &Panels, bias: &[f32], activation: Activation) -> Vec<f32> {
+    let (n_inputs, n_outputs) = (weight.n_inputs(), weight.n_outputs());
+    let n_rows = rows.len() / n_inputs;
     let mut out = vec![f32::NAN; n_rows * n_outputs];
     simd.run(Product {
-        weight: &Panels::of_transposed(simd, weight, n_outputs, n_inputs),
+        weight,
         bias: Some(bias),
         activation,
         rows,
@@ -157,11 +174,26 @@ fn attention_oracle(qkv: &[f32], n_heads: usize, hidden: usize) -> Vec<f64> {
                 (first..first + dimensions).map(|i| f64::from(query[i]) * f64::from(key[hidden + i])).sum()
             };
             let weights: Vec<f64> = rows.iter().map(|key| (dot(key) / (dimensions as f64).sqrt()).exp()).collect();
-            let sum: f64 = rows.iter().zip(&weights).map(|(row, weight)| weight * f64::from(row[2 * hidden + column])).sum();
+            let sum: f64 =
+                rows.iter().zip(&weights).map(|(row, weight)| weight * f64::from(row[2 * hidden + column])).sum();
             out.push(sum / weights.iter().sum::<f64>());
         }
     }
     out
+}
+
+/// The tile of the 512-bit sets, on whatever this processor has.
+#[test]
+fn the_shape_of_the_tile_changes_no_bit() {
+    for (n_rows, n_inputs, n_outputs) in [(1, 1, 1), (13, 200, 33), (125, 400, 64), (12, 384, 100)] {
+        let (rows, weight) = (noise(1, n_rows * n_inputs), noise(2, n_outputs * n_inputs));
+        let bias = noise(3, n_outputs);
+        let [narrow, wide] = Panels::of_both_widths().map(|mut panels| {
+            panels.fill_transposed(&weight, n_inputs, n_outputs, n_inputs);
+            bits(&multiply_panels(Simd::detect(), &rows, &panels, &bias, Activation::Gelu))
+        });
+        assert_eq!(narrow, wide);
+    }
 }
 
 /// Beyond one block of rows and one panel depth, where sums are continued from memory.
@@ -175,7 +207,8 @@ fn rows_do_not_depend_on_their_neighbours() {
     assert!(product_error(&all, &rows, &weight, &bias, n_inputs) < 1e-4);
     for n in 1..n_rows {
         for first in [0, n_rows - n] {
-            let some = multiply(simd, &rows[first * n_inputs..][..n * n_inputs], &weight, &bias, n_inputs, Activation::None);
+            let some =
+                multiply(simd, &rows[first * n_inputs..][..n * n_inputs], &weight, &bias, n_inputs, Activation::None);
             assert_eq!(bits(&some), bits(&all[first * n_outputs..][..n * n_outputs]), "{n} rows from {first}");
         }
     }
