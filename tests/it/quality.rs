@@ -102,5 +102,5 @@ fn contexts_of_the_rust_book_keep_their_budget_and_cite_its_bytes() {
 fn check_citation(place: &Place, context: &Value, citation: &Value) {
     let file = String::from_utf8(place.read(citation["document"].as_str().unwrap())).unwrap();
     let (start, end) = (citation["span"]["start"].as_u64().unwrap() as usize, citation["span"]["end"].as_u64().unwrap() as usize);
-    assert!(context["text"].as_str().unwrap().contains(&file[start..end]), "{citation}");
+    assert!(context["context"].as_str().unwrap().contains(&file[start..end]), "{citation}");
 }

@@ -6,12 +6,12 @@ use std::process::{Command, Output, Stdio};
 use serde_json::Value;
 
 /// The root of the repository.
-pub fn root() -> PathBuf {
+pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
 }
 
 /// The binary of this build.
-pub fn binary() -> PathBuf {
+pub(crate) fn binary() -> PathBuf {
     let test = std::env::current_exe().unwrap(); // target/<profile>/deps/it-…
     let binary = test.parent().unwrap().parent().unwrap().join("cento");
     assert!(binary.is_file(), "{} is not built: cargo build --workspace", binary.display());
@@ -19,50 +19,50 @@ pub fn binary() -> PathBuf {
 }
 
 /// The encoder of the default tests: random weights, real files.
-pub fn tiny_model() -> String {
+pub(crate) fn tiny_model() -> String {
     root().join("models/tiny").display().to_string()
 }
 
 /// A folder with a corpus and a collection, removed with the value.
-pub struct Place {
+pub(crate) struct Place {
     folder: tempfile::TempDir,
 }
 
 impl Place {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { folder: tempfile::tempdir().unwrap() }
     }
 
     /// A place with a small corpus of Markdown in `notes`, indexed.
-    pub fn indexed() -> Self {
+    pub(crate) fn indexed() -> Self {
         let place = Self::new();
         place.write_notes();
         place.index(&["notes"]);
         place
     }
 
-    pub fn write_notes(&self) {
+    pub(crate) fn write_notes(&self) {
         self.write("notes/tides.md", TIDES);
         self.write("notes/bread.md", BREAD);
         self.write("notes/sub/stars.txt", "Stars are born in clouds of gas. The nearest star is the sun.\n\nA star ends as a dwarf.\n");
     }
 
-    pub fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
-    pub fn write(&self, name: &str, content: impl AsRef<[u8]>) {
+    pub(crate) fn write(&self, name: &str, content: impl AsRef<[u8]>) {
         let path = self.path(name);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, content).unwrap();
     }
 
-    pub fn read(&self, name: &str) -> Vec<u8> {
+    pub(crate) fn read(&self, name: &str) -> Vec<u8> {
         std::fs::read(self.path(name)).unwrap()
     }
 
     /// A command with no CENTO variable but those that tests rely on.
-    pub fn command(&self, arguments: &[&str]) -> Command {
+    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(binary());
         for (name, _) in std::env::vars_os() {
             if name.to_string_lossy().starts_with("CENTO_") && name != "CENTO_SIMD" {
@@ -73,13 +73,13 @@ impl Place {
         command
     }
 
-    pub fn run(&self, arguments: &[&str]) -> Ran {
+    pub(crate) fn run(&self, arguments: &[&str]) -> Ran {
         Ran::new(arguments, self.command(arguments).output().unwrap())
     }
 
     /// Runs and expects success.
     #[track_caller]
-    pub fn ok(&self, arguments: &[&str]) -> Ran {
+    pub(crate) fn ok(&self, arguments: &[&str]) -> Ran {
         let ran = self.run(arguments);
         assert_eq!(ran.code, 0, "{ran:?}");
         ran
@@ -87,7 +87,7 @@ impl Place {
 
     /// Runs with `--json` and expects success.
     #[track_caller]
-    pub fn json(&self, arguments: &[&str]) -> Value {
+    pub(crate) fn json(&self, arguments: &[&str]) -> Value {
         let ran = self.ok(&[arguments, &["--json"]].concat());
         let value: Value = serde_json::from_str(&ran.out).unwrap_or_else(|error| panic!("{error}: {ran:?}"));
         assert!(value["version"].is_u64(), "every JSON answer has a version: {value}");
@@ -96,7 +96,7 @@ impl Place {
 
     /// Indexes with the tiny encoder; the answer is the report.
     #[track_caller]
-    pub fn index(&self, arguments: &[&str]) -> Value {
+    pub(crate) fn index(&self, arguments: &[&str]) -> Value {
         let model = tiny_model();
         self.json(&[&["index", "--model", &model], arguments].concat())
     }
@@ -104,16 +104,16 @@ impl Place {
 
 /// How a command ended.
 #[derive(Debug)]
-pub struct Ran {
+pub(crate) struct Ran {
     #[expect(dead_code, reason = "shown when a test fails")]
-    pub arguments: Vec<String>,
-    pub code: i32,
-    pub out: String,
-    pub err: String,
+    pub(crate) arguments: Vec<String>,
+    pub(crate) code: i32,
+    pub(crate) out: String,
+    pub(crate) err: String,
 }
 
 impl Ran {
-    pub fn new(arguments: &[&str], output: Output) -> Self {
+    pub(crate) fn new(arguments: &[&str], output: Output) -> Self {
         Self {
             arguments: arguments.iter().map(|argument| (*argument).to_owned()).collect(),
             code: output.status.code().unwrap_or(-1),
@@ -124,7 +124,7 @@ impl Ran {
 
     /// Expects this exit code and these words in the message.
     #[track_caller]
-    pub fn fails(&self, code: i32, words: &[&str]) {
+    pub(crate) fn fails(&self, code: i32, words: &[&str]) {
         assert_eq!(self.code, code, "{self:?}");
         for word in words {
             assert!(self.err.contains(word), "no {word:?} in {self:?}");
@@ -134,7 +134,7 @@ impl Ran {
 }
 
 /// The folder of evaluation data, or a note that the test is skipped.
-pub fn data(set: &str) -> Option<PathBuf> {
+pub(crate) fn data(set: &str) -> Option<PathBuf> {
     let folder = std::env::var_os("CENTO_DATA").map(|data| PathBuf::from(data).join(set)).filter(|folder| folder.is_dir());
     if folder.is_none() {
         eprintln!("skipped: CENTO_DATA names no folder with {set}");
@@ -143,7 +143,7 @@ pub fn data(set: &str) -> Option<PathBuf> {
 }
 
 /// The folder of the default encoder, or a note that the test is skipped.
-pub fn default_model() -> Option<String> {
+pub(crate) fn default_model() -> Option<String> {
     let folder = std::env::var("CENTO_MODEL_DIR").ok();
     if folder.is_none() {
         eprintln!("skipped: CENTO_MODEL_DIR names no encoder");
@@ -151,6 +151,6 @@ pub fn default_model() -> Option<String> {
     folder
 }
 
-pub const TIDES: &str = "---\ntitle: Tides\nauthor: A. Sailor\n---\n# Tides\n\nThe tide rises and falls twice a day. Sailors watch it.\n\n## Causes\n\nThe moon pulls the sea. The sun pulls it too, with less force.\n\n### Spring tides\n\nWhen sun and moon stand in line, the tide is highest.\n\n## Measuring\n\nA gauge writes the height of the water every minute.\n";
+pub(crate) const TIDES: &str = "---\ntitle: Tides\nauthor: A. Sailor\n---\n# Tides\n\nThe tide rises and falls twice a day. Sailors watch it.\n\n## Causes\n\nThe moon pulls the sea. The sun pulls it too, with less force.\n\n### Spring tides\n\nWhen sun and moon stand in line, the tide is highest.\n\n## Measuring\n\nA gauge writes the height of the water every minute.\n";
 
-pub const BREAD: &str = "# Bread\n\nBread is flour, water, salt and time.\n\n## Sourdough\n\nA sourdough starter holds wild yeast. Feed the starter every day.\n\n## Baking\n\n| loaf | minutes |\n|---|---|\n| small | 30 |\n| large | 45 |\n\nBake until the crust is brown.\n";
+pub(crate) const BREAD: &str = "# Bread\n\nBread is flour, water, salt and time.\n\n## Sourdough\n\nA sourdough starter holds wild yeast. Feed the starter every day.\n\n## Baking\n\n| loaf | minutes |\n|---|---|\n| small | 30 |\n| large | 45 |\n\nBake until the crust is brown.\n";

@@ -65,7 +65,7 @@ mod documents;
 pub mod model;
 pub use model::DEFAULT_MODEL;
 
-pub use cento_assembly::{Context, Format, Policy, Strategy};
+pub use cento_assembly::{Citation, Context, Format, Policy, Strategy};
 pub use cento_corpus as corpus;
 pub use cento_corpus::{HeaderStyle, ReadOptions, Root};
 pub use cento_embedder as embedder;

@@ -1,14 +1,30 @@
 //! `cento context`: the cited context that answers a question, inside its budget.
 
 use anyhow::Context as _;
-use cento_engine::{ContextRequest, Format, Scan};
+use cento_engine::{Citation, ContextRequest, Scan};
 
 use crate::args::{Context, Global};
 use crate::exit_code::Outcome;
 use crate::{options, output};
 
+/// The context as an answer; the trace has a file of its own (`--trace`).
+#[derive(serde::Serialize)]
+struct Answer<'a> {
+    version: u32,
+    query: &'a str,
+    context: &'a str,
+    n_tokens: usize,
+    budget_tokens: usize,
+    tokenizer: &'a str,
+    generation: u64,
+    model_fingerprint: &'a str,
+    citations: &'a [Citation],
+    warnings: &'a [String],
+}
+
 pub(crate) fn execute(args: &Context, global: &Global) -> anyhow::Result<Outcome> {
-    let request = options::request(options::query(&args.query)?, 1, &args.retrieval, Scan::Auto);
+    let query = options::query(&args.query)?;
+    let request = options::request(query.clone(), 1, &args.retrieval, Scan::Auto);
     let policy = options::policy(args.policy.as_deref())?;
     let searcher = options::searcher(global, &args.retrieval)?;
     let tokenizer = options::tokenizer(&args.tokenizer, &searcher)?;
@@ -28,12 +44,25 @@ pub(crate) fn execute(args: &Context, global: &Global) -> anyhow::Result<Outcome
         let json = serde_json::to_vec_pretty(&context.trace)?;
         std::fs::write(path, json).with_context(|| path.display().to_string())?;
     }
-    if global.json && args.format != Format::Json {
-        output::json(&context)?;
+    if global.json {
+        let manifest = searcher.manifest();
+        output::json(&Answer {
+            version: output::JSON_VERSION,
+            query: &query,
+            context: context.counted(),
+            n_tokens: context.n_tokens,
+            budget_tokens: context.budget_tokens,
+            tokenizer: &context.tokenizer,
+            generation: manifest.generation,
+            model_fingerprint: &manifest.config.model_fingerprint,
+            citations: &context.citations,
+            warnings: &context.trace.warnings,
+        })?;
     } else {
         println!("{}", context.text);
     }
     if !global.quiet {
+        context.trace.warnings.iter().for_each(|warning| eprintln!("warning: {warning}"));
         eprintln!("{} of {} tokens ({}), {} citations", context.n_tokens, context.budget_tokens, context.tokenizer, context.citations.len());
     }
     Ok(if context.citations.is_empty() { Outcome::Nothing } else { Outcome::Done })
