@@ -68,8 +68,16 @@ fn a_citation_opens_to_the_bytes_it_names() {
 fn an_explanation_adds_up() {
     let place = Place::indexed();
     for fusion in ["rrf", "convex"] {
-        for hit in place.json(&["search", "the moon and the tide", "--explain", "--fusion", fusion])["hits"].as_array().unwrap() {
-            let parts: f64 = hit["contributions"].as_array().unwrap().iter().map(|part| part["contribution"].as_f64().unwrap()).sum();
+        for hit in place.json(&["search", "the moon and the tide", "--explain", "--fusion", fusion])["hits"]
+            .as_array()
+            .unwrap()
+        {
+            let parts: f64 = hit["contributions"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .map(|part| part["contribution"].as_f64().unwrap())
+                .sum();
             assert!((parts - hit["score"].as_f64().unwrap()).abs() < READ_BACK, "{hit}");
             if let Some(terms) = hit["lexical"]["terms"].as_array() {
                 let terms: f64 = terms.iter().map(|term| term["contribution"].as_f64().unwrap()).sum();
@@ -84,7 +92,9 @@ fn the_first_of_few_are_the_first_of_many() {
     let place = Place::indexed();
     for mode in ["hybrid", "dense", "lexical"] {
         for fusion in ["rrf", "convex"] {
-            let ranked = |k: &str| ids(&place.json(&["search", "water of the sea and salt", "-k", k, "--mode", mode, "--fusion", fusion]));
+            let ranked = |k: &str| {
+                ids(&place.json(&["search", "water of the sea and salt", "-k", k, "--mode", mode, "--fusion", fusion]))
+            };
             let (few, many) = (ranked("3"), ranked("1000"));
             assert_eq!(few, many[..few.len()], "{mode} {fusion}");
         }
@@ -108,7 +118,18 @@ fn budgets_hold_for_every_tokenizer_format_and_strategy() {
         for format in ["md", "xml"] {
             for strategy in ["bubble", "flat"] {
                 for budget in ["60", "120", "400"] {
-                    let arguments = ["context", "why does the tide rise", "--budget", budget, "--tokenizer", tokenizer, "--format", format, "--strategy", strategy];
+                    let arguments = [
+                        "context",
+                        "why does the tide rise",
+                        "--budget",
+                        budget,
+                        "--tokenizer",
+                        tokenizer,
+                        "--format",
+                        format,
+                        "--strategy",
+                        strategy,
+                    ];
                     let context = place.json(&arguments);
                     let (n_tokens, limit) = (context["n_tokens"].as_u64().unwrap(), budget.parse::<u64>().unwrap());
                     assert!(n_tokens <= limit, "{arguments:?}: {n_tokens}");
@@ -153,8 +174,14 @@ fn the_trace_has_every_candidate_once() {
 fn runs_do_not_depend_on_threads_or_on_the_order_of_the_folders() {
     let place = Place::new();
     place.write_notes();
-    place.write("more/cheese.md", "# Cheese\n\nCheese is milk and time. Salt keeps it.\n\n## Rind\n\nA rind grows on the cheese.\n");
-    place.write("topics.jsonl", "{\"_id\":\"1\",\"text\":\"salt and time\"}\n{\"_id\":\"2\",\"text\":\"what pulls the sea\"}\n");
+    place.write(
+        "more/cheese.md",
+        "# Cheese\n\nCheese is milk and time. Salt keeps it.\n\n## Rind\n\nA rind grows on the cheese.\n",
+    );
+    place.write(
+        "topics.jsonl",
+        "{\"_id\":\"1\",\"text\":\"salt and time\"}\n{\"_id\":\"2\",\"text\":\"what pulls the sea\"}\n",
+    );
     let model = tiny_model();
     let run = |name: &str, folders: [&str; 2], threads: &str| {
         place.ok(&["index", "--model", &model, folders[0], folders[1], "--collection", name, "--threads", threads]);
@@ -195,13 +222,24 @@ fn a_graph_answers_as_the_exact_scan_does_on_a_small_collection() {
 #[test]
 fn jsonl_csv_and_html_say_that_their_text_was_extracted() {
     let place = Place::new();
-    place.write("mixed/rows.jsonl", "{\"_id\":\"j1\",\"title\":\"Volcanoes\",\"text\":\"Lava flows from a volcano.\",\"year\":1980}\n");
+    place.write(
+        "mixed/rows.jsonl",
+        "{\"_id\":\"j1\",\"title\":\"Volcanoes\",\"text\":\"Lava flows from a volcano.\",\"year\":1980}\n",
+    );
     place.write("mixed/table.csv", "city,river\nVienna,Danube\nParis,Seine\n");
     place.write("mixed/page.html", "<html><head><title>Glaciers</title><script>var x = 'hidden';</script></head><body><h1>Glaciers</h1><p>A glacier is a river of ice.</p></body></html>");
     place.index(&["mixed"]);
-    for (query, document, words) in [("volcano lava", "j1", "Lava flows"), ("Danube", "mixed/table.csv", "city: Vienna"), ("glacier ice", "mixed/page.html", "river of ice")] {
+    for (query, document, words) in [
+        ("volcano lava", "j1", "Lava flows"),
+        ("Danube", "mixed/table.csv", "city: Vienna"),
+        ("glacier ice", "mixed/page.html", "river of ice"),
+    ] {
         let hit = &place.json(&["search", query, "--mode", "lexical"])["hits"][0];
-        assert_eq!((hit["document"].as_str().unwrap(), hit["text_kind"].as_str().unwrap()), (document, "extracted"), "{hit}");
+        assert_eq!(
+            (hit["document"].as_str().unwrap(), hit["text_kind"].as_str().unwrap()),
+            (document, "extracted"),
+            "{hit}"
+        );
         assert!(hit["text"].as_str().unwrap().contains(words), "{hit}");
     }
     assert_eq!(place.json(&["get", "j1"])["metadata"]["year"], "1980");

@@ -111,7 +111,16 @@ fn a_missing_or_damaged_model_is_an_error_of_the_model() {
 #[test]
 fn a_collection_of_another_model_or_setting_is_refused() {
     let place = Place::indexed();
-    for name in ["config.json", "tokenizer.json", "modules.json", "1_Pooling/config.json", "2_Normalize/config.json", "sentence_bert_config.json", "config_sentence_transformers.json", "model.safetensors"] {
+    for name in [
+        "config.json",
+        "tokenizer.json",
+        "modules.json",
+        "1_Pooling/config.json",
+        "2_Normalize/config.json",
+        "sentence_bert_config.json",
+        "config_sentence_transformers.json",
+        "model.safetensors",
+    ] {
         if let Ok(bytes) = std::fs::read(root().join("models/tiny").join(name)) {
             place.write(&format!("other/{name}"), bytes);
         }
@@ -122,8 +131,12 @@ fn a_collection_of_another_model_or_setting_is_refused() {
     place.write("other/model.safetensors", weights);
     place.run(&["index", "notes", "--model", "./other"]).fails(3, &["model", "tiny", "other"]);
     place.run(&["search", "moon", "--model", "./other"]).fails(3, &["model", "tiny", "other"]);
-    place.run(&["index", "notes", "--model", &tiny_model(), "--header", "flat"]).fails(3, &["header", "structured", "flat"]);
-    place.run(&["index", "notes", "--model", &tiny_model(), "--chunk-tokens", "64"]).fails(3, &["chunk-tokens", "128", "64"]);
+    place
+        .run(&["index", "notes", "--model", &tiny_model(), "--header", "flat"])
+        .fails(3, &["header", "structured", "flat"]);
+    place
+        .run(&["index", "notes", "--model", &tiny_model(), "--chunk-tokens", "64"])
+        .fails(3, &["chunk-tokens", "128", "64"]);
     place.ok(&["search", "moon"]);
 }
 
@@ -141,7 +154,9 @@ fn no_collection_and_a_folder_of_something_else_are_told_apart() {
     let place = Place::new();
     place.write_notes();
     place.run(&["search", "moon"]).fails(3, &[".cento", "cento index"]);
-    place.run(&["index", "--model", &tiny_model(), "notes", "--collection", "notes"]).fails(3, &["notes", "--collection"]);
+    place
+        .run(&["index", "--model", &tiny_model(), "notes", "--collection", "notes"])
+        .fails(3, &["notes", "--collection"]);
 }
 
 #[test]
@@ -172,7 +187,13 @@ fn empty_and_huge_queries() {
     place.run(&["search", " \n\t"]).fails(2, &["empty"]);
     place.run(&["context", "", "--budget", "100"]).fails(2, &["empty"]);
     let words = (0..10_000).map(|n| format!("moon{} ", n % 500)).collect::<String>();
-    let mut child = place.command(&["search", "-"]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut child = place
+        .command(&["search", "-"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
     child.stdin.take().unwrap().write_all(words.as_bytes()).unwrap();
     let ran = Ran::new(&["search", "-"], child.wait_with_output().unwrap());
     assert_eq!(ran.code, 0, "{ran:?}");
@@ -197,7 +218,9 @@ fn k_has_its_limits() {
 fn a_policy_with_a_wrong_key_names_the_nearest() {
     let place = Place::indexed();
     place.write("policy.toml", "delt = 0.5\n");
-    place.run(&["context", "moon", "--budget", "100", "--policy", "policy.toml"]).fails(2, &["policy.toml", "delt", "delta"]);
+    place
+        .run(&["context", "moon", "--budget", "100", "--policy", "policy.toml"])
+        .fails(2, &["policy.toml", "delt", "delta"]);
     place.run(&["context", "moon", "--budget", "100", "--policy", "nowhere.toml"]).fails(2, &["nowhere.toml"]);
     place.run(&["context", "moon", "--budget", "100", "--tokenizer", "gpt5"]).fails(2, &["gpt5", "o200k"]);
 }
@@ -238,7 +261,12 @@ fn a_link_out_of_the_folder_is_not_followed() {
 #[test]
 fn a_reader_that_hears_enough_is_no_error() {
     let place = Place::indexed();
-    let mut child = place.command(&["search", "moon bread star", "-k", "100", "--format", "jsonl"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut child = place
+        .command(&["search", "moon bread star", "-k", "100", "--format", "jsonl"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
     drop(child.stdout.take());
     let output = child.wait_with_output().unwrap();
     assert!(!String::from_utf8_lossy(&output.stderr).contains("panicked"));

@@ -22,7 +22,10 @@ fn documents(place: &Place, query: &str) -> Vec<String> {
 fn what_is_unchanged_is_not_embedded_again() {
     let place = Place::indexed();
     let again = place.index(&["notes"]);
-    assert_eq!((counts(&again), again["n_tokens_embedded"].as_u64(), again["generation"].as_u64()), ([0, 0, 3, 0], Some(0), Some(1)));
+    assert_eq!(
+        (counts(&again), again["n_tokens_embedded"].as_u64(), again["generation"].as_u64()),
+        ([0, 0, 3, 0], Some(0), Some(1))
+    );
     place.write("notes/bread.md", "# Bread\n\nBread is now made of rye.\n");
     std::fs::remove_file(place.path("notes/sub/stars.txt")).unwrap();
     place.write("notes/new.md", "# New\n\nA new note about rye.\n");
@@ -41,7 +44,10 @@ fn scores_do_not_depend_on_how_a_collection_came_about() {
     place.index(&["notes"]); // two segments, one document dead
     place.ok(&["index", "--model", &tiny_model(), "notes", "--collection", "fresh"]);
     for mode in ["lexical", "dense", "hybrid"] {
-        let ranked = |collection: &str| place.json(&["search", "what keeps bread", "-k", "100", "--mode", mode, "--collection", collection])["hits"].clone();
+        let ranked = |collection: &str| {
+            place.json(&["search", "what keeps bread", "-k", "100", "--mode", mode, "--collection", collection])["hits"]
+                .clone()
+        };
         assert_eq!(ranked(".cento"), ranked("fresh"), "{mode}");
     }
 }
@@ -126,7 +132,12 @@ fn a_flipped_bit_is_found_in_every_file_and_never_a_wrong_answer() {
             assert!([1, 3].contains(&doctor.code), "byte {at} of {}: {doctor:?}", path.display());
             let answer = place.run(&[&search[..], &["--json"]].concat());
             match answer.code {
-                0 => assert_eq!(serde_json::from_str::<Value>(&answer.out).unwrap(), good, "byte {at} of {}", path.display()),
+                0 => assert_eq!(
+                    serde_json::from_str::<Value>(&answer.out).unwrap(),
+                    good,
+                    "byte {at} of {}",
+                    path.display()
+                ),
                 _ => answer.fails(3, &["corrupt"]),
             }
         }
@@ -154,7 +165,18 @@ fn the_same_input_gives_the_same_bytes() {
     let place = Place::new();
     place.write_notes();
     let files = |collection: &str, threads: &str| {
-        place.ok(&["index", "--model", &tiny_model(), "notes", "--collection", collection, "--threads", threads, "--graph-rows-min", "1"]);
+        place.ok(&[
+            "index",
+            "--model",
+            &tiny_model(),
+            "notes",
+            "--collection",
+            collection,
+            "--threads",
+            threads,
+            "--graph-rows-min",
+            "1",
+        ]);
         let mut files = Vec::new();
         let mut folders = vec![place.path(collection)];
         while let Some(folder) = folders.pop() {
@@ -163,7 +185,10 @@ fn the_same_input_gives_the_same_bytes() {
                 if path.is_dir() {
                     folders.push(path);
                 } else {
-                    files.push((path.strip_prefix(place.path(collection)).unwrap().to_owned(), std::fs::read(&path).unwrap()));
+                    files.push((
+                        path.strip_prefix(place.path(collection)).unwrap().to_owned(),
+                        std::fs::read(&path).unwrap(),
+                    ));
                 }
             }
         }
@@ -182,7 +207,9 @@ fn the_same_input_gives_the_same_bytes() {
 fn a_killed_run_leaves_the_collection_and_the_next_goes_on() {
     let place = Place::indexed();
     for n in 0..400 {
-        let body = (0..12).map(|k| format!("Sentence {k} of note {n} speaks of {} and {}.\n", n * 7 % 97, k * n % 89)).collect::<String>();
+        let body = (0..12)
+            .map(|k| format!("Sentence {k} of note {n} speaks of {} and {}.\n", n * 7 % 97, k * n % 89))
+            .collect::<String>();
         place.write(&format!("many/note{n:03}.md"), format!("# Note {n}\n\n{body}"));
     }
     let before = place.json(&["search", "moon tide", "-k", "50"]);
@@ -193,7 +220,8 @@ fn a_killed_run_leaves_the_collection_and_the_next_goes_on() {
     let at_start = logged(&log);
     let mut child = place.command(&arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     let started = Instant::now();
-    while logged(&log) == at_start && child.try_wait().unwrap().is_none() && started.elapsed() < Duration::from_secs(60) {
+    while logged(&log) == at_start && child.try_wait().unwrap().is_none() && started.elapsed() < Duration::from_secs(60)
+    {
         std::thread::yield_now();
     }
     child.kill().unwrap();
@@ -211,7 +239,9 @@ fn a_killed_run_leaves_the_collection_and_the_next_goes_on() {
     assert_eq!(counts(&report), [400, 0, 0, 0]);
     assert!(report["n_from_log"].as_u64().unwrap() >= kept, "{kept} vectors were kept: {report}");
     place.ok(&["index", "--model", &model, "notes", "many", "--collection", "fresh"]);
-    let ranked = |collection: &str| place.json(&["search", "note about 42", "-k", "200", "--collection", collection])["hits"].clone();
+    let ranked = |collection: &str| {
+        place.json(&["search", "note about 42", "-k", "200", "--collection", collection])["hits"].clone()
+    };
     assert_eq!(ranked(".cento"), ranked("fresh"));
 }
 

@@ -53,7 +53,10 @@ fn the_first_ten_do_not_depend_on_k_on_real_queries() {
     // A part of the corpus is enough for the claim, and embeds in seconds.
     let corpus = std::fs::read_to_string(set.join("corpus.jsonl")).unwrap();
     place.write("part/corpus.jsonl", corpus.lines().take(150).collect::<Vec<_>>().join("\n"));
-    place.write("part/queries.jsonl", std::fs::read_to_string(set.join("queries.jsonl")).unwrap().lines().take(500).collect::<Vec<_>>().join("\n"));
+    place.write(
+        "part/queries.jsonl",
+        std::fs::read_to_string(set.join("queries.jsonl")).unwrap().lines().take(500).collect::<Vec<_>>().join("\n"),
+    );
     place.ok(&["index", "--model", &model, "part"]);
     let tops = |k: &str| {
         let run = place.ok(&["run", "--topics", "part", "-k", k]).out;
@@ -88,7 +91,14 @@ fn contexts_of_the_rust_book_keep_their_budget_and_cite_its_bytes() {
     place.ok(&["index", "--model", &model, "book"]);
     for tokenizer in ["o200k", "cl100k", "model"] {
         for budget in ["50", "200", "800", "3200"] {
-            let context = place.json(&["context", "How do ownership, borrowing and lifetimes keep references valid?", "--budget", budget, "--tokenizer", tokenizer]);
+            let context = place.json(&[
+                "context",
+                "How do ownership, borrowing and lifetimes keep references valid?",
+                "--budget",
+                budget,
+                "--tokenizer",
+                tokenizer,
+            ]);
             assert!(context["n_tokens"].as_u64().unwrap() <= budget.parse().unwrap());
             let citations = context["citations"].as_array().unwrap();
             assert!(!citations.is_empty(), "{tokenizer} {budget}: nothing delivered");
@@ -101,6 +111,7 @@ fn contexts_of_the_rust_book_keep_their_budget_and_cite_its_bytes() {
 
 fn check_citation(place: &Place, context: &Value, citation: &Value) {
     let file = String::from_utf8(place.read(citation["document"].as_str().unwrap())).unwrap();
-    let (start, end) = (citation["span"]["start"].as_u64().unwrap() as usize, citation["span"]["end"].as_u64().unwrap() as usize);
+    let (start, end) =
+        (citation["span"]["start"].as_u64().unwrap() as usize, citation["span"]["end"].as_u64().unwrap() as usize);
     assert!(context["context"].as_str().unwrap().contains(&file[start..end]), "{citation}");
 }

@@ -15,9 +15,11 @@ fn every_command_of_the_table_runs() {
     place.write("scifact/queries.jsonl", "{\"_id\":\"1\",\"text\":\"what moves the tide\"}\n");
     place.write("cento.toml", format!("model = {:?}\n", crate::support::tiny_model()));
     let readme = readme();
-    let commands: Vec<&str> = readme.lines().filter_map(|line| line.strip_prefix("| ")?.rsplit_once(" | `")?.1.strip_suffix("` |")).collect();
+    let commands: Vec<&str> =
+        readme.lines().filter_map(|line| line.strip_prefix("| ")?.rsplit_once(" | `")?.1.strip_suffix("` |")).collect();
     assert!(commands.len() >= 10, "{commands:?}");
-    let (deletes, others): (Vec<&str>, Vec<&str>) = commands.into_iter().partition(|command| command.starts_with("cento delete"));
+    let (deletes, others): (Vec<&str>, Vec<&str>) =
+        commands.into_iter().partition(|command| command.starts_with("cento delete"));
     for command in others.into_iter().chain(deletes) {
         let words = split(command);
         assert_eq!(words[0], "cento", "{command}");
@@ -72,7 +74,11 @@ fn the_two_commands_are_there_and_say_what_they_do() {
 fn help_quotes_the_defaults_that_are() {
     let place = Place::new();
     let help = |verb: &str| place.ok(&[verb, "--help"]).out;
-    assert!(help("index").contains("all-minilm-l6-v2") && help("index").contains("or 128") && help("index").contains("or structured"));
+    assert!(
+        help("index").contains("all-minilm-l6-v2")
+            && help("index").contains("or 128")
+            && help("index").contains("or structured")
+    );
     assert!(help("search").contains("[default: 1000]") && help("search").contains("[default: 10]"));
     assert!(help("context").contains("[default: bubble]") && help("context").contains("[default: o200k]"));
 }

@@ -44,7 +44,10 @@ impl Place {
     pub(crate) fn write_notes(&self) {
         self.write("notes/tides.md", TIDES);
         self.write("notes/bread.md", BREAD);
-        self.write("notes/sub/stars.txt", "Stars are born in clouds of gas. The nearest star is the sun.\n\nA star ends as a dwarf.\n");
+        self.write(
+            "notes/sub/stars.txt",
+            "Stars are born in clouds of gas. The nearest star is the sun.\n\nA star ends as a dwarf.\n",
+        );
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
@@ -69,7 +72,11 @@ impl Place {
                 command.env_remove(name);
             }
         }
-        command.env("CENTO_MODELS", self.path("models")).current_dir(self.folder.path()).args(arguments).stdin(Stdio::null());
+        command
+            .env("CENTO_MODELS", self.path("models"))
+            .current_dir(self.folder.path())
+            .args(arguments)
+            .stdin(Stdio::null());
         command
     }
 
@@ -135,7 +142,8 @@ impl Ran {
 
 /// The folder of evaluation data, or a note that the test is skipped.
 pub(crate) fn data(set: &str) -> Option<PathBuf> {
-    let folder = std::env::var_os("CENTO_DATA").map(|data| PathBuf::from(data).join(set)).filter(|folder| folder.is_dir());
+    let folder =
+        std::env::var_os("CENTO_DATA").map(|data| PathBuf::from(data).join(set)).filter(|folder| folder.is_dir());
     if folder.is_none() {
         eprintln!("skipped: CENTO_DATA names no folder with {set}");
     }

@@ -46,7 +46,11 @@ fn relative(path: &Path) -> String {
 #[test]
 fn the_crates_are_a_star() {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let output = Command::new(cargo).args(["metadata", "--no-deps", "--offline", "--format-version", "1"]).current_dir(root()).output().unwrap();
+    let output = Command::new(cargo)
+        .args(["metadata", "--no-deps", "--offline", "--format-version", "1"])
+        .current_dir(root())
+        .output()
+        .unwrap();
     let metadata: Value = serde_json::from_slice(&output.stdout).unwrap();
     let mut edges: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for package in metadata["packages"].as_array().unwrap() {
@@ -54,12 +58,17 @@ fn the_crates_are_a_star() {
         if ["cento-tests", "cento-benches"].contains(&name) {
             continue;
         }
-        let known = package["dependencies"].as_array().unwrap().iter().filter(|dependency| dependency["kind"].is_null());
-        let known = known.map(|dependency| dependency["name"].as_str().unwrap().to_owned()).filter(|name| name.starts_with("cento-"));
+        let known =
+            package["dependencies"].as_array().unwrap().iter().filter(|dependency| dependency["kind"].is_null());
+        let known = known
+            .map(|dependency| dependency["name"].as_str().unwrap().to_owned())
+            .filter(|name| name.starts_with("cento-"));
         edges.insert(name.to_owned(), known.collect());
     }
-    let wanted: BTreeMap<String, BTreeSet<String>> =
-        EDGES.iter().map(|(name, known)| ((*name).to_owned(), known.iter().map(|known| (*known).to_owned()).collect())).collect();
+    let wanted: BTreeMap<String, BTreeSet<String>> = EDGES
+        .iter()
+        .map(|(name, known)| ((*name).to_owned(), known.iter().map(|known| (*known).to_owned()).collect()))
+        .collect();
     assert_eq!(edges, wanted);
 }
 
@@ -86,15 +95,31 @@ fn an_allowed_lint_has_its_reason() {
     for path in sources("crates").into_iter().chain(sources("tests")) {
         let text = std::fs::read_to_string(&path).unwrap();
         for (n, line) in text.lines().enumerate() {
-            let lifts = line.trim_start().starts_with("#[allow(") || line.trim_start().starts_with("#[expect(") || line.trim_start().starts_with("#![allow(") || line.trim_start().starts_with("#![expect(");
-            assert!(!lifts || line.contains("reason") || text.lines().nth(n + 1).is_some_and(|next| next.contains("reason")), "{}:{}: no reason", relative(&path), n + 1);
+            let lifts = line.trim_start().starts_with("#[allow(")
+                || line.trim_start().starts_with("#[expect(")
+                || line.trim_start().starts_with("#![allow(")
+                || line.trim_start().starts_with("#![expect(");
+            assert!(
+                !lifts
+                    || line.contains("reason")
+                    || text.lines().nth(n + 1).is_some_and(|next| next.contains("reason")),
+                "{}:{}: no reason",
+                relative(&path),
+                n + 1
+            );
         }
     }
 }
 
 #[test]
 fn no_test_is_switched_off() {
-    let banned = [concat!("#[", "ignore"), concat!("#[", "should_panic"), concat!("thread::", "sleep"), concat!("todo", "!("), concat!("unimplemented", "!(")];
+    let banned = [
+        concat!("#[", "ignore"),
+        concat!("#[", "should_panic"),
+        concat!("thread::", "sleep"),
+        concat!("todo", "!("),
+        concat!("unimplemented", "!("),
+    ];
     for path in sources("crates").into_iter().chain(sources("tests")) {
         let text = std::fs::read_to_string(&path).unwrap();
         for word in banned {
@@ -108,7 +133,10 @@ fn the_changelog_knows_this_version() {
     let changelog = std::fs::read_to_string(root().join("CHANGELOG.md")).unwrap();
     let heading = format!("## [{}]", env!("CARGO_PKG_VERSION"));
     let section = changelog.split("\n## ").find(|section| format!("## {section}").starts_with(&heading));
-    assert!(section.is_some_and(|section| section.contains("### Index format")), "CHANGELOG.md has no {heading} with an Index format");
+    assert!(
+        section.is_some_and(|section| section.contains("### Index format")),
+        "CHANGELOG.md has no {heading} with an Index format"
+    );
 }
 
 #[test]

@@ -39,7 +39,9 @@ pub(crate) fn report(result: anyhow::Result<Outcome>) -> ExitCode {
 }
 
 fn is_broken_pipe(error: &anyhow::Error) -> bool {
-    error.chain().any(|cause| cause.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe))
+    error
+        .chain()
+        .any(|cause| cause.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe))
 }
 
 fn code(error: &anyhow::Error) -> u8 {
@@ -47,7 +49,13 @@ fn code(error: &anyhow::Error) -> u8 {
         return USAGE;
     }
     match error.downcast_ref::<Error>() {
-        Some(Error::EmptyQuery | Error::TooManyResults { .. } | Error::Setting { .. } | Error::LabelTaken { .. } | Error::Assembly(_)) => USAGE,
+        Some(
+            Error::EmptyQuery
+            | Error::TooManyResults { .. }
+            | Error::Setting { .. }
+            | Error::LabelTaken { .. }
+            | Error::Assembly(_),
+        ) => USAGE,
         Some(Error::UnknownDocument { .. } | Error::OutOfRange { .. }) => NOTHING,
         Some(Error::Embedder(_) | Error::Model(_)) => MODEL,
         _ => DATA,

@@ -4,7 +4,10 @@ use std::io::Read;
 use std::path::Path;
 
 use anyhow::Context as _;
-use cento_engine::{BudgetTokenizer, Explain, Fusion, IndexOptions, Mode, Policy, ReadOptions, Scan, Scalar, SearchRequest, Searcher, SearcherOptions};
+use cento_engine::{
+    BudgetTokenizer, Explain, Fusion, IndexOptions, Mode, Policy, ReadOptions, Scalar, Scan, SearchRequest, Searcher,
+    SearcherOptions,
+};
 
 use crate::args;
 
@@ -31,7 +34,9 @@ pub(crate) fn query(argument: &str) -> anyhow::Result<String> {
     }
     let mut bytes = Vec::new();
     std::io::stdin().read_to_end(&mut bytes).context("stdin")?;
-    let text = String::from_utf8(bytes).map_err(|error| usage(format!("stdin: the query is not UTF-8 from byte {} on", error.utf8_error().valid_up_to())))?;
+    let text = String::from_utf8(bytes).map_err(|error| {
+        usage(format!("stdin: the query is not UTF-8 from byte {} on", error.utf8_error().valid_up_to()))
+    })?;
     Ok(text.trim().to_owned())
 }
 
@@ -54,7 +59,8 @@ pub(crate) fn index(args: &args::Index, threads: usize) -> IndexOptions {
 
 /// Opens the collection as a query command asks for it.
 pub(crate) fn searcher(global: &args::Global, retrieval: &args::Retrieval) -> anyhow::Result<Searcher> {
-    let options = SearcherOptions { model: retrieval.model.clone(), device: retrieval.device.device, threads: global.threads };
+    let options =
+        SearcherOptions { model: retrieval.model.clone(), device: retrieval.device.device, threads: global.threads };
     Ok(Searcher::open(&global.collection, options)?)
 }
 
@@ -86,7 +92,8 @@ pub(crate) fn request(query: String, k: usize, retrieval: &args::Retrieval, scan
 pub(crate) fn policy(path: Option<&Path>) -> anyhow::Result<Policy> {
     let Some(path) = path else { return Ok(Policy::default()) };
     let text = std::fs::read_to_string(path).map_err(|error| usage(format!("--policy {}: {error}", path.display())))?;
-    Policy::parse(&text).map_err(|error| usage(format!("--policy {}: {}", path.display(), cento_engine::describe(&error))))
+    Policy::parse(&text)
+        .map_err(|error| usage(format!("--policy {}: {}", path.display(), cento_engine::describe(&error))))
 }
 
 /// The tokenizer a budget is counted with.

@@ -47,14 +47,22 @@ impl Bar {
                 self.bar.set_position(progress.n_bytes);
                 let seconds = self.bar.elapsed().as_secs_f64().max(1e-3);
                 let (documents, tokens) = (progress.n_documents as f64 / seconds, progress.n_tokens as f64 / seconds);
-                self.bar.set_message(format!("{} documents, {documents:.0}/s, {} tokens, {tokens:.0}/s", progress.n_documents, HumanCount(progress.n_tokens)));
+                self.bar.set_message(format!(
+                    "{} documents, {documents:.0}/s, {} tokens, {tokens:.0}/s",
+                    progress.n_documents,
+                    HumanCount(progress.n_tokens)
+                ));
             }
             Stage::Writing => {
                 if self.stage != Stage::Writing {
                     self.stage = Stage::Writing;
                     self.bar.set_style(style("{spinner} {msg} [{elapsed}]"));
                 }
-                let rows = if progress.n_graph_rows > 0 { format!(", {} rows linked", progress.n_graph_rows) } else { String::new() };
+                let rows = if progress.n_graph_rows > 0 {
+                    format!(", {} rows linked", progress.n_graph_rows)
+                } else {
+                    String::new()
+                };
                 self.bar.set_message(format!("writing the segment{rows}"));
             }
         }
@@ -104,9 +112,17 @@ pub(crate) fn explanation(hit: &Hit) -> String {
     for part in &hit.contributions {
         let _ = match (part.rank, part.raw, part.normalized) {
             (Some(rank), Some(raw), Some(normalized)) => {
-                writeln!(text, "             {:+.6}  {}: rank {rank}, score {raw:.6}, normalised {normalized:.6}, weight {}", part.contribution, part.arm, part.weight)
+                writeln!(
+                    text,
+                    "             {:+.6}  {}: rank {rank}, score {raw:.6}, normalised {normalized:.6}, weight {}",
+                    part.contribution, part.arm, part.weight
+                )
             }
-            (Some(rank), Some(raw), None) => writeln!(text, "             {:+.6}  {}: rank {rank}, score {raw:.6}, weight {}", part.contribution, part.arm, part.weight),
+            (Some(rank), Some(raw), None) => writeln!(
+                text,
+                "             {:+.6}  {}: rank {rank}, score {raw:.6}, weight {}",
+                part.contribution, part.arm, part.weight
+            ),
             _ => writeln!(text, "             {:+.6}  {}: not among its candidates", part.contribution, part.arm),
         };
     }

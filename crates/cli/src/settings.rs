@@ -87,7 +87,8 @@ fn with_environment(command: Command) -> Command {
 /// Makes one value of the file the default of the options it names.
 fn apply(command: Command, key: &[String], value: &str, path: &Path) -> anyhow::Result<Command> {
     let unknown = |name: &str, known: Vec<String>| {
-        let nearest = known.iter().min_by_key(|known| strsim::damerau_levenshtein(known, name)).cloned().unwrap_or_default();
+        let nearest =
+            known.iter().min_by_key(|known| strsim::damerau_levenshtein(known, name)).cloned().unwrap_or_default();
         anyhow::anyhow!("{}: unknown setting {:?}; did you mean {nearest:?}?", path.display(), key.join("."))
     };
     let commands: Vec<String> = command.get_subcommands().map(|command| command.get_name().to_owned()).collect();
@@ -100,7 +101,9 @@ fn apply(command: Command, key: &[String], value: &str, path: &Path) -> anyhow::
                 return Err(unknown(name, known));
             }
             let command = with_default(command, name, value);
-            Ok(commands.into_iter().fold(command, |command, verb| command.mut_subcommand(verb, |verb| with_default(verb, name, value))))
+            Ok(commands
+                .into_iter()
+                .fold(command, |command, verb| command.mut_subcommand(verb, |verb| with_default(verb, name, value))))
         }
         [verb, name] if commands.contains(verb) => {
             let known = command.find_subcommand(verb).map(longs).unwrap_or_default();
@@ -114,11 +117,20 @@ fn apply(command: Command, key: &[String], value: &str, path: &Path) -> anyhow::
 }
 
 fn longs(command: &Command) -> Vec<String> {
-    command.get_arguments().filter_map(|argument| argument.get_long()).filter(|long| *long != "help" && *long != "version").map(str::to_owned).collect()
+    command
+        .get_arguments()
+        .filter_map(|argument| argument.get_long())
+        .filter(|long| *long != "help" && *long != "version")
+        .map(str::to_owned)
+        .collect()
 }
 
 fn with_default(command: Command, name: &str, value: &str) -> Command {
-    let Some(id) = command.get_arguments().find(|argument| argument.get_long() == Some(name)).map(|argument| argument.get_id().clone()) else {
+    let Some(id) = command
+        .get_arguments()
+        .find(|argument| argument.get_long() == Some(name))
+        .map(|argument| argument.get_id().clone())
+    else {
         return command;
     };
     let value = value.to_owned();
@@ -134,8 +146,10 @@ pub(crate) struct SettingsFile {
 impl SettingsFile {
     /// The file named by `--config` or CENTO_CONFIG, else `cento.toml` here, if there is one.
     fn find(arguments: &[OsString]) -> anyhow::Result<Option<Self>> {
-        let after_flag = arguments.iter().position(|argument| argument == "--config").and_then(|at| arguments.get(at + 1)).cloned();
-        let joined = arguments.iter().find_map(|argument| argument.to_str()?.strip_prefix("--config=").map(OsString::from));
+        let after_flag =
+            arguments.iter().position(|argument| argument == "--config").and_then(|at| arguments.get(at + 1)).cloned();
+        let joined =
+            arguments.iter().find_map(|argument| argument.to_str()?.strip_prefix("--config=").map(OsString::from));
         let named = joined.or(after_flag).or_else(|| std::env::var_os("CENTO_CONFIG"));
         match named {
             Some(path) => Self::read(Path::new(&path)).map(Some),
@@ -170,7 +184,11 @@ fn plain(path: &Path, key: &str, value: toml::Value) -> anyhow::Result<String> {
         toml::Value::Integer(number) => Ok(number.to_string()),
         toml::Value::Float(number) => Ok(number.to_string()),
         toml::Value::Boolean(choice) => Ok(choice.to_string()),
-        other => anyhow::bail!("{}: setting {key:?} is a {}; expected a string, a number or a boolean", path.display(), other.type_str()),
+        other => anyhow::bail!(
+            "{}: setting {key:?} is a {}; expected a string, a number or a boolean",
+            path.display(),
+            other.type_str()
+        ),
     }
 }
 
@@ -193,7 +211,10 @@ pub(crate) fn show(file: Option<&SettingsFile>) -> anyhow::Result<Vec<Shown>> {
 }
 
 fn shown(command: &Command, verb: Option<&str>, name: &str, file: Option<&SettingsFile>) -> Shown {
-    let argument = command.get_arguments().find(|argument| argument.get_long() == Some(name)).expect("its name came from the command");
+    let argument = command
+        .get_arguments()
+        .find(|argument| argument.get_long() == Some(name))
+        .expect("its name came from the command");
     let from_environment = argument.get_env().and_then(std::env::var_os);
     let in_file = file.filter(|file| {
         let of_verb = verb.is_some_and(|verb| file.values.contains_key(&vec![verb.to_owned(), name.to_owned()]));
@@ -201,7 +222,10 @@ fn shown(command: &Command, verb: Option<&str>, name: &str, file: Option<&Settin
     });
     let default = argument.get_default_values().first().map(|value| value.to_string_lossy().into_owned());
     let (value, source) = match (from_environment, in_file) {
-        (Some(value), _) => (Some(value.to_string_lossy().into_owned()), format!("environment {}", argument.get_env().unwrap_or_default().to_string_lossy())),
+        (Some(value), _) => (
+            Some(value.to_string_lossy().into_owned()),
+            format!("environment {}", argument.get_env().unwrap_or_default().to_string_lossy()),
+        ),
         (None, Some(file)) => (default, file.path.display().to_string()),
         (None, None) => (default, "default".to_owned()),
     };

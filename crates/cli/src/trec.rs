@@ -55,9 +55,15 @@ fn parse(reader: impl BufRead, name: &str) -> anyhow::Result<Vec<Topic>> {
             continue;
         }
         let object: serde_json::Map<String, serde_json::Value> = serde_json::from_str(&line).with_context(at)?;
-        let field = |keys: &[&str]| keys.iter().find_map(|key| object.get(*key)).map(|value| value.as_str().map_or_else(|| value.to_string(), str::to_owned));
-        let id = field(&["_id", "id", "qid", "query_id"]).with_context(|| format!("{}: no `_id`, `id`, `qid` or `query_id`", at()))?;
-        let text = field(&["text", "query", "title"]).with_context(|| format!("{}: no `text`, `query` or `title`", at()))?;
+        let field = |keys: &[&str]| {
+            keys.iter()
+                .find_map(|key| object.get(*key))
+                .map(|value| value.as_str().map_or_else(|| value.to_string(), str::to_owned))
+        };
+        let id = field(&["_id", "id", "qid", "query_id"])
+            .with_context(|| format!("{}: no `_id`, `id`, `qid` or `query_id`", at()))?;
+        let text =
+            field(&["text", "query", "title"]).with_context(|| format!("{}: no `text`, `query` or `title`", at()))?;
         if id.is_empty() || id.contains(char::is_whitespace) {
             bail!("{}: topic id {id:?} is empty or has a blank, which a run file cannot hold", at());
         }
@@ -86,7 +92,13 @@ fn judged(folder: &Path) -> anyhow::Result<BTreeSet<String>> {
 }
 
 /// Writes one topic's ranking.
-pub(crate) fn write(out: &mut impl Write, topic: &str, ranking: &DocumentRanking, tag: &str, ties: Ties) -> io::Result<()> {
+pub(crate) fn write(
+    out: &mut impl Write,
+    topic: &str,
+    ranking: &DocumentRanking,
+    tag: &str,
+    ties: Ties,
+) -> io::Result<()> {
     let mut above = f32::INFINITY;
     for (n, (document, score)) in ranking.iter().enumerate() {
         let mut score = *score as f32;
@@ -101,7 +113,15 @@ pub(crate) fn write(out: &mut impl Write, topic: &str, ranking: &DocumentRanking
 
 /// A document id as one column: blanks are percent-encoded, as in a URL.
 fn column(id: &str) -> String {
-    id.chars().map(|c| if c.is_whitespace() { c.to_string().bytes().map(|byte| format!("%{byte:02X}")).collect() } else { c.to_string() }).collect()
+    id.chars()
+        .map(|c| {
+            if c.is_whitespace() {
+                c.to_string().bytes().map(|byte| format!("%{byte:02X}")).collect()
+            } else {
+                c.to_string()
+            }
+        })
+        .collect()
 }
 
 #[cfg(test)]
@@ -127,7 +147,10 @@ mod tests {
     #[test]
     fn topics_take_the_usual_keys_and_refuse_doubles() {
         let read = |text: &str| parse(text.as_bytes(), "t");
-        assert_eq!(read("{\"qid\": 7, \"query\": \"moon\"}\n\n").unwrap(), [Topic { id: "7".to_owned(), text: "moon".to_owned() }]);
+        assert_eq!(
+            read("{\"qid\": 7, \"query\": \"moon\"}\n\n").unwrap(),
+            [Topic { id: "7".to_owned(), text: "moon".to_owned() }]
+        );
         assert!(read("{\"_id\":\"a\",\"text\":\"x\"}\n{\"_id\":\"a\",\"text\":\"y\"}").is_err());
         assert!(read("{\"_id\":\"a b\",\"text\":\"x\"}").is_err());
     }

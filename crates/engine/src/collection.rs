@@ -68,7 +68,12 @@ pub fn status(folder: &Path) -> Result<Status> {
         n_chunks: snapshot.n_rows(),
         n_dead_documents: snapshot.segments.iter().map(|segment| segment.deleted.len()).sum(),
         config: snapshot.manifest.config.clone(),
-        roots: snapshot.manifest.roots.iter().map(|(label, path)| (label.clone(), path.display().to_string())).collect(),
+        roots: snapshot
+            .manifest
+            .roots
+            .iter()
+            .map(|(label, path)| (label.clone(), path.display().to_string()))
+            .collect(),
         segments: snapshot.segments.iter().map(segment_status).collect(),
         n_bytes,
     })
@@ -123,7 +128,10 @@ pub fn doctor(folder: &Path) -> Result<Diagnosis> {
     let mut checks = Vec::new();
     for segment in &snapshot.segments {
         let mut check = |name: &str, result: Result<()>| {
-            checks.push(Check { name: format!("{}/{name}", segment.name), problem: result.err().map(|error| crate::describe(&error)) });
+            checks.push(Check {
+                name: format!("{}/{name}", segment.name),
+                problem: result.err().map(|error| crate::describe(&error)),
+            });
         };
         for (name, result) in segment.verify() {
             check(name, result);
@@ -156,7 +164,9 @@ fn check_documents(segment: &Segment) -> Result<()> {
         let text = segment.document_text(&record)?;
         let mut end = 0;
         for chunk in segment.chunks.records(record.first_row as usize..next_row as usize)? {
-            let span = text.get(chunk.start as usize..chunk.end as usize).filter(|_| chunk.start >= end && chunk.document == document);
+            let span = text
+                .get(chunk.start as usize..chunk.end as usize)
+                .filter(|_| chunk.start >= end && chunk.document == document);
             let Some(span) = span else {
                 return Err(corrupt(format!("{id}: chunk {} does not lie in its document", chunk.index)));
             };

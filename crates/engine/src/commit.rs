@@ -56,10 +56,22 @@ impl Commit {
         }
         let deletes_folder = folder.join("deletes");
         fs.sync_dir(&deletes_folder).at(&deletes_folder)?;
-        segments.extend(self.new_segment.map(|new| SegmentEntry { name: new.name, n_documents: new.n_documents, n_rows: new.n_rows, deletes: None }));
+        segments.extend(self.new_segment.map(|new| SegmentEntry {
+            name: new.name,
+            n_documents: new.n_documents,
+            n_rows: new.n_rows,
+            deletes: None,
+        }));
         let mut roots = old.map(|old| old.roots.clone()).unwrap_or_default();
         roots.extend(self.roots);
-        let manifest = Manifest { format: FORMAT, cento: env!("CARGO_PKG_VERSION").to_owned(), generation, config: self.config, roots, segments };
+        let manifest = Manifest {
+            format: FORMAT,
+            cento: env!("CARGO_PKG_VERSION").to_owned(),
+            generation,
+            config: self.config,
+            roots,
+            segments,
+        };
         manifest.publish(fs, folder)?;
         collect_garbage(fs, folder, &manifest, old)?;
         Ok(generation)
@@ -69,15 +81,22 @@ impl Commit {
 /// Removes files that neither this generation nor the one before it names; the one before stays for readers that open it now.
 fn collect_garbage(fs: &dyn Fs, folder: &Path, current: &Manifest, previous: Option<&Manifest>) -> Result<()> {
     let kept: Vec<_> = std::iter::once(current).chain(previous).collect();
-    let segments: BTreeSet<_> = kept.iter().flat_map(|manifest| &manifest.segments).map(|entry| entry.name.clone()).collect();
-    let deletes: BTreeSet<_> = kept.iter().flat_map(|manifest| &manifest.segments).filter_map(|entry| entry.deletes.clone()).collect();
+    let segments: BTreeSet<_> =
+        kept.iter().flat_map(|manifest| &manifest.segments).map(|entry| entry.name.clone()).collect();
+    let deletes: BTreeSet<_> =
+        kept.iter().flat_map(|manifest| &manifest.segments).filter_map(|entry| entry.deletes.clone()).collect();
     let generations: BTreeSet<_> = kept.iter().map(|manifest| format!("{}.json", manifest.generation)).collect();
     remove_others(fs, &folder.join("segments"), &segments, |path| fs.remove_dir(path))?;
     remove_others(fs, &folder.join("deletes"), &deletes, |path| fs.remove_file(path))?;
     remove_others(fs, &folder.join(GENERATIONS), &generations, |path| fs.remove_file(path))
 }
 
-fn remove_others(fs: &dyn Fs, folder: &Path, kept: &BTreeSet<String>, remove: impl Fn(&Path) -> std::io::Result<()>) -> Result<()> {
+fn remove_others(
+    fs: &dyn Fs,
+    folder: &Path,
+    kept: &BTreeSet<String>,
+    remove: impl Fn(&Path) -> std::io::Result<()>,
+) -> Result<()> {
     for name in fs.list(folder).at(folder)? {
         if !kept.contains(&name) {
             let path = folder.join(name);

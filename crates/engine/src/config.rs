@@ -63,13 +63,21 @@ impl CollectionConfig {
         match self.vectors.as_str() {
             "f32" => Ok(Scalar::F32),
             "f16" => Ok(Scalar::F16),
-            other => Err(Error::Setting { setting: "vectors", value: other.to_owned(), reason: "is not f32 or f16".to_owned() }),
+            other => Err(Error::Setting {
+                setting: "vectors",
+                value: other.to_owned(),
+                reason: "is not f32 or f16".to_owned(),
+            }),
         }
     }
 }
 
 fn parse<T: FromStr<Err: Display>>(setting: &'static str, value: &str) -> Result<T> {
-    value.parse().map_err(|error: T::Err| Error::Setting { setting, value: value.to_owned(), reason: format!("cannot be used: {error}") })
+    value.parse().map_err(|error: T::Err| Error::Setting {
+        setting,
+        value: value.to_owned(),
+        reason: format!("cannot be used: {error}"),
+    })
 }
 
 /// `--chunk-tokens`: a number of tokens, or the word `document`.
@@ -80,7 +88,11 @@ impl FromStr for ChunkTokens {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self> {
-        let refuse = |reason: &str| Error::Setting { setting: "chunk-tokens", value: text.to_owned(), reason: reason.to_owned() };
+        let refuse = |reason: &str| Error::Setting {
+            setting: "chunk-tokens",
+            value: text.to_owned(),
+            reason: reason.to_owned(),
+        };
         match (text, text.parse::<usize>()) {
             ("document", _) => Ok(Self(ChunkSize::Document)),
             (_, Ok(0)) => Err(refuse("is too small: a chunk has at least one token")),

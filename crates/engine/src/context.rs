@@ -80,7 +80,9 @@ impl Searcher {
             let chunk = segment.chunks.record(key.row as usize)?;
             let facts = match documents.entry((key.segment, chunk.document)) {
                 std::collections::hash_map::Entry::Occupied(entry) => entry.into_mut(),
-                std::collections::hash_map::Entry::Vacant(entry) => entry.insert(DocumentFacts::read(segment, chunk.document)?),
+                std::collections::hash_map::Entry::Vacant(entry) => {
+                    entry.insert(DocumentFacts::read(segment, chunk.document)?)
+                }
             };
             let path = heading_path(segment, &facts.record, chunk.section)?;
             let heading = section_heading(&path, &facts.title);
@@ -114,7 +116,8 @@ struct DocumentFacts {
 impl DocumentFacts {
     fn read(segment: &Segment, document: u32) -> Result<Self> {
         let record = segment.document(document)?;
-        let (id, title) = (segment.documents.text(record.id)?.to_owned(), segment.documents.text(record.title)?.to_owned());
+        let (id, title) =
+            (segment.documents.text(record.id)?.to_owned(), segment.documents.text(record.title)?.to_owned());
         Ok(Self { record, id, title })
     }
 }

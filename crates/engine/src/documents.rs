@@ -87,10 +87,18 @@ impl Searcher {
         };
         match part {
             Part::Whole => {}
-            Part::Bytes(range) if range.start <= range.end && range.end <= record.text_bytes => excerpt.span = [range.start, range.end],
-            Part::Bytes(range) => return Err(out_of_range(format!("bytes {}-{}", range.start, range.end), format!("{} bytes", record.text_bytes))),
+            Part::Bytes(range) if range.start <= range.end && range.end <= record.text_bytes => {
+                excerpt.span = [range.start, range.end]
+            }
+            Part::Bytes(range) => {
+                return Err(out_of_range(
+                    format!("bytes {}-{}", range.start, range.end),
+                    format!("{} bytes", record.text_bytes),
+                ));
+            }
             Part::Chunk(index) => {
-                let chunks = segment.chunks.records(record.first_row as usize..(record.first_row + record.n_rows) as usize)?;
+                let chunks =
+                    segment.chunks.records(record.first_row as usize..(record.first_row + record.n_rows) as usize)?;
                 let Some(chunk) = chunks.iter().find(|chunk| chunk.index == *index) else {
                     let has = format!("{} chunks, of which {} are searched", record.n_chunks, record.n_rows);
                     return Err(out_of_range(format!("chunk {index}"), has));
@@ -104,7 +112,9 @@ impl Searcher {
         let text = segment.document_text(record)?;
         let [start, end] = excerpt.span;
         let slice = text.get(start as usize..end as usize);
-        let within = slice.ok_or_else(|| out_of_range(format!("bytes {start}-{end}"), "a character across that boundary".to_owned()))?;
+        let within = slice.ok_or_else(|| {
+            out_of_range(format!("bytes {start}-{end}"), "a character across that boundary".to_owned())
+        })?;
         excerpt.text = within.to_owned();
         Ok(excerpt)
     }
@@ -139,7 +149,11 @@ fn nearest(snapshot: &Snapshot, id: &str) -> Result<Option<String>> {
                 false => strsim::levenshtein(known, id),
             };
             let close = distance <= 2 + id.len() / 4;
-            if close && best.as_ref().is_none_or(|(known_distance, known_id)| (distance, known) < (*known_distance, known_id.as_str())) {
+            if close
+                && best
+                    .as_ref()
+                    .is_none_or(|(known_distance, known_id)| (distance, known) < (*known_distance, known_id.as_str()))
+            {
                 best = Some((distance, known.to_owned()));
             }
         }
@@ -232,7 +246,11 @@ pub struct InspectedChunk {
 }
 
 /// Chunks a document as [`crate::index`] would.
-pub(crate) fn inspect(document: &corpus::Document, chunking: &corpus::ChunkConfig, tokenizer: &cento_embedder::Tokenizer) -> Inspection {
+pub(crate) fn inspect(
+    document: &corpus::Document,
+    chunking: &corpus::ChunkConfig,
+    tokenizer: &cento_embedder::Tokenizer,
+) -> Inspection {
     let chunks = corpus::chunk(document, chunking, &crate::ingest::EncoderTokens(tokenizer));
     let inspect_chunk = |(index, chunk): (usize, &corpus::Chunk)| {
         let header = corpus::header(document, chunk, chunking.header);
@@ -252,7 +270,15 @@ pub(crate) fn inspect(document: &corpus::Document, chunking: &corpus::ChunkConfi
         metadata: document.metadata.clone(),
         n_bytes: document.text.len(),
         warnings: document.warnings.clone(),
-        sections: document.sections.iter().map(|section| InspectedSection { level: section.level, heading: section.heading.clone(), span: [section.span.start, section.span.end] }).collect(),
+        sections: document
+            .sections
+            .iter()
+            .map(|section| InspectedSection {
+                level: section.level,
+                heading: section.heading.clone(),
+                span: [section.span.start, section.span.end],
+            })
+            .collect(),
         chunks: chunks.iter().enumerate().map(inspect_chunk).collect(),
     }
 }

@@ -77,7 +77,10 @@ impl EmbeddingLog {
         let vector_at = cache::frame_bytes(self.dimensions) - 4 * self.dimensions - 8; // the vector stands before the 8-byte checksum
         for (n, (key, embedding)) in keys.iter().zip(embeddings).enumerate() {
             let vector_offset = self.n_bytes + n * cache::frame_bytes(self.dimensions) + vector_at;
-            self.frames.insert(*key, Frame { key: *key, n_tokens: embedding.n_tokens, vector_offset, dimensions: self.dimensions });
+            self.frames.insert(
+                *key,
+                Frame { key: *key, n_tokens: embedding.n_tokens, vector_offset, dimensions: self.dimensions },
+            );
         }
         self.n_bytes += bytes.len();
         Ok(())

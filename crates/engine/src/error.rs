@@ -70,7 +70,9 @@ pub enum Error {
         path: PathBuf,
     },
     /// The collection was built with another setting.
-    #[error("{setting}: the collection has {collection}, this command asks for {requested}; leave the option out, or index into another collection")]
+    #[error(
+        "{setting}: the collection has {collection}, this command asks for {requested}; leave the option out, or index into another collection"
+    )]
     Mismatch {
         /// The setting that differs.
         setting: &'static str,
@@ -80,7 +82,9 @@ pub enum Error {
         requested: String,
     },
     /// Two folders would share one label, and with it their document ids.
-    #[error("label {label:?} names {known} in this collection, and now {given}; give one of them another label: NAME={given}")]
+    #[error(
+        "label {label:?} names {known} in this collection, and now {given}; give one of them another label: NAME={given}"
+    )]
     LabelTaken {
         /// The label, first part of the document ids.
         label: String,

@@ -7,7 +7,9 @@
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
-use cento_corpus::{self as corpus, Chunk, ChunkConfig, ChunkSize, Document, FoundFile, HeaderStyle, ReadOptions, Root, Tokens};
+use cento_corpus::{
+    self as corpus, Chunk, ChunkConfig, ChunkSize, Document, FoundFile, HeaderStyle, ReadOptions, Root, Tokens,
+};
 use cento_embedder::{DeviceChoice, Embedder, Kind, LoadOptions};
 use cento_lexical::{Analyzer, Language};
 use cento_vector::Scalar;
@@ -141,7 +143,13 @@ pub struct Issue {
 }
 
 /// Indexes the roots into the collection at `folder`, which is made if absent.
-pub fn index(folder: &Path, roots: &[Root], options: &IndexOptions, fs: &dyn Fs, progress: &mut dyn FnMut(&Progress)) -> Result<IndexReport> {
+pub fn index(
+    folder: &Path,
+    roots: &[Root],
+    options: &IndexOptions,
+    fs: &dyn Fs,
+    progress: &mut dyn FnMut(&Progress),
+) -> Result<IndexReport> {
     let known = match Manifest::read(folder) {
         Ok(manifest) => Some(manifest),
         Err(Error::NotFound { .. }) => None,
@@ -167,7 +175,12 @@ pub fn index(folder: &Path, roots: &[Root], options: &IndexOptions, fs: &dyn Fs,
 }
 
 /// Does what [`index`] would do, except to embed and to write: the report says what would change.
-pub fn dry_run(folder: &Path, roots: &[Root], options: &IndexOptions, progress: &mut dyn FnMut(&Progress)) -> Result<IndexReport> {
+pub fn dry_run(
+    folder: &Path,
+    roots: &[Root],
+    options: &IndexOptions,
+    progress: &mut dyn FnMut(&Progress),
+) -> Result<IndexReport> {
     let known = match Manifest::read(folder) {
         Ok(manifest) => Some(manifest),
         Err(Error::NotFound { .. }) => None,
@@ -191,7 +204,10 @@ pub fn dry_run(folder: &Path, roots: &[Root], options: &IndexOptions, progress: 
                     ledger.report.notes.extend(documents.notes());
                     break;
                 }
-                let prepared: Vec<Prepared> = group.into_par_iter().map(|(document, hash)| prepare(document, hash, &chunking, &encoder.embedder)).collect();
+                let prepared: Vec<Prepared> = group
+                    .into_par_iter()
+                    .map(|(document, hash)| prepare(document, hash, &chunking, &encoder.embedder))
+                    .collect();
                 for prepared in &prepared {
                     count(prepared, &encoder.embedder, &mut ledger.report);
                 }
@@ -237,7 +253,10 @@ fn settle(known: Option<&CollectionConfig>, options: &IndexOptions, encoder: &En
         model: encoder.spec.clone(),
         model_fingerprint: encoder.embedder.fingerprint().to_owned(),
         dimensions: encoder.embedder.dimensions(),
-        chunk_tokens: options.chunk_tokens.unwrap_or(ChunkTokens(ChunkSize::Target(corpus::DEFAULT_CHUNK_TOKENS))).to_string(),
+        chunk_tokens: options
+            .chunk_tokens
+            .unwrap_or(ChunkTokens(ChunkSize::Target(corpus::DEFAULT_CHUNK_TOKENS)))
+            .to_string(),
         chunker_version: CHUNKER_VERSION,
         header: options.header.unwrap_or(HeaderStyle::Structured).to_string(),
         language: options.language.unwrap_or_default().to_string(),
@@ -276,7 +295,8 @@ fn named(config: &CollectionConfig) -> String {
 }
 
 fn prepare_folder(fs: &dyn Fs, folder: &Path) -> Result<()> {
-    const OURS: [&str; 7] = ["LOCK", manifest::CURRENT, "manifest.json.tmp", manifest::GENERATIONS, "segments", "deletes", "embeddings"];
+    const OURS: [&str; 7] =
+        ["LOCK", manifest::CURRENT, "manifest.json.tmp", manifest::GENERATIONS, "segments", "deletes", "embeddings"];
     if folder.exists() {
         let names = fs.list(folder).at(folder)?;
         if names.iter().any(|name| !OURS.contains(&name.as_str())) {
@@ -292,11 +312,15 @@ fn prepare_folder(fs: &dyn Fs, folder: &Path) -> Result<()> {
 
 /// A label stands for one folder: in this call, and over the life of the collection (unless the folder has moved).
 fn check_labels(known: Option<&Manifest>, roots: &[Root]) -> Result<()> {
-    let mut labels: BTreeMap<&str, PathBuf> = known.map(|manifest| manifest.roots.iter().map(|(label, path)| (label.as_str(), path.clone())).collect()).unwrap_or_default();
+    let mut labels: BTreeMap<&str, PathBuf> = known
+        .map(|manifest| manifest.roots.iter().map(|(label, path)| (label.as_str(), path.clone())).collect())
+        .unwrap_or_default();
     for root in roots {
         let given = absolute(&root.path);
         match labels.insert(&root.label, given.clone()) {
-            Some(known) if known != given && known.exists() => return Err(Error::LabelTaken { label: root.label.clone(), known, given }),
+            Some(known) if known != given && known.exists() => {
+                return Err(Error::LabelTaken { label: root.label.clone(), known, given });
+            }
             _ => {}
         }
     }
@@ -312,7 +336,9 @@ fn find(roots: &[Root], options: &ReadOptions, report: &mut IndexReport) -> Resu
     for root in roots {
         let walk = corpus::walk(root, options)?;
         files.extend(walk.files);
-        report.skipped.extend(walk.skipped.into_iter().map(|skipped| Issue { path: skipped.path, reason: skipped.reason }));
+        report
+            .skipped
+            .extend(walk.skipped.into_iter().map(|skipped| Issue { path: skipped.path, reason: skipped.reason }));
     }
     files.sort_by(|a, b| a.origin.cmp(&b.origin));
     Ok(files)
@@ -398,7 +424,12 @@ impl<'a> Run<'a> {
             encoder,
             snapshot,
             ledger: Ledger::new(snapshot, report)?,
-            segment: SegmentWriter::create(fs, &folder.join("segments").join(&segment_name), &analyzer, config.dimensions)?,
+            segment: SegmentWriter::create(
+                fs,
+                &folder.join("segments").join(&segment_name),
+                &analyzer,
+                config.dimensions,
+            )?,
             segment_name,
             log: EmbeddingLog::open(fs, &folder.join("embeddings"), config)?,
             pending: Vec::new(),
@@ -432,7 +463,8 @@ impl<'a> Run<'a> {
 
     fn add(&mut self, group: &mut Vec<(Document, [u8; 32])>, progress: &mut dyn FnMut(&Progress)) -> Result<()> {
         let (chunking, encoder) = (&self.chunking, self.encoder);
-        let prepared: Vec<Prepared> = group.par_drain(..).map(|(document, hash)| prepare(document, hash, chunking, encoder)).collect();
+        let prepared: Vec<Prepared> =
+            group.par_drain(..).map(|(document, hash)| prepare(document, hash, chunking, encoder)).collect();
         for prepared in &prepared {
             self.add_document(prepared)?;
             if self.pending.len() >= EMBED_TEXTS {
@@ -445,17 +477,28 @@ impl<'a> Run<'a> {
 
     fn add_document(&mut self, prepared: &Prepared) -> Result<()> {
         let visible = prepared.chunks.iter().zip(&prepared.headers).enumerate().filter(|(_, (chunk, _))| !chunk.hidden);
-        let chunks: Vec<_> = visible.map(|(index, (chunk, header))| NewChunk { index: index as u32, chunk, header }).collect();
-        let new = NewDocument { document: &prepared.document, hash: prepared.hash, n_chunks: prepared.chunks.len() as u32, chunks };
+        let chunks: Vec<_> =
+            visible.map(|(index, (chunk, header))| NewChunk { index: index as u32, chunk, header }).collect();
+        let new = NewDocument {
+            document: &prepared.document,
+            hash: prepared.hash,
+            n_chunks: prepared.chunks.len() as u32,
+            chunks,
+        };
         let first_row = self.segment.push(&new)?;
         let window_tokens = self.chunking.window_tokens;
         for (n, new_chunk) in new.chunks.iter().enumerate() {
             let text = format!("{}{}", new_chunk.header, &prepared.document.text[new_chunk.chunk.span.clone()]);
             let row = first_row + n as u32;
-            if matches!(self.chunking.size, ChunkSize::Document) && self.encoder.tokenizer().count(&text) > window_tokens {
+            if matches!(self.chunking.size, ChunkSize::Document)
+                && self.encoder.tokenizer().count(&text) > window_tokens
+            {
                 self.ledger.report.n_truncated += 1;
             }
-            let key = cento_embedder::cache::key(self.encoder.fingerprint(), &self.encoder.bytes_embedded(&text, Kind::Document));
+            let key = cento_embedder::cache::key(
+                self.encoder.fingerprint(),
+                &self.encoder.bytes_embedded(&text, Kind::Document),
+            );
             match self.log.find(&key)? {
                 Some(logged) => {
                     self.segment.set_vector(row, &logged.vector);
@@ -498,7 +541,12 @@ impl<'a> Run<'a> {
     }
 
     /// Tombstones what vanished, writes the segment and publishes the generation; does nothing if nothing changed.
-    fn finish(mut self, roots: &[Root], graph_rows_min: usize, progress: &mut dyn FnMut(&Progress)) -> Result<IndexReport> {
+    fn finish(
+        mut self,
+        roots: &[Root],
+        graph_rows_min: usize,
+        progress: &mut dyn FnMut(&Progress),
+    ) -> Result<IndexReport> {
         self.ledger.tombstone_vanished(roots);
         let n_new = self.segment.n_documents();
         let segment_folder = self.folder.join("segments").join(&self.segment_name);

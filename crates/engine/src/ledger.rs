@@ -48,7 +48,12 @@ impl Ledger {
     }
 
     /// Reads on until `n_max` documents are found that need rows, or the file ends.
-    pub(crate) fn next_group(&mut self, file: &FoundFile, documents: &mut corpus::Documents, n_max: usize) -> Vec<(Document, ContentHash)> {
+    pub(crate) fn next_group(
+        &mut self,
+        file: &FoundFile,
+        documents: &mut corpus::Documents,
+        n_max: usize,
+    ) -> Vec<(Document, ContentHash)> {
         let mut group = Vec::new();
         while group.len() < n_max {
             match documents.next() {
@@ -62,13 +67,16 @@ impl Ledger {
 
     /// Gives the document back if it needs rows.
     fn take(&mut self, document: Document) -> Option<(Document, ContentHash)> {
-        let elsewhere = self.known.get(&document.id).map(|known| &known.origin).filter(|origin| **origin != document.origin);
+        let elsewhere =
+            self.known.get(&document.id).map(|known| &known.origin).filter(|origin| **origin != document.origin);
         if let Some(other) = self.seen.get(&document.id).or(elsewhere) {
-            let reason = format!("its id {:?} is already that of a document of {other}; the first one stays", document.id);
+            let reason =
+                format!("its id {:?} is already that of a document of {other}; the first one stays", document.id);
             self.report.failed.push(Issue { path: document.origin, reason });
             return None;
         }
-        let warnings = document.warnings.iter().map(|reason| Issue { path: document.id.clone(), reason: reason.clone() });
+        let warnings =
+            document.warnings.iter().map(|reason| Issue { path: document.id.clone(), reason: reason.clone() });
         self.report.warnings.extend(warnings);
         self.seen.insert(document.id.clone(), document.origin.clone());
         let hash = content_hash(&document);
@@ -88,7 +96,9 @@ impl Ledger {
 
     /// Documents of these roots that were not met any more die, unless their file could not be read.
     pub(crate) fn tombstone_vanished(&mut self, roots: &[Root]) {
-        let is_under = |origin: &str, root: &Root| origin.strip_prefix(root.label.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+        let is_under = |origin: &str, root: &Root| {
+            origin.strip_prefix(root.label.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
         for (id, known) in &self.known {
             let is_covered = roots.iter().any(|root| is_under(&known.origin, root));
             if is_covered && !self.seen.contains_key(id) && !self.unread.contains(&known.origin) {
@@ -101,8 +111,13 @@ impl Ledger {
     /// Why a new collection would be empty.
     pub(crate) fn nothing(&self) -> Error {
         let report = &self.report;
-        let first = report.failed.first().map(|issue| format!("; first: {}: {}", issue.path, issue.reason)).unwrap_or_default();
-        let reason = format!("no document could be read ({} files failed, {} were left out{first})", report.failed.len(), report.skipped.len());
+        let first =
+            report.failed.first().map(|issue| format!("; first: {}: {}", issue.path, issue.reason)).unwrap_or_default();
+        let reason = format!(
+            "no document could be read ({} files failed, {} were left out{first})",
+            report.failed.len(),
+            report.skipped.len()
+        );
         Error::NothingToIndex { reason }
     }
 }
@@ -113,7 +128,10 @@ fn known_documents(snapshot: &Snapshot) -> Result<HashMap<String, Known>> {
         for document in segment.live_documents() {
             let record = segment.document(document)?;
             let origin = segment.documents.text(record.origin)?.to_owned();
-            known.insert(segment.documents.text(record.id)?.to_owned(), Known { segment: at, document, hash: record.hash, origin });
+            known.insert(
+                segment.documents.text(record.id)?.to_owned(),
+                Known { segment: at, document, hash: record.hash, origin },
+            );
         }
     }
     Ok(known)

@@ -43,20 +43,20 @@ mod fs;
 mod lock;
 mod manifest;
 
-mod table;
-mod text;
-mod segment;
 mod deletes;
 mod embeddings;
+mod segment;
+mod table;
+mod text;
 
+mod commit;
 mod ingest;
 mod ledger;
-mod commit;
 
-mod searcher;
+mod context;
 mod retrieve;
 mod run;
-mod context;
+mod searcher;
 mod tokens;
 
 mod collection;

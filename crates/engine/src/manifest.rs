@@ -62,7 +62,9 @@ impl Manifest {
     pub(crate) fn read(folder: &Path) -> Result<Self> {
         let path = folder.join(CURRENT);
         let bytes = match std::fs::read(&path) {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Err(Error::NotFound { path: folder.to_owned() }),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                return Err(Error::NotFound { path: folder.to_owned() });
+            }
             read => read.at(&path)?,
         };
         Self::parse(&bytes, &path)
@@ -71,9 +73,16 @@ impl Manifest {
     fn parse(bytes: &[u8], path: &Path) -> Result<Self> {
         let corrupt = |reason: String| Error::Corrupt { path: path.to_owned(), reason };
         let value: serde_json::Value = serde_json::from_slice(bytes).map_err(|error| corrupt(error.to_string()))?;
-        let format = value.pointer("/manifest/format").and_then(serde_json::Value::as_u64).ok_or_else(|| corrupt("no format number".to_owned()))?;
+        let format = value
+            .pointer("/manifest/format")
+            .and_then(serde_json::Value::as_u64)
+            .ok_or_else(|| corrupt("no format number".to_owned()))?;
         if format > u64::from(FORMAT) {
-            return Err(Error::NewerFormat { path: path.to_owned(), found: u32::try_from(format).unwrap_or(u32::MAX), supported: FORMAT });
+            return Err(Error::NewerFormat {
+                path: path.to_owned(),
+                found: u32::try_from(format).unwrap_or(u32::MAX),
+                supported: FORMAT,
+            });
         }
         let sealed: Sealed = serde_json::from_value(value).map_err(|error| corrupt(error.to_string()))?;
         match checksum(&sealed.manifest) == sealed.checksum {
@@ -125,7 +134,14 @@ mod tests {
             language: "english".to_owned(),
             vectors: "f32".to_owned(),
         };
-        Manifest { format: FORMAT, cento: "0.1.0".to_owned(), generation: 3, config, roots: BTreeMap::new(), segments: Vec::new() }
+        Manifest {
+            format: FORMAT,
+            cento: "0.1.0".to_owned(),
+            generation: 3,
+            config,
+            roots: BTreeMap::new(),
+            segments: Vec::new(),
+        }
     }
 
     #[test]

@@ -76,7 +76,16 @@ pub struct SearchRequest {
 impl SearchRequest {
     /// The ten best chunks for a query, by every default.
     pub fn new(query: impl Into<String>) -> Self {
-        Self { query: query.into(), k: 10, candidates: CANDIDATE_DEPTH, mode: Mode::default(), fusion: Fusion::default(), scan: Scan::default(), min_score: None, explain: Explain::default() }
+        Self {
+            query: query.into(),
+            k: 10,
+            candidates: CANDIDATE_DEPTH,
+            mode: Mode::default(),
+            fusion: Fusion::default(),
+            scan: Scan::default(),
+            min_score: None,
+            explain: Explain::default(),
+        }
     }
 }
 
@@ -263,7 +272,10 @@ impl Searcher {
 
     fn lexical_chunks(&self, query: &str, depth: usize) -> Result<Vec<(ChunkKey, f64)>> {
         let scored = self.lexical(Unit::Row)?.score(query)?;
-        let candidates = scored.into_iter().enumerate().flat_map(|(at, hits)| hits.into_iter().map(move |hit| (at, hit.unit, hit.score)));
+        let candidates = scored
+            .into_iter()
+            .enumerate()
+            .flat_map(|(at, hits)| hits.into_iter().map(move |hit| (at, hit.unit, hit.score)));
         self.best_chunks(candidates.collect(), depth)
     }
 
@@ -271,7 +283,12 @@ impl Searcher {
     pub(crate) fn lexical(&self, unit: Unit) -> Result<lexical::Searcher<'_>> {
         let part = |segment| -> Result<Part<'_>> {
             let segment: &Segment = segment;
-            Ok(Part { segment: &segment.lexical, live: segment.live.as_ref(), allowed: None, document_of_row: &segment.units()?.of_row })
+            Ok(Part {
+                segment: &segment.lexical,
+                live: segment.live.as_ref(),
+                allowed: None,
+                document_of_row: &segment.units()?.of_row,
+            })
         };
         let parts = self.snapshot.segments.iter().map(part).collect::<Result<Vec<_>>>()?;
         Ok(lexical::Searcher::new(parts, unit, Bm25::default())?)
@@ -293,7 +310,13 @@ impl Searcher {
         Ok(ChunkKey { id: format!("{}#{}", found.document_id(chunk.document)?, chunk.index), segment, row })
     }
 
-    fn hit(&self, rank: usize, fused: Fused<ChunkKey>, query: &str, explained: Option<&lexical::Searcher<'_>>) -> Result<Hit> {
+    fn hit(
+        &self,
+        rank: usize,
+        fused: Fused<ChunkKey>,
+        query: &str,
+        explained: Option<&lexical::Searcher<'_>>,
+    ) -> Result<Hit> {
         let ChunkKey { id, segment: at, row } = fused.id;
         let segment = &self.snapshot.segments[at];
         let chunk = segment.chunks.record(row as usize)?;
@@ -326,7 +349,11 @@ pub(crate) fn score(distance: f32) -> f64 {
 
 pub(crate) fn check_k(k: usize, depth: usize) -> Result<()> {
     match k {
-        0 => Err(Error::Setting { setting: "k", value: "0".to_owned(), reason: "asks for nothing; ask for at least one result".to_owned() }),
+        0 => Err(Error::Setting {
+            setting: "k",
+            value: "0".to_owned(),
+            reason: "asks for nothing; ask for at least one result".to_owned(),
+        }),
         _ if k > depth => Err(Error::TooManyResults { k, depth }),
         _ => Ok(()),
     }
@@ -365,7 +392,14 @@ pub(crate) fn fuse_arms<I: Ord + Clone>(arms: &[Arm<I>], fusion: Fusion) -> Resu
 }
 
 fn alone<I: Clone>(arm: &Arm<I>, n: usize, id: &I, score: f64) -> Fused<I> {
-    let contribution = Contribution { arm: arm.name.clone(), rank: Some(n + 1), raw: Some(score), normalized: Some(score), weight: 1.0, contribution: score };
+    let contribution = Contribution {
+        arm: arm.name.clone(),
+        rank: Some(n + 1),
+        raw: Some(score),
+        normalized: Some(score),
+        weight: 1.0,
+        contribution: score,
+    };
     Fused { id: id.clone(), score, contributions: vec![contribution] }
 }
 

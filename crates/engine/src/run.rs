@@ -36,7 +36,13 @@ pub struct RunRequest {
 
 impl Default for RunRequest {
     fn default() -> Self {
-        Self { k: CANDIDATE_DEPTH, candidates: CANDIDATE_DEPTH, mode: Mode::default(), fusion: Fusion::default(), scan: Scan::Exact }
+        Self {
+            k: CANDIDATE_DEPTH,
+            candidates: CANDIDATE_DEPTH,
+            mode: Mode::default(),
+            fusion: Fusion::default(),
+            scan: Scan::Exact,
+        }
     }
 }
 
@@ -53,7 +59,12 @@ struct DocumentKey {
 
 impl Searcher {
     /// Ranks documents for each query; `done` hears how many queries are ready.
-    pub fn run(&self, queries: &[String], request: &RunRequest, done: &mut dyn FnMut(usize)) -> Result<Vec<DocumentRanking>> {
+    pub fn run(
+        &self,
+        queries: &[String],
+        request: &RunRequest,
+        done: &mut dyn FnMut(usize),
+    ) -> Result<Vec<DocumentRanking>> {
         retrieve::check_k(request.k, request.candidates)?;
         if queries.iter().any(|query| query.trim().is_empty()) {
             return Err(Error::EmptyQuery);
@@ -72,7 +83,10 @@ impl Searcher {
                 }
                 if request.mode != Mode::Dense {
                     let scored = lexical.score(query)?;
-                    let scored = scored.iter().map(|hits| hits.iter().map(|hit| (hit.unit, hit.score)).collect()).collect::<Vec<_>>();
+                    let scored = scored
+                        .iter()
+                        .map(|hits| hits.iter().map(|hit| (hit.unit, hit.score)).collect())
+                        .collect::<Vec<_>>();
                     arms.push(retrieve::arm("lexical", self.best_documents(&scored, request.candidates)?));
                 }
                 let fused = retrieve::fuse_arms(&arms, request.fusion)?;
@@ -101,7 +115,8 @@ impl Searcher {
                     None => retrieve::best_of_units(&distances[n * n_rows..(n + 1) * n_rows], segment)?,
                     Some(graph) => near_units(graph, segment, &embeddings[n].vector, request.candidates)?,
                 };
-                let found = best.into_iter().enumerate().filter_map(|(unit, score)| score.map(|score| (unit as u32, score)));
+                let found =
+                    best.into_iter().enumerate().filter_map(|(unit, score)| score.map(|score| (unit as u32, score)));
                 scored.push(found.collect());
             }
         }
@@ -129,7 +144,12 @@ impl Searcher {
 }
 
 /// As [`retrieve::best_of_units`], from the chunks the graph finds.
-fn near_units(graph: &hnsw::FrozenGraph, segment: &Segment, query: &[f32], n_documents: usize) -> Result<Vec<Option<f64>>> {
+fn near_units(
+    graph: &hnsw::FrozenGraph,
+    segment: &Segment,
+    query: &[f32],
+    n_documents: usize,
+) -> Result<Vec<Option<f64>>> {
     let n_chunks = GRAPH_CHUNKS_PER_DOCUMENT * n_documents;
     let units = segment.units()?;
     let mut best = vec![None; units.documents.len()];

@@ -33,7 +33,13 @@ impl Snapshot {
             let segment = Segment::open(&folder.join("segments").join(&entry.name), &entry.name, &analyzer, deleted)?;
             if segment.chunks.len() as u64 != entry.n_rows || segment.documents.len() as u64 != entry.n_documents {
                 let path = folder.join("segments").join(&entry.name);
-                let reason = format!("the manifest says {} documents and {} rows, the files {} and {}", entry.n_documents, entry.n_rows, segment.documents.len(), segment.chunks.len());
+                let reason = format!(
+                    "the manifest says {} documents and {} rows, the files {} and {}",
+                    entry.n_documents,
+                    entry.n_rows,
+                    segment.documents.len(),
+                    segment.chunks.len()
+                );
                 return Err(Error::Corrupt { path, reason });
             }
             segments.push(segment);
@@ -121,7 +127,8 @@ impl Searcher {
             let config = &self.snapshot.manifest.config;
             let models = Models::from_env()?;
             let located = models.resolve(self.options.model.as_ref().unwrap_or(&config.model))?;
-            let load = LoadOptions { device: self.options.device, threads: self.options.threads, ..LoadOptions::default() };
+            let load =
+                LoadOptions { device: self.options.device, threads: self.options.threads, ..LoadOptions::default() };
             let encoder = Embedder::load(&located.folder, &load)?;
             if encoder.fingerprint() != config.model_fingerprint {
                 return Err(Error::Mismatch {

@@ -124,7 +124,12 @@ pub(crate) struct SegmentWriter<'f> {
 
 impl<'f> SegmentWriter<'f> {
     /// Starts the segment's folder; what an interrupted run left there is removed first.
-    pub(crate) fn create(fs: &'f dyn Fs, folder: &Path, analyzer: &lexical::Analyzer, dimensions: usize) -> Result<Self> {
+    pub(crate) fn create(
+        fs: &'f dyn Fs,
+        folder: &Path,
+        analyzer: &lexical::Analyzer,
+        dimensions: usize,
+    ) -> Result<Self> {
         if folder.exists() {
             fs.remove_dir(folder).at(folder)?;
         }
@@ -209,7 +214,12 @@ impl<'f> SegmentWriter<'f> {
     }
 
     /// Writes and syncs every file; the segment is complete but not yet part of the collection.
-    pub(crate) fn finish(self, scalar: vector::Scalar, graph_rows_min: usize, mut graph_rows_done: impl FnMut(usize)) -> Result<()> {
+    pub(crate) fn finish(
+        self,
+        scalar: vector::Scalar,
+        graph_rows_min: usize,
+        mut graph_rows_done: impl FnMut(usize),
+    ) -> Result<()> {
         let Self { fs, folder, .. } = self;
         self.documents.write(fs, &folder.join(DOCUMENTS.1), DOCUMENTS.0)?;
         self.sections.write(fs, &folder.join(SECTIONS.1), SECTIONS.0)?;
@@ -297,7 +307,12 @@ pub(crate) struct Units {
 
 impl Segment {
     /// Opens the files; reads headers and block tables only.
-    pub(crate) fn open(folder: &Path, name: &str, analyzer: &lexical::Analyzer, deleted: RoaringBitmap) -> Result<Self> {
+    pub(crate) fn open(
+        folder: &Path,
+        name: &str,
+        analyzer: &lexical::Analyzer,
+        deleted: RoaringBitmap,
+    ) -> Result<Self> {
         let documents = Table::<DocumentRecord>::open(&folder.join(DOCUMENTS.1), DOCUMENTS.0)?;
         let chunks = Table::open(&folder.join(CHUNKS.1), CHUNKS.0)?;
         let rows = vector::Rows::open(file::Mapped::open_any(folder.join(VECTORS), &vector::Scalar::KINDS)?)?;
@@ -309,7 +324,8 @@ impl Segment {
         let lexical_files = Arc::new(LexicalFiles::open(&folder.join(LEXICAL))?);
         let lexical = lexical::Segment::open(lexical_files.clone(), analyzer)?;
         if rows.len() != chunks.len() || lexical.n_rows() as usize != chunks.len() {
-            let reason = format!("{} chunks, {} vectors and {} lexical rows", chunks.len(), rows.len(), lexical.n_rows());
+            let reason =
+                format!("{} chunks, {} vectors and {} lexical rows", chunks.len(), rows.len(), lexical.n_rows());
             return Err(Error::Corrupt { path: folder.to_owned(), reason });
         }
         let live = live_rows(&documents, &deleted, chunks.len() as u32)?;
@@ -418,7 +434,6 @@ impl ChunkRecord {
             _ => String::new(),
         }
     }
-
 
     /// Byte range in the source file, where the reader kept a map to it.
     pub(crate) fn source(&self) -> Option<Range<u64>> {

@@ -75,7 +75,10 @@ impl<T: Pod> Table<T> {
             let heap_end = heap_start.checked_add(usize::try_from(n_heap).ok()?)?;
             (heap_end == mapped.len()).then_some(heap_start..heap_end)
         };
-        let heap = bounds().ok_or_else(|| Error::Corrupt { path: path.to_owned(), reason: "counts do not fit the length".to_owned() })?;
+        let heap = bounds().ok_or_else(|| Error::Corrupt {
+            path: path.to_owned(),
+            reason: "counts do not fit the length".to_owned(),
+        })?;
         Ok(Self { n_records: n_records as usize, heap, mapped, path: path.to_owned(), record: PhantomData })
     }
 

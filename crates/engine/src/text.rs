@@ -77,7 +77,8 @@ impl Texts {
     pub(crate) fn open(path: &Path) -> Result<Self> {
         let mapped = file::Mapped::open(path, KIND)?;
         let [n_blocks, n_text] = mapped.counts();
-        let offsets_start = usize::try_from(n_blocks).ok().and_then(|n| n.checked_mul(8)).and_then(|n| mapped.len().checked_sub(n));
+        let offsets_start =
+            usize::try_from(n_blocks).ok().and_then(|n| n.checked_mul(8)).and_then(|n| mapped.len().checked_sub(n));
         match offsets_start {
             Some(offsets_start) if n_blocks == n_text.div_ceil(BLOCK_BYTES as u64) => {
                 Ok(Self { n_blocks: n_blocks as usize, n_text, offsets_start, mapped, path: path.to_owned() })
@@ -111,7 +112,8 @@ impl Texts {
             return Err(self.corrupt("block offsets do not ascend"));
         }
         let n_bytes = (self.n_text - block as u64 * BLOCK_BYTES as u64).min(BLOCK_BYTES as u64) as usize;
-        let bytes = lz4_flex::block::decompress(self.mapped.bytes(start..end)?, n_bytes).map_err(|_| self.corrupt("a block does not decompress"))?;
+        let bytes = lz4_flex::block::decompress(self.mapped.bytes(start..end)?, n_bytes)
+            .map_err(|_| self.corrupt("a block does not decompress"))?;
         if bytes.len() != n_bytes {
             return Err(self.corrupt("a block has another length"));
         }

@@ -21,7 +21,9 @@ pub(crate) fn execute(args: &Config, invocation: &Invocation) -> anyhow::Result<
             if invocation.cli.global.json {
                 output::json(&Answer { version: output::JSON_VERSION, settings })?;
             } else {
-                let rows = settings.into_iter().map(|shown| vec![shown.setting, shown.value.unwrap_or_else(|| "-".to_owned()), shown.source]);
+                let rows = settings
+                    .into_iter()
+                    .map(|shown| vec![shown.setting, shown.value.unwrap_or_else(|| "-".to_owned()), shown.source]);
                 println!("{}", output::table(&["setting", "value", "from"], rows));
             }
         }

@@ -63,7 +63,13 @@ pub(crate) fn execute(args: &Context, global: &Global) -> anyhow::Result<Outcome
     }
     if !global.quiet {
         context.trace.warnings.iter().for_each(|warning| eprintln!("warning: {warning}"));
-        eprintln!("{} of {} tokens ({}), {} citations", context.n_tokens, context.budget_tokens, context.tokenizer, context.citations.len());
+        eprintln!(
+            "{} of {} tokens ({}), {} citations",
+            context.n_tokens,
+            context.budget_tokens,
+            context.tokenizer,
+            context.citations.len()
+        );
     }
     Ok(if context.citations.is_empty() { Outcome::Nothing } else { Outcome::Done })
 }

@@ -12,13 +12,28 @@ pub(crate) fn status(global: &Global) -> anyhow::Result<Outcome> {
     }
     let config = &status.config;
     println!("{}: generation {}", global.collection.display(), status.generation);
-    println!("{} documents, {} chunks; {} dead documents not yet cleared away", output::count(status.n_documents), output::count(status.n_chunks), output::count(status.n_dead_documents));
-    println!("model {} (fingerprint {}), {} dimensions, vectors {}", config.model, config.model_fingerprint, config.dimensions, config.vectors);
+    println!(
+        "{} documents, {} chunks; {} dead documents not yet cleared away",
+        output::count(status.n_documents),
+        output::count(status.n_chunks),
+        output::count(status.n_dead_documents)
+    );
+    println!(
+        "model {} (fingerprint {}), {} dimensions, vectors {}",
+        config.model, config.model_fingerprint, config.dimensions, config.vectors
+    );
     println!("chunks of {} tokens, {} headers, language {}", config.chunk_tokens, config.header, config.language);
     for (label, path) in &status.roots {
         println!("root {label} = {path}");
     }
-    let rows = status.segments.iter().map(|segment| vec![segment.name.clone(), output::count(segment.n_documents), output::count(segment.n_rows), segment.scan.to_owned()]);
+    let rows = status.segments.iter().map(|segment| {
+        vec![
+            segment.name.clone(),
+            output::count(segment.n_documents),
+            output::count(segment.n_rows),
+            segment.scan.to_owned(),
+        ]
+    });
     println!("\n{}", output::table(&["segment", "documents", "rows", "scan"], rows));
     let sizes = status.n_bytes.iter().map(|(name, n_bytes)| vec![name.clone(), output::bytes(*n_bytes)]);
     println!("\n{}", output::table(&["file", "size"], sizes));

@@ -20,9 +20,15 @@ struct Answer<'a> {
 }
 
 pub(crate) fn execute(args: &Index, global: &Global) -> anyhow::Result<Outcome> {
-    let roots = args.paths.iter().map(|path| Root::parse(path).map_err(cento_engine::Error::from)).collect::<Result<Vec<_>, _>>()?;
+    let roots = args
+        .paths
+        .iter()
+        .map(|path| Root::parse(path).map_err(cento_engine::Error::from))
+        .collect::<Result<Vec<_>, _>>()?;
     let options = options::index(args, global.threads);
-    super::end_on_interrupt("the collection is as it was, and what was embedded is kept: run the same command again to go on")?;
+    super::end_on_interrupt(
+        "the collection is as it was, and what was embedded is kept: run the same command again to go on",
+    )?;
     let mut bar = Bar::new(global.quiet || global.json);
     let mut progress = |progress: &_| bar.ingest(progress);
     let report = match args.dry_run {
@@ -79,7 +85,10 @@ fn summary(answer: &Answer<'_>) {
         count(report.n_from_log),
     );
     if report.n_truncated > 0 {
-        println!("{} chunks are longer than the encoder's window and were embedded by their beginning", count(report.n_truncated));
+        println!(
+            "{} chunks are longer than the encoder's window and were embedded by their beginning",
+            count(report.n_truncated)
+        );
     }
     if !answer.dry_run {
         println!("generation {}", report.generation);

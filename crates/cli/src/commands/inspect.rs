@@ -40,7 +40,14 @@ fn print_document(document: &Inspection) {
     }
     for section in &document.sections {
         if !section.heading.is_empty() {
-            println!("  {}{} {}  bytes {}-{}", "  ".repeat(usize::from(section.level)), "#".repeat(usize::from(section.level)), section.heading, section.span[0], section.span[1]);
+            println!(
+                "  {}{} {}  bytes {}-{}",
+                "  ".repeat(usize::from(section.level)),
+                "#".repeat(usize::from(section.level)),
+                section.heading,
+                section.span[0],
+                section.span[1]
+            );
         }
     }
     document.chunks.iter().for_each(print_chunk);
@@ -48,7 +55,10 @@ fn print_document(document: &Inspection) {
 
 fn print_chunk(chunk: &InspectedChunk) {
     let hidden = if chunk.hidden { ", hidden" } else { "" };
-    println!("\n{}  bytes {}-{}, {} tokens + {} of header{hidden}", chunk.id, chunk.span[0], chunk.span[1], chunk.n_tokens, chunk.n_header_tokens);
+    println!(
+        "\n{}  bytes {}-{}, {} tokens + {} of header{hidden}",
+        chunk.id, chunk.span[0], chunk.span[1], chunk.n_tokens, chunk.n_header_tokens
+    );
     for line in chunk.header.lines() {
         println!("  > {line}");
     }

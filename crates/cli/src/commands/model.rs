@@ -36,7 +36,9 @@ fn pull(models: &Models, name: &str, global: &Global) -> anyhow::Result<Outcome>
     let pulled = models.pull(name, &mut |progress| match progress {
         Progress::Waiting => bar.message(format!("another process is getting {name}; waiting")),
         Progress::Trying { source } => bar.message(format!("getting {name} from {source}")),
-        Progress::Bytes { done, total } => bar.message(format!("getting {name}: {} of {}", output::bytes(done), output::bytes(total))),
+        Progress::Bytes { done, total } => {
+            bar.message(format!("getting {name}: {} of {}", output::bytes(done), output::bytes(total)))
+        }
         Progress::Failed(attempt) => bar.message(format!("{} failed: {}", attempt.source, attempt.reason)),
     });
     bar.finish();
@@ -72,9 +74,20 @@ fn list(models: &Models, global: &Global) -> anyhow::Result<Outcome> {
             Presence::Damaged => "damaged: pull again",
         };
         let card = listed.card;
-        vec![card.name.clone(), presence.to_owned(), output::bytes(card.n_bytes()), card.dimensions.to_string(), card.max_tokens.to_string(), card.license.clone(), card.description.clone()]
+        vec![
+            card.name.clone(),
+            presence.to_owned(),
+            output::bytes(card.n_bytes()),
+            card.dimensions.to_string(),
+            card.max_tokens.to_string(),
+            card.license.clone(),
+            card.description.clone(),
+        ]
     });
-    println!("{}", output::table(&["model", "here", "size", "dimensions", "max tokens", "licence", "description"], rows));
+    println!(
+        "{}",
+        output::table(&["model", "here", "size", "dimensions", "max tokens", "licence", "description"], rows)
+    );
     Ok(Outcome::Done)
 }
 
