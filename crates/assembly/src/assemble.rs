@@ -153,7 +153,7 @@ pub fn assemble(request: &Request<'_>) -> Result<Context> {
 fn by_candidate(n_candidates: usize, pool: &[Scored]) -> Vec<f64> {
     let mut scores = vec![f64::NEG_INFINITY; n_candidates];
     for scored in pool {
-        scores[scored.candidate] = scored.score;
+        scores[scored.candidate] = scored.raw;
     }
     scores
 }

@@ -13,8 +13,9 @@ use crate::error::{Error, Result};
 /// Candidates each arm of a search contributes; never derived from `k`, so that the top 10 are the top 10 of the top 1,000.
 pub const CANDIDATE_DEPTH: usize = 1000;
 
-/// Live rows from which a segment gets a graph. Below it the exact scan is as fast at the depth a search needs (1,000
-/// candidates): it reads each row once, in order, where the graph visits tens of thousands at random.
+/// Rows from which a segment gets a graph. Below it the exact scan is quick enough to be the better bargain: 100,000 rows of
+/// 384 dimensions are scanned in 16 ms by one core (AVX2), while a graph over them takes minutes to build and, at the depth
+/// a search needs (1,000 candidates), still visits thousands of rows at random.
 pub const GRAPH_ROWS_MIN: usize = 100_000;
 
 /// Version of the chunker's rules; chunks of another version would not be the same chunks.

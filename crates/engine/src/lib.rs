@@ -43,27 +43,25 @@ mod fs;
 mod lock;
 mod manifest;
 
-mod deletes;
-mod embeddings;
-mod segment;
 mod table;
 mod text;
+mod segment;
+mod deletes;
+mod embeddings;
 
-mod commit;
 mod ingest;
-mod ledger;
+mod commit;
 
-mod context;
+mod searcher;
 mod retrieve;
 mod run;
-mod searcher;
+mod context;
 mod tokens;
 
 mod collection;
 mod documents;
 
 pub mod model;
-pub use model::DEFAULT_MODEL;
 
 pub use cento_assembly::{Citation, Context, Format, Policy, Strategy};
 pub use cento_corpus as corpus;
@@ -81,6 +79,7 @@ pub use error::{Error, Result};
 pub use fs::{File, Fs, OsFs};
 pub use ingest::{IndexOptions, IndexReport, Issue, Progress, Stage, dry_run, index, inspect};
 pub use manifest::{FORMAT, Manifest, SegmentEntry};
+pub use model::DEFAULT_MODEL;
 pub use retrieve::{Explain, Fusion, Hit, Mode, Scan, SearchRequest, SearchResponse, Timings};
 pub use run::{DocumentRanking, RunRequest};
 pub use searcher::{Searcher, SearcherOptions};

@@ -143,7 +143,8 @@ fn touch(before: &Candidate, after: &Candidate) -> bool {
     before.index + 1 == after.index && before.span.end == after.span.start
 }
 
-/// Excerpts by document, documents by their best score, then id descending; within a document in its order.
+/// Excerpts by document, documents by their best score before the length penalty (which says what a chunk costs, not what
+/// it is worth to the reader), then id descending; within a document in its order.
 pub(crate) fn in_document_order(candidates: &[&Candidate], scores: &[f64], excerpts: &[Excerpt]) -> Vec<Vec<Excerpt>> {
     let mut documents: BTreeMap<&str, (f64, Vec<Excerpt>)> = BTreeMap::new();
     for excerpt in excerpts {

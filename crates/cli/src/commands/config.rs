@@ -13,6 +13,13 @@ struct Answer {
     settings: Vec<Shown>,
 }
 
+/// A settings file in which every setting is known; a wrong one ends the program before it comes to this.
+#[derive(serde::Serialize)]
+struct Checked {
+    version: u32,
+    file: String,
+}
+
 pub(crate) fn execute(args: &Config, invocation: &Invocation) -> anyhow::Result<Outcome> {
     let file = invocation.file.as_ref();
     match args {
@@ -28,7 +35,10 @@ pub(crate) fn execute(args: &Config, invocation: &Invocation) -> anyhow::Result<
             }
         }
         Config::Check => match file {
-            Some(file) => println!("{}: every setting is known", file.path.display()), // a wrong one ends the program before it comes here
+            Some(file) if invocation.cli.global.json => {
+                output::json(&Checked { version: output::JSON_VERSION, file: file.path.display().to_string() })?;
+            }
+            Some(file) => println!("{}: every setting is known", file.path.display()),
             None => bail!("no {} here, and none named by --config", settings::FILE),
         },
     }

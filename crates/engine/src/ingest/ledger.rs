@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use cento_corpus::{self as corpus, Document, FoundFile, Root};
 use roaring::RoaringBitmap;
 
+use super::{IndexReport, Issue};
 use crate::error::{Error, Result};
-use crate::ingest::{IndexReport, Issue};
 use crate::searcher::Snapshot;
 
 /// Blake3 of everything of a document that shapes its rows or its citations.

@@ -1,0 +1,206 @@
+//! Ingest: folders of files → one new segment → one new generation.
+//!
+//! Documents are read in the order of their origins, whatever order the folders were given in. Unchanged ones (same id, same content hash)
+//! keep their rows; changed ones get new rows and their old ones a tombstone; those that vanished from the given roots get
+//! a tombstone. Embeddings are logged as they are made, so that a run that is cut short loses the batch in flight.
+
+mod options;
+mod report;
+mod ledger;
+mod build;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use cento_corpus::{self as corpus, Chunk, ChunkConfig, Document, FoundFile, ReadOptions, Root, Tokens};
+use cento_embedder::Embedder;
+use rayon::prelude::*;
+
+use self::build::Build;
+use self::ledger::{ContentHash, Ledger};
+pub use self::options::IndexOptions;
+use self::options::{chunk_config, load_encoder, settle};
+pub use self::report::{IndexReport, Issue, Progress, Stage};
+use crate::documents::{self, Inspection};
+use crate::error::{AtPath, Error, Result};
+use crate::fs::Fs;
+use crate::lock::WriterLock;
+use crate::manifest::{self, Manifest};
+use crate::searcher::Snapshot;
+
+/// Documents chunked together, over all threads.
+const CHUNK_DOCUMENTS: usize = 128;
+
+/// Indexes the roots into the collection at `folder`, which is made if absent.
+pub fn index(
+    folder: &Path,
+    roots: &[Root],
+    options: &IndexOptions,
+    fs: &dyn Fs,
+    progress: &mut dyn FnMut(&Progress),
+) -> Result<IndexReport> {
+    let known = match Manifest::read(folder) {
+        Ok(manifest) => Some(manifest),
+        Err(Error::NotFound { .. }) => None,
+        Err(error) => return Err(error),
+    };
+    if known.is_none() {
+        prepare_folder(fs, folder)?;
+    }
+    let _lock = WriterLock::acquire(folder)?;
+    let mut roots = roots.to_vec();
+    roots.sort_by(|a, b| a.label.cmp(&b.label));
+    check_labels(known.as_ref(), &roots)?;
+
+    let mut report = IndexReport::default();
+    let files = find(&roots, &options.read, &mut report)?;
+    let encoder = load_encoder(known.as_ref(), options)?;
+    let config = settle(known.as_ref().map(|manifest| &manifest.config), options, &encoder)?;
+    let snapshot = known.map(|manifest| Snapshot::open(folder, manifest)).transpose()?;
+    let mut build = Build::start(fs, folder, &config, &encoder.embedder, snapshot.as_ref(), report)?;
+    build.progress.n_bytes_total = files.iter().map(|file| file.n_bytes).sum();
+    build.read(&files, &options.read, progress)?;
+    build.finish(&roots, options.graph_rows_min, progress)
+}
+
+/// Does what [`index`] would do, except to embed and to write: the report says what would change.
+pub fn dry_run(
+    folder: &Path,
+    roots: &[Root],
+    options: &IndexOptions,
+    progress: &mut dyn FnMut(&Progress),
+) -> Result<IndexReport> {
+    let known = match Manifest::read(folder) {
+        Ok(manifest) => Some(manifest),
+        Err(Error::NotFound { .. }) => None,
+        Err(error) => return Err(error),
+    };
+    check_labels(known.as_ref(), roots)?;
+    let mut report = IndexReport::default();
+    let files = find(roots, &options.read, &mut report)?;
+    let encoder = load_encoder(known.as_ref(), options)?;
+    let config = settle(known.as_ref().map(|manifest| &manifest.config), options, &encoder)?;
+    let chunking = chunk_config(&config, &encoder.embedder)?;
+    let snapshot = known.map(|manifest| Snapshot::open(folder, manifest)).transpose()?;
+    let mut ledger = Ledger::new(snapshot.as_ref(), report)?;
+    let mut state = Progress { n_bytes_total: files.iter().map(|file| file.n_bytes).sum(), ..Progress::default() };
+    for file in &files {
+        match corpus::read(file, &options.read) {
+            Err(error) => ledger.fail(file, &error),
+            Ok(mut documents) => loop {
+                let group = ledger.next_group(file, &mut documents, CHUNK_DOCUMENTS);
+                if group.is_empty() {
+                    ledger.report.notes.extend(documents.notes());
+                    break;
+                }
+                let prepared: Vec<Prepared> = group
+                    .into_par_iter()
+                    .map(|(document, hash)| prepare(document, hash, &chunking, &encoder.embedder))
+                    .collect();
+                for prepared in &prepared {
+                    count(prepared, &encoder.embedder, &mut ledger.report);
+                }
+            },
+        }
+        state.n_bytes += file.n_bytes;
+        state.n_documents = ledger.n_documents();
+        progress(&state);
+    }
+    ledger.tombstone_vanished(roots);
+    Ok(ledger.report)
+}
+
+fn count(prepared: &Prepared, encoder: &Embedder, report: &mut IndexReport) {
+    let visible = prepared.chunks.iter().zip(&prepared.headers).filter(|(chunk, _)| !chunk.hidden);
+    for (chunk, header) in visible {
+        report.n_chunks += 1;
+        report.n_tokens += u64::from(chunk.n_tokens) + (encoder.tokenizer().count(header) + encoder.n_special()) as u64;
+    }
+}
+
+fn prepare_folder(fs: &dyn Fs, folder: &Path) -> Result<()> {
+    const OURS: [&str; 7] =
+        ["LOCK", manifest::CURRENT, "manifest.json.tmp", manifest::GENERATIONS, "segments", "deletes", "embeddings"];
+    if folder.exists() {
+        let names = fs.list(folder).at(folder)?;
+        if names.iter().any(|name| !OURS.contains(&name.as_str())) {
+            return Err(Error::NotACollection { path: folder.to_owned() });
+        }
+    }
+    for name in [manifest::GENERATIONS, "segments", "deletes", "embeddings"] {
+        let path = folder.join(name);
+        fs.create_dir(&path).at(&path)?;
+    }
+    Ok(())
+}
+
+/// A label stands for one folder: in this call, and over the life of the collection (unless the folder has moved).
+fn check_labels(known: Option<&Manifest>, roots: &[Root]) -> Result<()> {
+    let mut labels: BTreeMap<&str, PathBuf> = known
+        .map(|manifest| manifest.roots.iter().map(|(label, path)| (label.as_str(), path.clone())).collect())
+        .unwrap_or_default();
+    for root in roots {
+        let given = absolute(&root.path);
+        match labels.insert(&root.label, given.clone()) {
+            Some(known) if known != given && known.exists() => {
+                return Err(Error::LabelTaken { label: root.label.clone(), known, given });
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+fn absolute(path: &Path) -> PathBuf {
+    path.canonicalize().unwrap_or_else(|_| path.to_owned())
+}
+
+fn find(roots: &[Root], options: &ReadOptions, report: &mut IndexReport) -> Result<Vec<FoundFile>> {
+    let mut files = Vec::new();
+    for root in roots {
+        let walk = corpus::walk(root, options)?;
+        files.extend(walk.files);
+        report
+            .skipped
+            .extend(walk.skipped.into_iter().map(|skipped| Issue { path: skipped.path, reason: skipped.reason }));
+    }
+    files.sort_by(|a, b| a.origin.cmp(&b.origin));
+    Ok(files)
+}
+
+/// The chunker's view of the encoder's tokenizer.
+pub(crate) struct EncoderTokens<'e>(pub(crate) &'e cento_embedder::Tokenizer);
+
+impl Tokens for EncoderTokens<'_> {
+    fn ends(&self, text: &str) -> Vec<usize> {
+        self.0.ends(text)
+    }
+}
+
+/// What [`index`] would make of one file or folder, document by document; nothing is embedded or written.
+pub fn inspect(root: &Root, options: &IndexOptions) -> Result<Vec<Inspection>> {
+    let encoder = load_encoder(None, options)?;
+    let config = settle(None, options, &encoder)?;
+    let chunking = chunk_config(&config, &encoder.embedder)?;
+    let mut inspections = Vec::new();
+    for file in corpus::walk(root, &options.read)?.files {
+        for document in corpus::read(&file, &options.read)? {
+            inspections.push(documents::inspect(&document?, &chunking, encoder.embedder.tokenizer()));
+        }
+    }
+    Ok(inspections)
+}
+
+/// A document with its chunks and their headers, ready for its rows.
+struct Prepared {
+    document: Document,
+    hash: ContentHash,
+    chunks: Vec<Chunk>,
+    headers: Vec<String>,
+}
+
+fn prepare(document: Document, hash: ContentHash, chunking: &ChunkConfig, encoder: &Embedder) -> Prepared {
+    let chunks = corpus::chunk(&document, chunking, &EncoderTokens(encoder.tokenizer()));
+    let headers = chunks.iter().map(|chunk| corpus::header(&document, chunk, chunking.header)).collect();
+    Prepared { document, hash, chunks, headers }
+}

@@ -1,0 +1,126 @@
+//! What a collection is built with: the caller's wishes, held against what the collection has.
+
+use cento_corpus::{self as corpus, ChunkConfig, ChunkSize, HeaderStyle, ReadOptions};
+use cento_embedder::{DeviceChoice, Embedder, Kind, LoadOptions};
+use cento_lexical::Language;
+use cento_vector::Scalar;
+
+use crate::config::{CHUNKER_VERSION, ChunkTokens, CollectionConfig, GRAPH_ROWS_MIN};
+use crate::error::{Error, Result};
+use crate::manifest::Manifest;
+use crate::model::{DEFAULT_MODEL, Models};
+
+/// How to index; `None` means what the collection has, or the default for a new one.
+#[derive(Debug, Clone)]
+pub struct IndexOptions {
+    /// Card name or folder of the encoder.
+    pub model: Option<String>,
+    /// Header style.
+    pub header: Option<HeaderStyle>,
+    /// Chunk size.
+    pub chunk_tokens: Option<ChunkTokens>,
+    /// Language of the lexical analysis.
+    pub language: Option<Language>,
+    /// Scalar type of stored vectors.
+    pub vectors: Option<Scalar>,
+    /// How files are found and read.
+    pub read: ReadOptions,
+    /// Where the encoder runs.
+    pub device: DeviceChoice,
+    /// Threads for embedding; 0 = one per core.
+    pub threads: usize,
+    /// Rows from which the segment gets a graph.
+    pub graph_rows_min: usize,
+}
+
+impl Default for IndexOptions {
+    fn default() -> Self {
+        Self {
+            model: None,
+            header: None,
+            chunk_tokens: None,
+            language: None,
+            vectors: None,
+            read: ReadOptions::default(),
+            device: DeviceChoice::Auto,
+            threads: 0,
+            graph_rows_min: GRAPH_ROWS_MIN,
+        }
+    }
+}
+
+/// An encoder and where it came from.
+pub(super) struct Encoder {
+    pub(super) spec: String,
+    pub(super) embedder: Embedder,
+}
+
+pub(super) fn load_encoder(known: Option<&Manifest>, options: &IndexOptions) -> Result<Encoder> {
+    let spec = match (&options.model, known) {
+        (Some(spec), _) => spec.clone(),
+        (None, Some(manifest)) => manifest.config.model.clone(),
+        (None, None) => DEFAULT_MODEL.to_owned(),
+    };
+    let models = Models::from_env()?;
+    let located = models.resolve(&spec)?;
+    let load = LoadOptions { device: options.device, threads: options.threads, ..LoadOptions::default() };
+    Ok(Encoder { spec: located.name, embedder: Embedder::load(&located.folder, &load)? })
+}
+
+/// The configuration the rows will have: the collection's own, or a new one; a request that differs is refused.
+pub(super) fn settle(
+    known: Option<&CollectionConfig>,
+    options: &IndexOptions,
+    encoder: &Encoder,
+) -> Result<CollectionConfig> {
+    let asked = CollectionConfig {
+        model: encoder.spec.clone(),
+        model_fingerprint: encoder.embedder.fingerprint().to_owned(),
+        dimensions: encoder.embedder.dimensions(),
+        chunk_tokens: options
+            .chunk_tokens
+            .unwrap_or(ChunkTokens(ChunkSize::Target(corpus::DEFAULT_CHUNK_TOKENS)))
+            .to_string(),
+        chunker_version: CHUNKER_VERSION,
+        header: options.header.unwrap_or(HeaderStyle::Structured).to_string(),
+        language: options.language.unwrap_or_default().to_string(),
+        vectors: match options.vectors.unwrap_or(Scalar::F32) {
+            Scalar::F32 => "f32".to_owned(),
+            Scalar::F16 => "f16".to_owned(),
+        },
+    };
+    let Some(known) = known else { return Ok(asked) };
+    let differs = |setting, collection: &str, requested: &str| match collection == requested {
+        true => Ok(()),
+        false => Err(Error::Mismatch { setting, collection: collection.to_owned(), requested: requested.to_owned() }),
+    };
+    if asked.model_fingerprint != known.model_fingerprint {
+        return Err(Error::Mismatch { setting: "model", collection: named(known), requested: named(&asked) });
+    }
+    differs("chunker", &known.chunker_version.to_string(), &asked.chunker_version.to_string())?;
+    if options.chunk_tokens.is_some() {
+        differs("chunk-tokens", &known.chunk_tokens, &asked.chunk_tokens)?;
+    }
+    if options.header.is_some() {
+        differs("header", &known.header, &asked.header)?;
+    }
+    if options.language.is_some() {
+        differs("language", &known.language, &asked.language)?;
+    }
+    if options.vectors.is_some() {
+        differs("vectors", &known.vectors, &asked.vectors)?;
+    }
+    Ok(known.clone())
+}
+
+fn named(config: &CollectionConfig) -> String {
+    let short = config.model_fingerprint.get(..12).unwrap_or(&config.model_fingerprint);
+    format!("{} (fingerprint {short})", config.model)
+}
+
+/// The chunker's configuration for an encoder: header and chunk share its window with the prompt and the special tokens.
+pub(super) fn chunk_config(config: &CollectionConfig, encoder: &Embedder) -> Result<ChunkConfig> {
+    let n_prompt = encoder.tokenizer().count(encoder.prompt(Kind::Document));
+    let window_tokens = encoder.max_tokens() - encoder.n_special() - n_prompt;
+    Ok(ChunkConfig { size: config.chunk_size()?, window_tokens, header: config.header_style()? })
+}

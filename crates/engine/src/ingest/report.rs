@@ -1,0 +1,72 @@
+//! What an ingest says of itself: how far it is, and what it did.
+
+use serde::Serialize;
+
+/// How far an ingest has come.
+#[derive(Debug, Clone, Default)]
+pub struct Progress {
+    /// What is being done.
+    pub stage: Stage,
+    /// Documents read so far.
+    pub n_documents: u64,
+    /// Bytes of the files read so far.
+    pub n_bytes: u64,
+    /// Bytes of all files found.
+    pub n_bytes_total: u64,
+    /// Tokens embedded so far, those found in the log not counted.
+    pub n_tokens: u64,
+    /// Rows linked into the graph.
+    pub n_graph_rows: u64,
+}
+
+/// The stages of an ingest.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Stage {
+    /// Reading, chunking and embedding.
+    #[default]
+    Embedding,
+    /// Writing the segment and, for large ones, its graph.
+    Writing,
+}
+
+/// What an ingest did, file by file where something did not go as a user would expect.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct IndexReport {
+    /// Generation that answers now.
+    pub generation: u64,
+    /// Documents that are new.
+    pub n_added: u64,
+    /// Documents whose content changed.
+    pub n_changed: u64,
+    /// Documents that were there already.
+    pub n_unchanged: u64,
+    /// Documents that vanished from the given roots.
+    pub n_removed: u64,
+    /// New rows.
+    pub n_chunks: u64,
+    /// Tokens of the new rows' embedded text, special tokens counted.
+    pub n_tokens: u64,
+    /// Tokens that went through the encoder in this run.
+    pub n_tokens_embedded: u64,
+    /// Rows whose vector came from the embedding log.
+    pub n_from_log: u64,
+    /// Rows longer than the encoder's window, embedded by their beginning (only with `--chunk-tokens document`).
+    pub n_truncated: u64,
+    /// Files left out, and why.
+    pub skipped: Vec<Issue>,
+    /// Files or documents that could not be read; what the collection had of them stays.
+    pub failed: Vec<Issue>,
+    /// What readers noticed.
+    pub warnings: Vec<Issue>,
+    /// Which keys were taken for what, in files with keys.
+    pub notes: Vec<String>,
+}
+
+/// One remark of a report.
+#[derive(Debug, Clone, Serialize)]
+pub struct Issue {
+    /// The file or document.
+    pub path: String,
+    /// What about it.
+    pub reason: String,
+}

@@ -1,0 +1,186 @@
+//! A segment: everything known about some documents, written once and never changed after a manifest names it.
+//!
+//! One row number joins all of it: the chunk's record, its vector and its BM25 document have the same number.
+//! Writer → files → reader:
+//!
+//! | file | one record per |
+//! |---|---|
+//! | `documents.table` | document: id, origin, title, metadata, text range, rows, sections, content hash |
+//! | `sections.table` | section: heading, span, level, parent |
+//! | `chunks.table` | chunk: document, number, byte span, section, tokens, anchor, hash |
+//! | `documents.text` | block of canonical text |
+//! | `vectors.rows` | chunk: its unit vector |
+//! | `hnsw.graph` | (from [`crate::config::GRAPH_ROWS_MIN`] rows on) frozen neighbour lists |
+//! | `lexical/*` | postings and lengths |
+
+mod lexical_files;
+mod records;
+mod writer;
+
+use std::ops::Range;
+use std::path::Path;
+use std::sync::{Arc, OnceLock};
+
+use cento_lexical as lexical;
+use cento_vector::{self as vector, file, hnsw};
+use roaring::RoaringBitmap;
+
+use self::lexical_files::LexicalFiles;
+pub(crate) use self::records::{ChunkRecord, DocumentRecord, SectionRecord};
+pub(crate) use self::writer::{NewChunk, NewDocument, SegmentWriter};
+use crate::error::{Error, Result};
+use crate::table::Table;
+use crate::text::Texts;
+
+const DOCUMENTS: ([u8; 8], &str) = (*b"document", "documents.table");
+const SECTIONS: ([u8; 8], &str) = (*b"sections", "sections.table");
+const CHUNKS: ([u8; 8], &str) = (*b"chunks\0\0", "chunks.table");
+const TEXTS: &str = "documents.text";
+const VECTORS: &str = "vectors.rows";
+const GRAPH: &str = "hnsw.graph";
+const LEXICAL: &str = "lexical";
+const LEXICAL_KIND: [u8; 8] = *b"lexical\0";
+
+/// An open segment: memory maps, and the set of its rows that are alive.
+#[derive(Debug)]
+pub(crate) struct Segment {
+    pub(crate) name: String,
+    pub(crate) documents: Table<DocumentRecord>,
+    pub(crate) sections: Table<SectionRecord>,
+    pub(crate) chunks: Table<ChunkRecord>,
+    pub(crate) texts: Texts,
+    pub(crate) rows: vector::Rows,
+    pub(crate) graph: Option<hnsw::FrozenGraph>,
+    pub(crate) lexical: lexical::Segment,
+    lexical_files: Arc<LexicalFiles>,
+    /// Documents that were deleted or replaced.
+    pub(crate) deleted: RoaringBitmap,
+    /// Rows of the other documents; `None` when that is all of them.
+    pub(crate) live: Option<RoaringBitmap>,
+    units: OnceLock<Units>,
+}
+
+/// The documents that have rows, numbered without gaps: what ranking documents counts in.
+#[derive(Debug)]
+pub(crate) struct Units {
+    /// For each row the unit of its document, ascending.
+    pub(crate) of_row: Vec<u32>,
+    /// For each unit the number of its document.
+    pub(crate) documents: Vec<u32>,
+}
+
+impl Segment {
+    /// Opens the files; reads headers and block tables only.
+    pub(crate) fn open(
+        folder: &Path,
+        name: &str,
+        analyzer: &lexical::Analyzer,
+        deleted: RoaringBitmap,
+    ) -> Result<Self> {
+        let documents = Table::<DocumentRecord>::open(&folder.join(DOCUMENTS.1), DOCUMENTS.0)?;
+        let chunks = Table::open(&folder.join(CHUNKS.1), CHUNKS.0)?;
+        let rows = vector::Rows::open(file::Mapped::open_any(folder.join(VECTORS), &vector::Scalar::KINDS)?)?;
+        let graph_path = folder.join(GRAPH);
+        let graph = match graph_path.exists() {
+            true => Some(hnsw::FrozenGraph::open(file::Mapped::open(&graph_path, hnsw::KIND)?)?),
+            false => None,
+        };
+        let lexical_files = Arc::new(LexicalFiles::open(&folder.join(LEXICAL))?);
+        let lexical = lexical::Segment::open(lexical_files.clone(), analyzer)?;
+        if rows.len() != chunks.len() || lexical.n_rows() as usize != chunks.len() {
+            let reason =
+                format!("{} chunks, {} vectors and {} lexical rows", chunks.len(), rows.len(), lexical.n_rows());
+            return Err(Error::Corrupt { path: folder.to_owned(), reason });
+        }
+        let live = live_rows(&documents, &deleted, chunks.len() as u32)?;
+        Ok(Self {
+            name: name.to_owned(),
+            sections: Table::open(&folder.join(SECTIONS.1), SECTIONS.0)?,
+            texts: Texts::open(&folder.join(TEXTS))?,
+            documents,
+            chunks,
+            rows,
+            graph,
+            lexical,
+            lexical_files,
+            deleted,
+            live,
+            units: OnceLock::new(),
+        })
+    }
+
+    /// Rows that answer queries.
+    pub(crate) fn n_live_rows(&self) -> usize {
+        self.live.as_ref().map_or(self.chunks.len(), |live| live.len() as usize)
+    }
+
+    /// Numbers of the documents that are alive.
+    pub(crate) fn live_documents(&self) -> impl Iterator<Item = u32> + '_ {
+        (0..self.documents.len() as u32).filter(|&document| !self.deleted.contains(document))
+    }
+
+    /// The documents that have rows.
+    pub(crate) fn units(&self) -> Result<&Units> {
+        if self.units.get().is_none() {
+            let mut units = Units { of_row: Vec::with_capacity(self.chunks.len()), documents: Vec::new() };
+            for chunk in self.chunks.records(0..self.chunks.len())? {
+                if units.documents.last() != Some(&chunk.document) {
+                    units.documents.push(chunk.document);
+                }
+                units.of_row.push(units.documents.len() as u32 - 1);
+            }
+            let _ = self.units.set(units); // another thread computed the same
+        }
+        Ok(self.units.get().expect("set above"))
+    }
+
+    pub(crate) fn document(&self, document: u32) -> Result<DocumentRecord> {
+        self.documents.record(document as usize)
+    }
+
+    pub(crate) fn document_id(&self, document: u32) -> Result<&str> {
+        self.documents.text(self.document(document)?.id)
+    }
+
+    /// A document's whole text.
+    pub(crate) fn document_text(&self, record: &DocumentRecord) -> Result<String> {
+        self.texts.read(record.text_start..record.text_start + record.text_bytes)
+    }
+
+    /// The text of a byte range of a document.
+    pub(crate) fn text(&self, record: &DocumentRecord, span: Range<u64>) -> Result<String> {
+        self.texts.read(record.text_start + span.start..record.text_start + span.end)
+    }
+
+    /// A section of a document, by its number there.
+    pub(crate) fn section(&self, record: &DocumentRecord, section: u32) -> Result<SectionRecord> {
+        self.sections.record((record.first_section + section) as usize)
+    }
+
+    /// The file groups of the segment with each one checked; used by `doctor`.
+    pub(crate) fn verify(&self) -> Vec<(&'static str, Result<()>)> {
+        let graph = self.graph.as_ref().map_or(Ok(()), |graph| graph.verify().map_err(Error::from));
+        vec![
+            (DOCUMENTS.1, self.documents.verify()),
+            (SECTIONS.1, self.sections.verify()),
+            (CHUNKS.1, self.chunks.verify()),
+            (TEXTS, self.texts.verify()),
+            (VECTORS, self.rows.verify().map_err(Error::from)),
+            (GRAPH, graph),
+            (LEXICAL, self.lexical_files.verify()),
+        ]
+    }
+}
+
+fn live_rows(documents: &Table<DocumentRecord>, deleted: &RoaringBitmap, n_rows: u32) -> Result<Option<RoaringBitmap>> {
+    if deleted.is_empty() {
+        return Ok(None);
+    }
+    let mut live = RoaringBitmap::new();
+    live.insert_range(0..n_rows);
+    for document in deleted {
+        let record = documents.record(document as usize)?;
+        live.remove_range(record.first_row..record.first_row + record.n_rows);
+    }
+    Ok(Some(live))
+}

@@ -1,0 +1,101 @@
+//! The fixed-size records of a segment's tables. Strings are ranges of the table's heap; absent numbers are [`NONE`].
+
+use std::ops::Range;
+
+use bytemuck::{Pod, Zeroable};
+
+use crate::table::Text;
+
+/// No such number: a section without parent, an unknown line or page.
+pub(crate) const NONE: u32 = u32::MAX;
+/// No map to the source file.
+pub(crate) const NO_SOURCE: u64 = u64::MAX;
+
+/// What `documents.table` holds of a document.
+#[derive(Debug, Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+pub(crate) struct DocumentRecord {
+    pub(crate) id: Text,
+    pub(crate) origin: Text,
+    pub(crate) title: Text,
+    pub(crate) metadata: Text,
+    pub(crate) text_start: u64,
+    pub(crate) text_bytes: u64,
+    pub(crate) hash: [u8; 32],
+    pub(crate) first_row: u32,
+    pub(crate) n_rows: u32,
+    pub(crate) first_section: u32,
+    pub(crate) n_sections: u32,
+    pub(crate) n_chunks: u32,
+    pub(crate) is_extracted: u32,
+}
+
+/// What `sections.table` holds of a section; `parent` counts from the document's first section.
+#[derive(Debug, Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+pub(crate) struct SectionRecord {
+    pub(crate) heading: Text,
+    pub(crate) sheet: Text,
+    pub(crate) start: u64,
+    pub(crate) end: u64,
+    pub(crate) level: u32,
+    pub(crate) parent: u32,
+    pub(crate) line: u32,
+    pub(crate) page: u32,
+}
+
+/// What `chunks.table` holds of a chunk; `index` is its number within its document, hidden chunks counted.
+#[derive(Debug, Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+pub(crate) struct ChunkRecord {
+    pub(crate) start: u64,
+    pub(crate) end: u64,
+    pub(crate) source_start: u64,
+    pub(crate) source_end: u64,
+    pub(crate) hash: [u8; 16],
+    pub(crate) document: u32,
+    pub(crate) index: u32,
+    pub(crate) section: u32,
+    pub(crate) n_tokens: u32,
+    pub(crate) line: u32,
+    pub(crate) page: u32,
+    pub(crate) sheet_row: u32,
+    pub(crate) reserved: u32,
+}
+
+impl DocumentRecord {
+    /// Which text spans point into: the file's own bytes, or text extracted from it.
+    pub(crate) fn text_kind(&self) -> &'static str {
+        match self.is_extracted {
+            0 => "source",
+            _ => "extracted",
+        }
+    }
+}
+
+impl SectionRecord {
+    pub(crate) fn parent(&self) -> Option<u32> {
+        some(self.parent)
+    }
+}
+
+impl ChunkRecord {
+    /// Where the chunk stands in its source, in words: `page 3`, `row 12`, `line 40`; empty when nothing is known.
+    pub(crate) fn anchor(&self) -> String {
+        match (some(self.page), some(self.sheet_row), some(self.line)) {
+            (Some(page), _, _) => format!("page {page}"),
+            (_, Some(row), _) => format!("row {row}"),
+            (_, _, Some(line)) => format!("line {line}"),
+            _ => String::new(),
+        }
+    }
+
+    /// Byte range in the source file, where the reader kept a map to it.
+    pub(crate) fn source(&self) -> Option<Range<u64>> {
+        (self.source_start != NO_SOURCE).then_some(self.source_start..self.source_end)
+    }
+}
+
+fn some(number: u32) -> Option<u32> {
+    (number != NONE).then_some(number)
+}

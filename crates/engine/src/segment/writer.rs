@@ -1,0 +1,209 @@
+//! Writes a segment: documents and their chunks as they come, vectors as they are embedded, then every file at once.
+
+use std::io;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+
+use cento_corpus as corpus;
+use cento_lexical as lexical;
+use cento_vector::{self as vector, file, hnsw};
+
+use super::records::{ChunkRecord, DocumentRecord, NO_SOURCE, NONE, SectionRecord};
+use super::{CHUNKS, DOCUMENTS, GRAPH, LEXICAL, LEXICAL_KIND, SECTIONS, TEXTS, VECTORS};
+use crate::error::{AtPath, Error, Result};
+use crate::fs::Fs;
+use crate::table::TableWriter;
+use crate::text::TextWriter;
+
+/// A chunk that gets a row: its position in the document's chunk list, and the header embedded before it.
+pub(crate) struct NewChunk<'a> {
+    pub(crate) index: u32,
+    pub(crate) chunk: &'a corpus::Chunk,
+    pub(crate) header: &'a str,
+}
+
+/// A document on its way into a segment.
+pub(crate) struct NewDocument<'a> {
+    pub(crate) document: &'a corpus::Document,
+    pub(crate) hash: [u8; 32],
+    pub(crate) n_chunks: u32,
+    /// The chunks that are searched, in order.
+    pub(crate) chunks: Vec<NewChunk<'a>>,
+}
+
+/// Gathers documents, then vectors, and writes the files of one segment.
+pub(crate) struct SegmentWriter<'f> {
+    fs: &'f dyn Fs,
+    folder: PathBuf,
+    documents: TableWriter<DocumentRecord>,
+    sections: TableWriter<SectionRecord>,
+    chunks: TableWriter<ChunkRecord>,
+    texts: TextWriter,
+    lexical: lexical::Writer,
+    dimensions: usize,
+    vectors: Vec<f32>,
+}
+
+impl<'f> SegmentWriter<'f> {
+    /// Starts the segment's folder; what an interrupted run left there is removed first.
+    pub(crate) fn create(
+        fs: &'f dyn Fs,
+        folder: &Path,
+        analyzer: &lexical::Analyzer,
+        dimensions: usize,
+    ) -> Result<Self> {
+        if folder.exists() {
+            fs.remove_dir(folder).at(folder)?;
+        }
+        let lexical_folder = folder.join(LEXICAL);
+        fs.create_dir(&lexical_folder).at(&lexical_folder)?;
+        Ok(Self {
+            fs,
+            folder: folder.to_owned(),
+            documents: TableWriter::new(),
+            sections: TableWriter::new(),
+            chunks: TableWriter::new(),
+            texts: TextWriter::create(fs, &folder.join(TEXTS))?,
+            lexical: lexical::Writer::new(analyzer)?,
+            dimensions,
+            vectors: Vec::new(),
+        })
+    }
+
+    pub(crate) fn n_documents(&self) -> usize {
+        self.documents.len()
+    }
+
+    pub(crate) fn n_rows(&self) -> usize {
+        self.chunks.len()
+    }
+
+    /// Adds a document and its chunks; their rows follow each other from the returned one on.
+    pub(crate) fn push(&mut self, new: &NewDocument<'_>) -> Result<u32> {
+        let document = new.document;
+        let first_row = self.chunks.len() as u32;
+        let first_section = self.sections.len() as u32;
+        for section in &document.sections {
+            self.push_section(section);
+        }
+        let title_in_text = document.text.contains(&document.title);
+        for (n, new_chunk) in new.chunks.iter().enumerate() {
+            let text = &document.text[new_chunk.chunk.span.clone()];
+            let title = if n == 0 && !title_in_text { document.title.as_str() } else { "" };
+            self.lexical.add(lexical::Row { text, header: new_chunk.header, title })?;
+            self.chunks.push(chunk_record(self.documents.len() as u32, new_chunk, text));
+        }
+        self.vectors.resize(self.chunks.len() * self.dimensions, 0.0);
+        let metadata = serde_json::to_string(&document.metadata).expect("a map of strings is always JSON");
+        let record = DocumentRecord {
+            id: self.documents.text(&document.id),
+            origin: self.documents.text(&document.origin),
+            title: self.documents.text(&document.title),
+            metadata: self.documents.text(&metadata),
+            text_start: self.texts.push(&document.text)?,
+            text_bytes: document.text.len() as u64,
+            hash: new.hash,
+            first_row,
+            n_rows: new.chunks.len() as u32,
+            first_section,
+            n_sections: document.sections.len() as u32,
+            n_chunks: new.n_chunks,
+            is_extracted: u32::from(document.kind == corpus::TextKind::Extracted),
+        };
+        self.documents.push(record);
+        Ok(first_row)
+    }
+
+    fn push_section(&mut self, section: &corpus::Section) {
+        let record = SectionRecord {
+            heading: self.sections.text(&section.heading),
+            sheet: self.sections.text(section.anchor.sheet.as_deref().unwrap_or_default()),
+            start: section.span.start as u64,
+            end: section.span.end as u64,
+            level: u32::from(section.level),
+            parent: section.parent.unwrap_or(NONE),
+            line: section.anchor.line.unwrap_or(NONE),
+            page: section.anchor.page.unwrap_or(NONE),
+        };
+        self.sections.push(record);
+    }
+
+    /// The vector of a row; every row must get one before [`SegmentWriter::finish`].
+    pub(crate) fn set_vector(&mut self, row: u32, vector: &[f32]) {
+        assert_eq!(vector.len(), self.dimensions, "an encoder gives vectors of one length");
+        let at = row as usize * self.dimensions;
+        self.vectors[at..at + self.dimensions].copy_from_slice(vector);
+    }
+
+    /// Writes and syncs every file; the segment is complete but not yet part of the collection.
+    pub(crate) fn finish(
+        self,
+        scalar: vector::Scalar,
+        graph_rows_min: usize,
+        mut graph_rows_done: impl FnMut(usize),
+    ) -> Result<()> {
+        let Self { fs, folder, .. } = self;
+        self.documents.write(fs, &folder.join(DOCUMENTS.1), DOCUMENTS.0)?;
+        self.sections.write(fs, &folder.join(SECTIONS.1), SECTIONS.0)?;
+        let n_rows = self.chunks.len();
+        self.chunks.write(fs, &folder.join(CHUNKS.1), CHUNKS.0)?;
+        self.texts.finish()?;
+
+        let path = folder.join(VECTORS);
+        let rows = self.vectors.chunks_exact(self.dimensions);
+        let mut file =
+            vector::write_rows(fs.create(&path).at(&path)?, self.dimensions, scalar, rows).map_err(at_path(&path))?;
+        file.sync().at(&path)?;
+        drop(self.vectors);
+
+        let lexical_folder = folder.join(LEXICAL);
+        for (name, bytes) in self.lexical.finish()? {
+            let path = lexical_folder.join(name);
+            let mut out = file::Writer::new(fs.create(&path).at(&path)?, LEXICAL_KIND).at(&path)?;
+            io::Write::write_all(&mut out, &bytes).at(&path)?;
+            out.finish([bytes.len() as u64, 0]).at(&path)?.sync().at(&path)?;
+        }
+        fs.sync_dir(&lexical_folder).at(&lexical_folder)?;
+
+        if n_rows >= graph_rows_min {
+            let rows = vector::Rows::open(file::Mapped::open_any(&path, &vector::Scalar::KINDS)?)?;
+            let graph = hnsw::build(&rows, &hnsw::HnswConfig::default(), &mut |n_done| {
+                graph_rows_done(n_done);
+                ControlFlow::Continue(())
+            })?;
+            let path = folder.join(GRAPH);
+            graph.write(fs.create(&path).at(&path)?).map_err(at_path(&path))?.sync().at(&path)?;
+        }
+        fs.sync_dir(&folder).at(&folder)
+    }
+}
+
+/// The vector crate writes to whatever it is given; only here is the file's name known.
+fn at_path(path: &Path) -> impl Fn(vector::Error) -> Error + '_ {
+    move |error| match error {
+        vector::Error::Write(source) => Error::Io { path: path.to_owned(), source },
+        other => other.into(),
+    }
+}
+
+fn chunk_record(document: u32, new: &NewChunk<'_>, text: &str) -> ChunkRecord {
+    let anchor = &new.chunk.anchor;
+    let source = anchor.source.clone().unwrap_or(NO_SOURCE..NO_SOURCE);
+    let mut hash = [0; 16];
+    hash.copy_from_slice(&blake3::hash(text.as_bytes()).as_bytes()[..16]);
+    ChunkRecord {
+        start: new.chunk.span.start as u64,
+        end: new.chunk.span.end as u64,
+        source_start: source.start,
+        source_end: source.end,
+        hash,
+        document,
+        index: new.index,
+        section: new.chunk.section,
+        n_tokens: new.chunk.n_tokens,
+        line: anchor.line.unwrap_or(NONE),
+        page: anchor.page.unwrap_or(NONE),
+        sheet_row: anchor.row.unwrap_or(NONE),
+        reserved: 0,
+    }
+}
