@@ -74,6 +74,7 @@ impl Searcher {
     fn candidates(&self, mut keys: Vec<(ChunkKey, f64)>) -> Result<Vec<Candidate>> {
         keys.sort_unstable_by_key(|(key, _)| (key.segment, key.row));
         let mut documents: HashMap<(usize, u32), DocumentFacts> = HashMap::new();
+        let mut texts: Vec<_> = self.snapshot.segments.iter().map(|segment| segment.texts.reader()).collect();
         let mut candidates = Vec::with_capacity(keys.len());
         for (key, relevance) in keys {
             let segment = &self.snapshot.segments[key.segment];
@@ -97,7 +98,7 @@ impl Searcher {
                 span: chunk.start..chunk.end,
                 source: facts.record.text_kind(),
                 anchor: chunk.anchor(),
-                text: segment.text(&facts.record, chunk.start..chunk.end)?,
+                text: texts[key.segment].read(facts.record.text(chunk.start..chunk.end))?,
                 n_tokens: chunk.n_tokens,
                 relevance,
             });

@@ -63,6 +63,9 @@ mod documents;
 
 pub mod model;
 
+#[cfg(test)]
+mod faults;
+
 pub use cento_assembly::{Citation, Context, Format, Policy, Strategy};
 pub use cento_corpus as corpus;
 pub use cento_corpus::{HeaderStyle, ReadOptions, Root};

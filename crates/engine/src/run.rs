@@ -49,6 +49,9 @@ impl Default for RunRequest {
 /// A topic's ranking: document ids and scores, best first, ties by id descending.
 pub type DocumentRanking = Vec<(String, f64)>;
 
+/// Units of a segment (see [`crate::segment::Units`]) and their scores.
+type UnitScores = Vec<(u32, f64)>;
+
 /// A document among the candidates; ordered by its id.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct DocumentKey {
@@ -97,8 +100,8 @@ impl Searcher {
         Ok(rankings)
     }
 
-    /// For each query and segment, units (see [`crate::segment::Units`]) and their best chunk's score.
-    fn dense_documents(&self, queries: &[String], request: &RunRequest) -> Result<Vec<Vec<Vec<(u32, f64)>>>> {
+    /// For each query and segment the units and their best chunk's score.
+    fn dense_documents(&self, queries: &[String], request: &RunRequest) -> Result<Vec<Vec<UnitScores>>> {
         let embeddings = self.encoder()?.embed(queries, Kind::Query)?;
         let vectors: Vec<f32> = embeddings.iter().flat_map(|embedding| embedding.vector.iter().copied()).collect();
         let mut of_query = vec![Vec::new(); queries.len()];
@@ -124,7 +127,7 @@ impl Searcher {
     }
 
     /// The `depth` best documents over all segments, ties by id descending.
-    fn best_documents(&self, scored: &[Vec<(u32, f64)>], depth: usize) -> Result<Vec<(DocumentKey, f64)>> {
+    fn best_documents(&self, scored: &[UnitScores], depth: usize) -> Result<Vec<(DocumentKey, f64)>> {
         let mut candidates = Vec::new();
         for (segment, hits) in scored.iter().enumerate() {
             candidates.extend(hits.iter().map(|&(unit, score)| (segment, unit, score)));

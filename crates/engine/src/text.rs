@@ -89,20 +89,12 @@ impl Texts {
 
     /// The text of a byte range of the stream.
     pub(crate) fn read(&self, range: Range<u64>) -> Result<String> {
-        if range.start > range.end || range.end > self.n_text {
-            return Err(self.corrupt("a text lies outside the file"));
-        }
-        let mut text = Vec::with_capacity((range.end - range.start) as usize);
-        let mut at = range.start;
-        while at < range.end {
-            let block = (at / BLOCK_BYTES as u64) as usize;
-            let block_start = block as u64 * BLOCK_BYTES as u64;
-            let bytes = self.block(block)?;
-            let end = (range.end - block_start).min(bytes.len() as u64) as usize;
-            text.extend_from_slice(&bytes[(at - block_start) as usize..end]);
-            at = block_start + end as u64;
-        }
-        String::from_utf8(text).map_err(|_| self.corrupt("a text is not UTF-8"))
+        self.reader().read(range)
+    }
+
+    /// Reads several ranges; cheap if they come in the order of the stream.
+    pub(crate) fn reader(&self) -> TextReader<'_> {
+        TextReader { texts: self, open: None }
     }
 
     fn block(&self, block: usize) -> Result<Vec<u8>> {
@@ -133,5 +125,70 @@ impl Texts {
 
     fn corrupt(&self, reason: &str) -> Error {
         Error::Corrupt { path: self.path.clone(), reason: reason.to_owned() }
+    }
+}
+
+/// Reads ranges of the stream and keeps the block it decompressed last.
+pub(crate) struct TextReader<'t> {
+    texts: &'t Texts,
+    open: Option<(usize, Vec<u8>)>,
+}
+
+impl TextReader<'_> {
+    pub(crate) fn read(&mut self, range: Range<u64>) -> Result<String> {
+        if range.start > range.end || range.end > self.texts.n_text {
+            return Err(self.texts.corrupt("a text lies outside the file"));
+        }
+        let mut text = Vec::with_capacity((range.end - range.start) as usize);
+        let mut at = range.start;
+        while at < range.end {
+            let block = (at / BLOCK_BYTES as u64) as usize;
+            let block_start = block as u64 * BLOCK_BYTES as u64;
+            let bytes = self.block(block)?;
+            let end = (range.end - block_start).min(bytes.len() as u64) as usize;
+            text.extend_from_slice(&bytes[(at - block_start) as usize..end]);
+            at = block_start + end as u64;
+        }
+        String::from_utf8(text).map_err(|_| self.texts.corrupt("a text is not UTF-8"))
+    }
+
+    fn block(&mut self, block: usize) -> Result<&[u8]> {
+        if self.open.as_ref().is_none_or(|(open, _)| *open != block) {
+            self.open = Some((block, self.texts.block(block)?));
+        }
+        Ok(&self.open.as_ref().expect("opened above").1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::fs::OsFs;
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(24))]
+
+        #[test]
+        fn any_range_of_any_texts_reads_back(texts in prop::collection::vec("[a-zé]{0,40000}", 0..8), cuts in prop::collection::vec(0.0..1.0f64, 6)) {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("texts");
+            let mut writer = TextWriter::create(&OsFs, &path).unwrap();
+            let starts: Vec<u64> = texts.iter().map(|text| writer.push(text).unwrap()).collect();
+            writer.finish().unwrap();
+            let stored = Texts::open(&path).unwrap();
+            let mut reader = stored.reader();
+            for (text, start) in texts.iter().zip(starts) {
+                for cut in &cuts {
+                    let from = (0..=(text.len() as f64 * cut) as usize).rfind(|&at| text.is_char_boundary(at)).unwrap();
+                    let range = start + from as u64..start + text.len() as u64;
+                    prop_assert_eq!(reader.read(range.clone()).unwrap(), &text[from..]);
+                    prop_assert_eq!(stored.read(range).unwrap(), &text[from..]);
+                }
+            }
+            let n_text: usize = texts.iter().map(String::len).sum();
+            prop_assert!(stored.read(0..n_text as u64 + 1).is_err());
+        }
     }
 }

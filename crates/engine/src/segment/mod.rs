@@ -144,12 +144,12 @@ impl Segment {
 
     /// A document's whole text.
     pub(crate) fn document_text(&self, record: &DocumentRecord) -> Result<String> {
-        self.texts.read(record.text_start..record.text_start + record.text_bytes)
+        self.texts.read(record.text(0..record.text_bytes))
     }
 
     /// The text of a byte range of a document.
     pub(crate) fn text(&self, record: &DocumentRecord, span: Range<u64>) -> Result<String> {
-        self.texts.read(record.text_start + span.start..record.text_start + span.end)
+        self.texts.read(record.text(span))
     }
 
     /// A section of a document, by its number there.

@@ -64,6 +64,11 @@ pub(crate) struct ChunkRecord {
 }
 
 impl DocumentRecord {
+    /// Where a span of the document lies in the segment's stream of texts.
+    pub(crate) fn text(&self, span: Range<u64>) -> Range<u64> {
+        self.text_start.saturating_add(span.start)..self.text_start.saturating_add(span.end)
+    }
+
     /// Which text spans point into: the file's own bytes, or text extracted from it.
     pub(crate) fn text_kind(&self) -> &'static str {
         match self.is_extracted {
