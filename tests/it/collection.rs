@@ -74,6 +74,21 @@ fn a_document_that_can_no_longer_be_read_stays() {
 }
 
 #[test]
+fn rows_that_move_to_another_file_keep_their_ids() {
+    let place = Place::new();
+    place.write("rows/a.jsonl", "{\"_id\":\"1\",\"text\":\"the moon\"}\n{\"_id\":\"2\",\"text\":\"the sea\"}\n");
+    place.index(&["rows"]);
+    std::fs::rename(place.path("rows/a.jsonl"), place.path("rows/b.jsonl")).unwrap();
+    let moved = place.index(&["rows"]);
+    assert_eq!((counts(&moved), moved["n_tokens_embedded"].as_u64()), ([0, 2, 0, 0], Some(0)), "{moved}");
+    assert_eq!(place.json(&["get", "1"])["origin"], "rows/b.jsonl");
+    place.write("rows/c.jsonl", "{\"_id\":\"2\",\"text\":\"another sea\"}\n");
+    let doubled = place.index(&["rows"]);
+    assert_eq!(counts(&doubled), [0, 0, 2, 0]);
+    assert!(doubled["failed"][0]["reason"].as_str().unwrap().contains("rows/b.jsonl"), "{doubled}");
+}
+
+#[test]
 fn a_deleted_document_is_gone_and_the_others_stay() {
     let place = Place::indexed();
     let deleted = place.json(&["delete", "notes/bread.md"]);

@@ -70,6 +70,15 @@ impl Manifest {
         Self::parse(&bytes, &path)
     }
 
+    /// Reads the current manifest, if there is a collection.
+    pub(crate) fn read_if_any(folder: &Path) -> Result<Option<Self>> {
+        match Self::read(folder) {
+            Ok(manifest) => Ok(Some(manifest)),
+            Err(Error::NotFound { .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
     fn parse(bytes: &[u8], path: &Path) -> Result<Self> {
         let corrupt = |reason: String| Error::Corrupt { path: path.to_owned(), reason };
         let value: serde_json::Value = serde_json::from_slice(bytes).map_err(|error| corrupt(error.to_string()))?;

@@ -52,7 +52,7 @@ impl<'a> Build<'a> {
         config: &'a CollectionConfig,
         encoder: &'a Embedder,
         snapshot: Option<&'a Snapshot>,
-        report: IndexReport,
+        ledger: Ledger,
     ) -> Result<Self> {
         let generation = snapshot.map_or(0, |snapshot| snapshot.manifest.generation) + 1;
         let segment_name = format!("{generation}-0");
@@ -64,7 +64,7 @@ impl<'a> Build<'a> {
             chunking: chunk_config(config, encoder)?,
             encoder,
             snapshot,
-            ledger: Ledger::new(snapshot, report)?,
+            ledger,
             segment: SegmentWriter::create(
                 fs,
                 &folder.join("segments").join(&segment_name),
@@ -190,7 +190,7 @@ impl<'a> Build<'a> {
         graph_rows_min: usize,
         progress: &mut dyn FnMut(&Progress),
     ) -> Result<IndexReport> {
-        self.ledger.tombstone_vanished(roots);
+        self.ledger.tombstone_vanished();
         let n_new = self.segment.n_documents();
         let segment_folder = self.folder.join("segments").join(&self.segment_name);
         if n_new == 0 && self.ledger.replaced.is_empty() {

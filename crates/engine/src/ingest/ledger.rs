@@ -22,6 +22,10 @@ struct Known {
 
 /// Compares what is read with what the collection has.
 pub(crate) struct Ledger {
+    /// Labels of the roots of this run.
+    labels: Vec<String>,
+    /// Origins of the files found under them.
+    found: BTreeSet<String>,
     known: HashMap<String, Known>,
     /// Origin of each document read, by id.
     seen: BTreeMap<String, String>,
@@ -33,9 +37,21 @@ pub(crate) struct Ledger {
 }
 
 impl Ledger {
-    pub(crate) fn new(snapshot: Option<&Snapshot>, report: IndexReport) -> Result<Self> {
-        let known = snapshot.map(known_documents).transpose()?.unwrap_or_default();
-        Ok(Self { known, seen: BTreeMap::new(), unread: BTreeSet::new(), replaced: BTreeMap::new(), report })
+    pub(crate) fn new(
+        snapshot: Option<&Snapshot>,
+        roots: &[Root],
+        files: &[FoundFile],
+        report: IndexReport,
+    ) -> Result<Self> {
+        Ok(Self {
+            labels: roots.iter().map(|root| root.label.clone()).collect(),
+            found: files.iter().map(|file| file.origin.clone()).collect(),
+            known: snapshot.map(known_documents).transpose()?.unwrap_or_default(),
+            seen: BTreeMap::new(),
+            unread: BTreeSet::new(),
+            replaced: BTreeMap::new(),
+            report,
+        })
     }
 
     pub(crate) fn n_documents(&self) -> u64 {
@@ -67,8 +83,8 @@ impl Ledger {
 
     /// Gives the document back if it needs rows.
     fn take(&mut self, document: Document) -> Option<(Document, ContentHash)> {
-        let elsewhere =
-            self.known.get(&document.id).map(|known| &known.origin).filter(|origin| **origin != document.origin);
+        let elsewhere = self.known.get(&document.id).map(|known| &known.origin);
+        let elsewhere = elsewhere.filter(|origin| **origin != document.origin && self.is_there(origin));
         if let Some(other) = self.seen.get(&document.id).or(elsewhere) {
             let reason =
                 format!("its id {:?} is already that of a document of {other}; the first one stays", document.id);
@@ -81,7 +97,7 @@ impl Ledger {
         self.seen.insert(document.id.clone(), document.origin.clone());
         let hash = content_hash(&document);
         match self.known.get(&document.id) {
-            Some(known) if known.hash == hash => {
+            Some(known) if known.hash == hash && known.origin == document.origin => {
                 self.report.n_unchanged += 1;
                 return None;
             }
@@ -94,18 +110,20 @@ impl Ledger {
         Some((document, hash))
     }
 
-    /// Documents of these roots that were not met any more die, unless their file could not be read.
-    pub(crate) fn tombstone_vanished(&mut self, roots: &[Root]) {
-        let is_under = |origin: &str, root: &Root| {
-            origin.strip_prefix(root.label.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-        };
+    /// Documents under the roots of this run that were not met any more die, unless their file could not be read.
+    pub(crate) fn tombstone_vanished(&mut self) {
         for (id, known) in &self.known {
-            let is_covered = roots.iter().any(|root| is_under(&known.origin, root));
+            let is_covered = is_covered(&self.labels, &known.origin);
             if is_covered && !self.seen.contains_key(id) && !self.unread.contains(&known.origin) {
                 self.replaced.entry(known.segment).or_default().insert(known.document);
                 self.report.n_removed += 1;
             }
         }
+    }
+
+    /// Whether a file of the collection is still where it was, as far as this run can tell.
+    fn is_there(&self, origin: &str) -> bool {
+        !is_covered(&self.labels, origin) || self.found.contains(origin)
     }
 
     /// Why a new collection would be empty.
@@ -120,6 +138,12 @@ impl Ledger {
         );
         Error::NothingToIndex { reason }
     }
+}
+
+/// Whether a file lies under one of the roots.
+fn is_covered(labels: &[String], origin: &str) -> bool {
+    let mut rests = labels.iter().filter_map(|label| origin.strip_prefix(label.as_str()));
+    rests.any(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 fn known_documents(snapshot: &Snapshot) -> Result<HashMap<String, Known>> {

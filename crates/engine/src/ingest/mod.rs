@@ -39,11 +39,7 @@ pub fn index(
     fs: &dyn Fs,
     progress: &mut dyn FnMut(&Progress),
 ) -> Result<IndexReport> {
-    let known = match Manifest::read(folder) {
-        Ok(manifest) => Some(manifest),
-        Err(Error::NotFound { .. }) => None,
-        Err(error) => return Err(error),
-    };
+    let known = Manifest::read_if_any(folder)?;
     if known.is_none() {
         prepare_folder(fs, folder)?;
     }
@@ -57,7 +53,8 @@ pub fn index(
     let encoder = load_encoder(known.as_ref(), options)?;
     let config = settle(known.as_ref().map(|manifest| &manifest.config), options, &encoder)?;
     let snapshot = known.map(|manifest| Snapshot::open(folder, manifest)).transpose()?;
-    let mut build = Build::start(fs, folder, &config, &encoder.embedder, snapshot.as_ref(), report)?;
+    let ledger = Ledger::new(snapshot.as_ref(), &roots, &files, report)?;
+    let mut build = Build::start(fs, folder, &config, &encoder.embedder, snapshot.as_ref(), ledger)?;
     build.progress.n_bytes_total = files.iter().map(|file| file.n_bytes).sum();
     build.read(&files, &options.read, progress)?;
     build.finish(&roots, options.graph_rows_min, progress)
@@ -70,11 +67,7 @@ pub fn dry_run(
     options: &IndexOptions,
     progress: &mut dyn FnMut(&Progress),
 ) -> Result<IndexReport> {
-    let known = match Manifest::read(folder) {
-        Ok(manifest) => Some(manifest),
-        Err(Error::NotFound { .. }) => None,
-        Err(error) => return Err(error),
-    };
+    let known = Manifest::read_if_any(folder)?;
     check_labels(known.as_ref(), roots)?;
     let mut report = IndexReport::default();
     let files = find(roots, &options.read, &mut report)?;
@@ -82,7 +75,7 @@ pub fn dry_run(
     let config = settle(known.as_ref().map(|manifest| &manifest.config), options, &encoder)?;
     let chunking = chunk_config(&config, &encoder.embedder)?;
     let snapshot = known.map(|manifest| Snapshot::open(folder, manifest)).transpose()?;
-    let mut ledger = Ledger::new(snapshot.as_ref(), report)?;
+    let mut ledger = Ledger::new(snapshot.as_ref(), roots, &files, report)?;
     let mut state = Progress { n_bytes_total: files.iter().map(|file| file.n_bytes).sum(), ..Progress::default() };
     for file in &files {
         match corpus::read(file, &options.read) {
@@ -106,7 +99,7 @@ pub fn dry_run(
         state.n_documents = ledger.n_documents();
         progress(&state);
     }
-    ledger.tombstone_vanished(roots);
+    ledger.tombstone_vanished();
     Ok(ledger.report)
 }
 
