@@ -17,7 +17,7 @@ use crate::segment::{DocumentRecord, Segment};
 
 /// What part of a document is asked for: `DOC`, `DOC#chunk` or `DOC:from-to`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Part {
+enum Part {
     /// All of it.
     Whole,
     /// A chunk, by its number in the document.

@@ -77,7 +77,7 @@ pub use cento_vector::Scalar;
 pub use collection::{Check, Diagnosis, SegmentStatus, Status, doctor, status};
 pub use config::{CANDIDATE_DEPTH, ChunkTokens, CollectionConfig};
 pub use context::{ContextRequest, ContextTimings};
-pub use documents::{Excerpt, InspectedChunk, InspectedSection, Inspection, Part, delete};
+pub use documents::{Excerpt, InspectedChunk, InspectedSection, Inspection, delete};
 pub use error::{Error, Result};
 pub use fs::{File, Fs, OsFs};
 pub use ingest::{IndexOptions, IndexReport, Issue, Progress, Stage, dry_run, index, inspect};
