@@ -8,9 +8,9 @@ use cento_embedder::{Embedder, Kind, cache};
 use cento_lexical::Analyzer;
 use rayon::prelude::*;
 
-use super::ledger::{ContentHash, Ledger};
+use super::ledger::{ContentHash, Group, Ledger};
 use super::options::chunk_config;
-use super::{CHUNK_DOCUMENTS, IndexReport, Prepared, Progress, Stage, absolute, prepare};
+use super::{IndexReport, Prepared, Progress, Stage, absolute, prepare};
 use crate::commit::{Commit, NewSegment};
 use crate::config::CollectionConfig;
 use crate::embeddings::EmbeddingLog;
@@ -84,33 +84,30 @@ impl<'a> Build<'a> {
         options: &ReadOptions,
         progress: &mut dyn FnMut(&Progress),
     ) -> Result<()> {
+        let mut group = Group::default();
         for file in files {
-            let mut documents = match corpus::read(file, options) {
-                Ok(documents) => documents,
-                Err(error) => {
-                    self.ledger.fail(file, &error);
-                    continue;
+            match corpus::read(file, options) {
+                Err(error) => self.ledger.fail(file, &error),
+                Ok(mut documents) => {
+                    while self.ledger.fill(&mut group, file, &mut documents) {
+                        self.add(group.take(), progress)?;
+                    }
+                    self.ledger.report.notes.extend(documents.notes());
                 }
-            };
-            loop {
-                let mut group = self.ledger.next_group(file, &mut documents, CHUNK_DOCUMENTS);
-                self.progress.n_documents = self.ledger.n_documents();
-                if group.is_empty() {
-                    break;
-                }
-                self.add(&mut group, progress)?;
             }
-            self.ledger.report.notes.extend(documents.notes());
+            self.progress.n_documents = self.ledger.n_documents();
             self.progress.n_bytes += file.n_bytes;
             progress(&self.progress);
         }
+        self.add(group.take(), progress)?;
         self.embed(progress)
     }
 
-    fn add(&mut self, group: &mut Vec<(Document, ContentHash)>, progress: &mut dyn FnMut(&Progress)) -> Result<()> {
+    fn add(&mut self, group: Vec<(Document, ContentHash)>, progress: &mut dyn FnMut(&Progress)) -> Result<()> {
         let (chunking, encoder) = (&self.chunking, self.encoder);
         let prepared: Vec<Prepared> =
-            group.par_drain(..).map(|(document, hash)| prepare(document, hash, chunking, encoder)).collect();
+            group.into_par_iter().map(|(document, hash)| prepare(document, hash, chunking, encoder)).collect();
+        self.progress.n_documents = self.ledger.n_documents();
         for prepared in &prepared {
             self.add_document(prepared)?;
             if self.pending.len() >= EMBED_TEXTS {

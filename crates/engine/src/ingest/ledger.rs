@@ -20,6 +20,34 @@ struct Known {
     origin: String,
 }
 
+/// Documents chunked together, over all threads.
+const GROUP_DOCUMENTS: usize = 128;
+/// Text that makes a group full sooner: a few long documents are work enough, and memory.
+const GROUP_BYTES: usize = 8 << 20;
+
+/// Documents that need rows, from one file or several.
+#[derive(Default)]
+pub(crate) struct Group {
+    documents: Vec<(Document, ContentHash)>,
+    n_bytes: usize,
+}
+
+impl Group {
+    fn is_full(&self) -> bool {
+        self.documents.len() >= GROUP_DOCUMENTS || self.n_bytes >= GROUP_BYTES
+    }
+
+    fn extend(&mut self, document: Option<(Document, ContentHash)>) {
+        self.n_bytes += document.as_ref().map_or(0, |(document, _)| document.text.len());
+        self.documents.extend(document);
+    }
+
+    /// Empties the group.
+    pub(crate) fn take(&mut self) -> Vec<(Document, ContentHash)> {
+        std::mem::take(self).documents
+    }
+}
+
 /// Compares what is read with what the collection has.
 pub(crate) struct Ledger {
     /// Labels of the roots of this run.
@@ -63,22 +91,16 @@ impl Ledger {
         self.report.failed.push(Issue { path: file.origin.clone(), reason: crate::describe(error) });
     }
 
-    /// Reads on until `n_max` documents are found that need rows, or the file ends.
-    pub(crate) fn next_group(
-        &mut self,
-        file: &FoundFile,
-        documents: &mut corpus::Documents,
-        n_max: usize,
-    ) -> Vec<(Document, ContentHash)> {
-        let mut group = Vec::new();
-        while group.len() < n_max {
+    /// Reads on until the group is full (true: the file may have more) or the file ends.
+    pub(crate) fn fill(&mut self, group: &mut Group, file: &FoundFile, documents: &mut corpus::Documents) -> bool {
+        while !group.is_full() {
             match documents.next() {
-                None => break,
+                None => return false,
                 Some(Err(error)) => self.fail(file, &error),
                 Some(Ok(document)) => group.extend(self.take(document)),
             }
         }
-        group
+        true
     }
 
     /// Gives the document back if it needs rows.

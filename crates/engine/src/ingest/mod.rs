@@ -17,7 +17,7 @@ use cento_embedder::Embedder;
 use rayon::prelude::*;
 
 use self::build::Build;
-use self::ledger::{ContentHash, Ledger};
+use self::ledger::{ContentHash, Group, Ledger};
 pub use self::options::IndexOptions;
 use self::options::{chunk_config, load_encoder, settle};
 pub use self::report::{IndexReport, Issue, Progress, Stage};
@@ -27,9 +27,6 @@ use crate::fs::Fs;
 use crate::lock::WriterLock;
 use crate::manifest::{self, Manifest};
 use crate::searcher::Snapshot;
-
-/// Documents chunked together, over all threads.
-const CHUNK_DOCUMENTS: usize = 128;
 
 /// Indexes the roots into the collection at `folder`, which is made if absent.
 pub fn index(
@@ -77,37 +74,36 @@ pub fn dry_run(
     let snapshot = known.map(|manifest| Snapshot::open(folder, manifest)).transpose()?;
     let mut ledger = Ledger::new(snapshot.as_ref(), roots, &files, report)?;
     let mut state = Progress { n_bytes_total: files.iter().map(|file| file.n_bytes).sum(), ..Progress::default() };
+    let mut group = Group::default();
     for file in &files {
         match corpus::read(file, &options.read) {
             Err(error) => ledger.fail(file, &error),
-            Ok(mut documents) => loop {
-                let group = ledger.next_group(file, &mut documents, CHUNK_DOCUMENTS);
-                if group.is_empty() {
-                    ledger.report.notes.extend(documents.notes());
-                    break;
+            Ok(mut documents) => {
+                while ledger.fill(&mut group, file, &mut documents) {
+                    count(group.take(), &chunking, &encoder.embedder, &mut ledger.report);
                 }
-                let prepared: Vec<Prepared> = group
-                    .into_par_iter()
-                    .map(|(document, hash)| prepare(document, hash, &chunking, &encoder.embedder))
-                    .collect();
-                for prepared in &prepared {
-                    count(prepared, &encoder.embedder, &mut ledger.report);
-                }
-            },
+                ledger.report.notes.extend(documents.notes());
+            }
         }
         state.n_bytes += file.n_bytes;
         state.n_documents = ledger.n_documents();
         progress(&state);
     }
+    count(group.take(), &chunking, &encoder.embedder, &mut ledger.report);
     ledger.tombstone_vanished();
     Ok(ledger.report)
 }
 
-fn count(prepared: &Prepared, encoder: &Embedder, report: &mut IndexReport) {
-    let visible = prepared.chunks.iter().zip(&prepared.headers).filter(|(chunk, _)| !chunk.hidden);
-    for (chunk, header) in visible {
-        report.n_chunks += 1;
-        report.n_tokens += u64::from(chunk.n_tokens) + (encoder.tokenizer().count(header) + encoder.n_special()) as u64;
+fn count(group: Vec<(Document, ContentHash)>, chunking: &ChunkConfig, encoder: &Embedder, report: &mut IndexReport) {
+    let prepare = |(document, hash)| prepare(document, hash, chunking, encoder);
+    let prepared: Vec<Prepared> = group.into_par_iter().map(prepare).collect();
+    for prepared in &prepared {
+        let visible = prepared.chunks.iter().zip(&prepared.headers).filter(|(chunk, _)| !chunk.hidden);
+        for (chunk, header) in visible {
+            report.n_chunks += 1;
+            report.n_tokens +=
+                u64::from(chunk.n_tokens) + (encoder.tokenizer().count(header) + encoder.n_special()) as u64;
+        }
     }
 }
 
