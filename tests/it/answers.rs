@@ -67,7 +67,7 @@ fn a_citation_opens_to_the_bytes_it_names() {
 #[test]
 fn an_explanation_adds_up() {
     let place = Place::indexed();
-    for fusion in ["rrf", "convex"] {
+    for fusion in ["rrf", "convex", "adaptive"] {
         for hit in place.json(&["search", "the moon and the tide", "--explain", "--fusion", fusion])["hits"]
             .as_array()
             .unwrap()
@@ -91,7 +91,7 @@ fn an_explanation_adds_up() {
 fn the_first_of_few_are_the_first_of_many() {
     let place = Place::indexed();
     for mode in ["hybrid", "dense", "lexical"] {
-        for fusion in ["rrf", "convex"] {
+        for fusion in ["rrf", "convex", "adaptive"] {
             let ranked = |k: &str| {
                 ids(&place.json(&["search", "water of the sea and salt", "-k", k, "--mode", mode, "--fusion", fusion]))
             };

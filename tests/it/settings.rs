@@ -13,7 +13,7 @@ fn shown(value: &Value, setting: &str) -> (String, String) {
 #[test]
 fn the_command_line_wins_over_environment_over_file_over_default() {
     let place = Place::indexed();
-    assert_eq!(shown(&place.json(&["config", "show"]), "search.fusion"), ("convex".to_owned(), "default".to_owned()));
+    assert_eq!(shown(&place.json(&["config", "show"]), "search.fusion"), ("adaptive".to_owned(), "default".to_owned()));
     place.write("cento.toml", "fusion = \"rrf\"\n[search]\nk = 2\n");
     let from_file = place.json(&["config", "show"]);
     assert_eq!(shown(&from_file, "search.fusion"), ("rrf".to_owned(), "cento.toml".to_owned()));

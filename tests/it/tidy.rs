@@ -9,14 +9,15 @@ use serde_json::Value;
 use crate::support::root;
 
 /// Which crate may know which other: a star around `engine`.
-const EDGES: [(&str, &[&str]); 7] = [
+const EDGES: [(&str, &[&str]); 8] = [
     ("cento-corpus", &[]),
     ("cento-embedder", &[]),
     ("cento-vector", &[]),
     ("cento-lexical", &[]),
     ("cento-assembly", &[]),
+    ("cento-eval", &[]),
     ("cento-engine", &["cento-corpus", "cento-embedder", "cento-vector", "cento-lexical", "cento-assembly"]),
-    ("cento-cli", &["cento-engine"]),
+    ("cento-cli", &["cento-engine", "cento-eval"]),
 ];
 
 /// The files that may lift the ban on `unsafe`.

@@ -24,7 +24,7 @@ pub struct Request<'a> {
     /// The question.
     pub query: &'a str,
     /// What retrieval found, in any order: the result does not depend on it.
-    pub candidates: Vec<Candidate>,
+    pub candidates: &'a [Candidate],
     /// Most tokens of the context, headers and marks included.
     pub budget_tokens: usize,
     /// What the bubble looks at.
@@ -99,7 +99,7 @@ impl Context {
 /// };
 /// let words = |text: &str| text.split_whitespace().map(str::to_lowercase).collect::<Vec<_>>();
 /// let context = assemble(&Request {
-///     query: "how long is parental leave?", candidates: vec![candidate], budget_tokens: 200, policy: &Policy::default(),
+///     query: "how long is parental leave?", candidates: &[candidate], budget_tokens: 200, policy: &Policy::default(),
 ///     strategy: Strategy::Bubble, format: Format::Markdown,
 ///     count: &|text| text.split_whitespace().count(), tokenizer: "words", sentences: &|text| vec![0..text.len()], terms: &words,
 /// })?;
@@ -114,7 +114,7 @@ pub fn assemble(request: &Request<'_>) -> Result<Context> {
     if request.budget_tokens < least {
         return Err(Error::BudgetTooSmall { budget: request.budget_tokens, needed: least });
     }
-    let candidates = by_id(&request.candidates)?;
+    let candidates = by_id(request.candidates)?;
     let scores = match request.strategy {
         Strategy::Bubble => prior::score(&candidates, request.query, &policy, request.terms)?,
         Strategy::Flat => prior::by_relevance(&candidates),

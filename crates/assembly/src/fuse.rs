@@ -1,8 +1,9 @@
 //! Fusion: several rankings of the same ids become one, and each fused score says what it is made of.
 //!
-//! Source: Cormack, Clarke and Buettcher 2009 (reciprocal rank fusion); Bruch et al., arXiv 2210.11934 (convex combination).
+//! Source: Cormack, Clarke and Buettcher 2009 (reciprocal rank fusion); Bruch et al., arXiv 2210.11934 (convex combination);
+//! the adaptive combination is ours.
 //! Shapes: `A` arms of `N` hits give at most `A * N` fused ids.
-//! Range: both methods give scores >= 0; they are comparable within one answer only.
+//! Range: every method gives scores >= 0; they are comparable within one answer only.
 //! Cost: one sort per arm and one of the union.
 
 use crate::error::{Error, Result};
@@ -13,6 +14,12 @@ use std::collections::BTreeMap;
 
 /// Rank constant of reciprocal rank fusion, as in its paper.
 pub const DEFAULT_RRF_K: f64 = 60.0;
+
+/// Hits that [`Method::Adaptive`] compares an arm's best hit with: itself and the next nineteen.
+pub const DEFAULT_CONTRAST_DEPTH: usize = 20;
+
+/// Contrast of an arm whose best hits are all equal: not 0, so that two such arms keep their proportion.
+const CONTRAST_MIN: f64 = 0.01;
 
 /// One ranking to fuse. Hits may come in any order: they are ranked by score descending, equal scores by id descending.
 #[derive(Debug, Clone, PartialEq)]
@@ -37,6 +44,14 @@ pub enum Method {
     Convex {
         /// How scores of one arm are brought to a common scale.
         normalize: Normalize,
+    },
+    /// Sum of `share * min-max score`, where an arm's share is `weight * contrast` over the sum of that of all arms: an arm
+    /// counts for more where its best hit stands out from those behind it, and for less where it cannot tell them apart.
+    ///
+    /// `contrast = max(1 - mean of the min-max scores of ranks 2 to depth, 0.01)`, an absent hit counting 0; no hits, no share.
+    Adaptive {
+        /// Ranks compared, >= 2.
+        depth: usize,
     },
 }
 
@@ -103,23 +118,28 @@ pub fn fuse<I: Ord + Clone>(arms: &[Arm<I>], method: &Method) -> Result<Vec<Fuse
     let mut order: Vec<usize> = (0..arms.len()).collect();
     order.sort_by(|&a, &b| arms[a].name.cmp(&arms[b].name)); // sums do not depend on the order in which the arms are given
     check(arms, &order, method)?;
-    let absent: Vec<Contribution> = order.iter().map(|&arm| absent(&arms[arm])).collect();
+    let shares = match method {
+        Method::Adaptive { depth } => Some(shares(arms, &order, *depth)?),
+        _ => None,
+    };
+    let weight = |arm: usize| shares.as_ref().map_or(arms[arm].weight, |shares| shares[arm]);
+    let absent: Vec<Contribution> = order.iter().map(|&arm| absent(&arms[arm].name, weight(arm))).collect();
     let mut union: BTreeMap<&I, Vec<Contribution>> = BTreeMap::new();
     for (column, &arm) in order.iter().enumerate() {
         let hits = ranked(&arms[arm]);
         let normalized = normalized(&hits, arm, method)?;
+        let weight = weight(arm);
         for (at, &(id, raw)) in hits.iter().enumerate() {
             let contributions = union.entry(id).or_insert_with(|| absent.clone());
             if contributions[column].rank.is_some() {
                 return Err(Error::DuplicateHit { arm: arms[arm].name.clone(), rank: at + 1 });
             }
-            let weight = arms[arm].weight;
             contributions[column].rank = Some(at + 1);
             contributions[column].raw = Some(*raw);
             contributions[column].normalized = normalized.as_ref().map(|values| values[at]);
             contributions[column].contribution = match (method, &normalized) {
                 (Method::Rrf { k }, _) => weight / (k + (at + 1) as f64),
-                (Method::Convex { .. }, values) => weight * values.as_ref().map_or(0.0, |values| values[at]),
+                (_, values) => weight * values.as_ref().map_or(0.0, |values| values[at]),
             };
         }
     }
@@ -149,7 +169,10 @@ fn check<I>(arms: &[Arm<I>], order: &[usize], method: &Method) -> Result<()> {
         Method::Convex { normalize: Normalize::TheoreticalMin(minima) } if minima.len() != arms.len() => {
             Err(Error::Minima { expected: arms.len(), received: minima.len() })
         }
-        Method::Convex { .. } => Ok(()),
+        Method::Adaptive { depth: 0 | 1 } => {
+            Err(Error::Range { what: "the depth of the contrast".into(), value: 1.0, expected: "at least 2" })
+        }
+        Method::Convex { .. } | Method::Adaptive { .. } => Ok(()),
     }
 }
 
@@ -171,7 +194,9 @@ fn normalized<I>(hits: &[(&I, &f64)], arm: usize, method: &Method) -> Result<Opt
     let scores = || hits.iter().map(|(_, score)| **score).collect::<Vec<f64>>();
     match method {
         Method::Rrf { .. } => Ok(None),
-        Method::Convex { normalize: Normalize::MinMax } => normalize::min_max(&scores()).map(Some),
+        Method::Convex { normalize: Normalize::MinMax } | Method::Adaptive { .. } => {
+            normalize::min_max(&scores()).map(Some)
+        }
         Method::Convex { normalize: Normalize::ZScore } => normalize::z_score(&scores()).map(Some),
         Method::Convex { normalize: Normalize::TheoreticalMin(minima) } => {
             normalize::theoretical_min(&scores(), minima[arm]).map(Some)
@@ -179,15 +204,31 @@ fn normalized<I>(hits: &[(&I, &f64)], arm: usize, method: &Method) -> Result<Opt
     }
 }
 
-fn absent<I>(arm: &Arm<I>) -> Contribution {
-    Contribution {
-        arm: arm.name.clone(),
-        rank: None,
-        raw: None,
-        normalized: None,
-        weight: arm.weight,
-        contribution: 0.0,
+fn absent(arm: &str, weight: f64) -> Contribution {
+    Contribution { arm: arm.to_owned(), rank: None, raw: None, normalized: None, weight, contribution: 0.0 }
+}
+
+/// The share of each arm in an adaptive combination; they add up to 1 unless every arm is empty or without weight.
+fn shares<I: Ord>(arms: &[Arm<I>], order: &[usize], depth: usize) -> Result<Vec<f64>> {
+    let mut shares = vec![0.0; arms.len()];
+    for &arm in order {
+        let scores: Vec<f64> = ranked(&arms[arm]).into_iter().map(|(_, score)| *score).collect();
+        shares[arm] = arms[arm].weight * contrast(&normalize::min_max(&scores)?, depth);
     }
+    let sum = order.iter().fold(0.0, |sum, &arm| sum + shares[arm]);
+    if sum > 0.0 {
+        shares.iter_mut().for_each(|share| *share /= sum);
+    }
+    Ok(shares)
+}
+
+/// How far the best of these min-max scores, best first, stands above those behind it.
+fn contrast(scores: &[f64], depth: usize) -> f64 {
+    if scores.is_empty() {
+        return 0.0;
+    }
+    let behind: f64 = scores.iter().take(depth).skip(1).sum();
+    (1.0 - behind / (depth - 1) as f64).max(CONTRAST_MIN)
 }
 
 fn sum<I: Clone>(id: &I, contributions: Vec<Contribution>) -> Result<Fused<I>> {
@@ -249,6 +290,40 @@ mod tests {
     }
 
     #[test]
+    fn adaptive_by_hand() {
+        // dense: 1, .75, .5, .25, 0 (contrast over 3 ranks: 1 - (.75 + .5) / 2); lexical: 1, 0 and nothing (1 - 0).
+        let dense = [(1, 0.9), (2, 0.8), (3, 0.7), (4, 0.6), (5, 0.5)].map(|(id, score)| (id, f64::from(score as f32)));
+        let arms = [arm("dense", 1.0, &dense), arm("lexical", 0.5, &[(3, 9.0), (1, 2.0)])];
+        let fused = fuse(&arms, &Method::Adaptive { depth: 3 }).unwrap();
+        let (dense, lexical) = (0.375 / 0.875, 0.5 / 0.875);
+        let expected = [(3, 0.5 * dense + lexical), (1, dense), (2, 0.75 * dense), (4, 0.25 * dense), (5, 0.0)];
+        for (one, (id, score)) in fused.iter().zip(expected) {
+            assert!(one.id == id && (one.score - score).abs() < 1e-6, "{one:?} is not {id}: {score}");
+            assert!((one.contributions[1].weight - lexical).abs() < 1e-6, "the explanation shows the share");
+        }
+    }
+
+    #[test]
+    fn an_arm_that_cannot_tell_its_hits_apart_gives_way() {
+        let flat: Vec<(u32, f64)> = (0..30).map(|id| (id, 5.0)).collect();
+        let arms = [arm("dense", 1.0, &[(7, 0.9), (8, 0.2), (9, 0.1)]), arm("lexical", 1.0, &flat)];
+        let fused = fuse(&arms, &Method::Adaptive { depth: 20 }).unwrap();
+        assert_eq!(fused[0].id, 7);
+        assert!(fused[0].contributions[1].weight < 0.02);
+        // Two such arms keep their proportion; one alone has all of it; none has nothing.
+        let weights = |arms: &[Arm<u32>]| {
+            fuse(arms, &Method::Adaptive { depth: 20 }).unwrap()[0]
+                .contributions
+                .iter()
+                .map(|part| part.weight)
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(weights(&[arm("a", 3.0, &flat), arm("b", 1.0, &flat)]), [0.75, 0.25]);
+        assert_eq!(weights(&[arm("a", 1.0, &[]), arm("b", 1.0, &flat)]), [0.0, 1.0]);
+        assert!(fuse(&[arm("a", 1.0, &flat)], &Method::Adaptive { depth: 1 }).is_err());
+    }
+
+    #[test]
     fn no_arms_and_empty_arms_give_an_empty_ranking() {
         check(&[], Method::default(), &[]);
         check(&[arm("a", 1.0, &[]), arm("b", 1.0, &[])], Method::Convex { normalize: Normalize::ZScore }, &[]);
@@ -284,6 +359,7 @@ mod tests {
             Just(Method::Convex { normalize: Normalize::MinMax }),
             Just(Method::Convex { normalize: Normalize::ZScore }),
             Just(Method::Convex { normalize: Normalize::TheoreticalMin(vec![-2.0; 3]) }),
+            (2..30usize).prop_map(|depth| Method::Adaptive { depth }),
         ]
     }
 

@@ -48,6 +48,12 @@ fn code(error: &anyhow::Error) -> u8 {
     if error.downcast_ref::<crate::options::Usage>().is_some() {
         return USAGE;
     }
+    if let Some(error) = error.downcast_ref::<cento_eval::Error>() {
+        return match error {
+            cento_eval::Error::UnknownMeasure { .. } | cento_eval::Error::Measure { .. } => USAGE,
+            _ => DATA,
+        };
+    }
     match error.downcast_ref::<Error>() {
         Some(
             Error::EmptyQuery

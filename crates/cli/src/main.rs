@@ -1,12 +1,14 @@
 //! Cento: a corpus in, citable context out.
 
 mod args;
-mod commands;
-mod exit_code;
-mod options;
-mod output;
 mod settings;
-mod trec;
+mod options;
+mod commands;
+mod judge;
+mod reproduce;
+mod machine;
+mod output;
+mod exit_code;
 
 fn main() -> std::process::ExitCode {
     let invocation = match settings::parse(std::env::args_os()) {

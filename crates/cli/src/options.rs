@@ -77,12 +77,14 @@ pub(crate) fn request(query: String, k: usize, retrieval: &args::Retrieval, scan
         fusion: match retrieval.fusion {
             args::Fusion::Rrf => Fusion::Rrf,
             args::Fusion::Convex => Fusion::Convex,
+            args::Fusion::Adaptive => Fusion::Adaptive,
         },
         scan: match (retrieval.exact, retrieval.ann) {
             (true, _) => Scan::Exact,
             (_, true) => Scan::Auto,
             _ => scan,
         },
+        scope: (!retrieval.within.is_empty()).then(|| retrieval.within.clone()),
         explain: Explain::Arms,
         ..SearchRequest::new(query)
     }

@@ -2,8 +2,10 @@
 
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal, Write};
+use std::path::Path;
 use std::time::Duration;
 
+use anyhow::Context as _;
 use cento_engine::{Hit, Progress, Stage};
 use indicatif::{HumanBytes, HumanCount, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
@@ -148,11 +150,32 @@ pub(crate) fn cut(text: &str, n_chars: usize) -> String {
 pub(crate) fn table(header: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> String {
     let mut table = comfy_table::Table::new();
     table.load_style(comfy_table::presets::NOTHING);
-    table.set_header(header.iter().map(|name| name.to_uppercase()));
+    // Names of measures, such as nDCG@10, are written as they are.
+    let head = |name: &&str| if name.contains(char::is_uppercase) { (*name).to_owned() } else { name.to_uppercase() };
+    table.set_header(header.iter().map(head));
     for row in rows {
         table.add_row(row);
     }
     table.trim_fmt()
+}
+
+/// A mean of a measure: four digits after the point, fewer for what is large.
+pub(crate) fn figure(value: f64) -> String {
+    if value.abs() < 10.0 { format!("{value:.4}") } else { format!("{value:.1}") }
+}
+
+/// A probability of chance.
+pub(crate) fn p_value(p: f64) -> String {
+    if p < 0.0001 { "< .0001".to_owned() } else { format!("{p:.4}") }
+}
+
+/// A file to write to; `-` is stdout.
+pub(crate) fn file(path: &Path) -> anyhow::Result<Box<dyn Write>> {
+    if path == Path::new("-") {
+        return Ok(Box::new(io::BufWriter::new(io::stdout().lock())));
+    }
+    let file = std::fs::File::create(path).with_context(|| path.display().to_string())?;
+    Ok(Box::new(io::BufWriter::with_capacity(1 << 20, file)))
 }
 
 /// Bytes as people write them.

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use cento_assembly::policy::normalize_label;
-use cento_assembly::{self as assembly, Candidate, Context, Format, Policy, Request, Strategy};
+use cento_assembly::{self as assembly, Candidate, Citation, Context, Format, Policy, Request, Strategy};
 use cento_corpus as corpus;
 
 use crate::error::Result;
@@ -13,11 +13,9 @@ use crate::searcher::Searcher;
 use crate::segment::{DocumentRecord, Segment};
 use crate::tokens::BudgetTokenizer;
 
-/// A question and the budget its context must keep.
-#[derive(Debug)]
+/// What a context must keep to, and how it is chosen and written.
+#[derive(Debug, Clone, Copy)]
 pub struct ContextRequest<'a> {
-    /// How candidates are found; `k` and `min_score` do not apply.
-    pub search: SearchRequest,
     /// Tokens the delivered context may have, everything in it counted.
     pub budget_tokens: usize,
     /// Whose tokens.
@@ -41,33 +39,38 @@ pub struct ContextTimings {
 
 impl Searcher {
     /// The context that answers a question within its budget, cited to the byte, with the trace of every candidate.
-    pub fn context(&self, request: &ContextRequest<'_>) -> Result<Context> {
-        self.context_timed(request).map(|(context, _)| context)
+    /// Of the search, `k` and `min_score` do not apply.
+    pub fn context(&self, search: &SearchRequest, request: &ContextRequest<'_>) -> Result<Context> {
+        self.context_timed(search, request).map(|(context, _)| context)
     }
 
     /// The context, and where the time went.
-    pub fn context_timed(&self, request: &ContextRequest<'_>) -> Result<(Context, ContextTimings)> {
+    pub fn context_timed(
+        &self,
+        search: &SearchRequest,
+        request: &ContextRequest<'_>,
+    ) -> Result<(Context, ContextTimings)> {
         let mut timings = ContextTimings::default();
-        let ranking = self.rank(&request.search, &mut timings.search)?;
+        let pool = self.pool_timed(search, &mut timings.search)?;
         let start = Instant::now();
-        let keys: Vec<_> = ranking.fused.into_iter().map(|fused| (fused.id, fused.score)).collect();
-        let candidates = self.candidates(keys)?;
-        timings.search.texts = start.elapsed();
-        let start = Instant::now();
-        let context = assembly::assemble(&Request {
-            query: &request.search.query,
-            candidates,
-            budget_tokens: request.budget_tokens,
-            policy: request.policy,
-            strategy: request.strategy,
-            format: request.format,
-            count: &|text| request.tokenizer.count(text),
-            tokenizer: request.tokenizer.name(),
-            sentences: &corpus::sentences,
-            terms: &|text| self.analyzer.terms(text),
-        })?;
+        let context = pool.context(request)?;
         timings.assemble = start.elapsed();
         Ok((context, timings))
+    }
+
+    /// What a query found, from which contexts of any budget and strategy can be assembled.
+    pub fn pool(&self, search: &SearchRequest) -> Result<Pool<'_>> {
+        self.pool_timed(search, &mut Timings::default())
+    }
+
+    fn pool_timed(&self, search: &SearchRequest, timings: &mut Timings) -> Result<Pool<'_>> {
+        let ranking = self.rank(search, timings)?;
+        let start = Instant::now();
+        let keys: Vec<_> = ranking.fused.into_iter().map(|fused| (fused.id, fused.score)).collect();
+        let places = keys.iter().map(|(key, _)| (key.id.clone(), (key.segment, key.row))).collect();
+        let pool = Pool { searcher: self, query: search.query.clone(), candidates: self.candidates(keys)?, places };
+        timings.texts = start.elapsed();
+        Ok(pool)
     }
 
     /// What assembly needs to know of each chunk; texts are read in the order they lie in.
@@ -104,6 +107,52 @@ impl Searcher {
             });
         }
         Ok(candidates)
+    }
+}
+
+/// The candidates of one query.
+#[derive(Debug)]
+pub struct Pool<'s> {
+    searcher: &'s Searcher,
+    query: String,
+    candidates: Vec<Candidate>,
+    /// Segment and row of each candidate, by id.
+    places: HashMap<String, (usize, u32)>,
+}
+
+impl Pool<'_> {
+    /// Assembles a context.
+    pub fn context(&self, request: &ContextRequest<'_>) -> Result<Context> {
+        Ok(assembly::assemble(&Request {
+            query: &self.query,
+            candidates: &self.candidates,
+            budget_tokens: request.budget_tokens,
+            policy: request.policy,
+            strategy: request.strategy,
+            format: request.format,
+            count: &|text| request.tokenizer.count(text),
+            tokenizer: request.tokenizer.name(),
+            sentences: &corpus::sentences,
+            terms: &|text| self.searcher.analyzer.terms(text),
+        })?)
+    }
+
+    /// The bytes that a citation of one of this pool's contexts names.
+    pub fn text(&self, citation: &Citation) -> Result<String> {
+        let (segment, row) = self.place(&citation.chunks[0]);
+        let segment = &self.searcher.snapshot.segments[segment];
+        let record = segment.document(segment.chunks.record(row as usize)?.document)?;
+        segment.text(&record, citation.span.clone())
+    }
+
+    /// The vector of a candidate, of unit length.
+    pub fn vector(&self, chunk: &str) -> Result<Vec<f32>> {
+        let (segment, row) = self.place(chunk);
+        Ok(self.searcher.snapshot.segments[segment].rows.row(row)?.into_owned())
+    }
+
+    fn place(&self, chunk: &str) -> (usize, u32) {
+        *self.places.get(chunk).unwrap_or_else(|| panic!("{chunk} is not a candidate of this query"))
     }
 }
 

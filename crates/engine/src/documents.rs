@@ -139,7 +139,7 @@ fn find(snapshot: &Snapshot, id: &str) -> Result<Option<(usize, u32)>> {
 }
 
 /// The closest id, among those that share the end of the path or differ by few letters.
-fn nearest(snapshot: &Snapshot, id: &str) -> Result<Option<String>> {
+pub(crate) fn nearest(snapshot: &Snapshot, id: &str) -> Result<Option<String>> {
     let mut best: Option<(usize, String)> = None;
     for segment in &snapshot.segments {
         for document in segment.live_documents() {

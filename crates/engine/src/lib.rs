@@ -23,8 +23,7 @@
 //! assert_eq!(response.hits[0].document, "notes/tides.md");
 //!
 //! let tokenizer = BudgetTokenizer::named("o200k")?;
-//! let context = searcher.context(&ContextRequest {
-//!     search: SearchRequest::new("what moves the sea"),
+//! let context = searcher.context(&SearchRequest::new("what moves the sea"), &ContextRequest {
 //!     budget_tokens: 200,
 //!     tokenizer: &tokenizer,
 //!     strategy: Strategy::Bubble,
@@ -53,11 +52,13 @@ mod ingest;
 mod commit;
 
 mod searcher;
+mod scope;
 mod retrieve;
 mod run;
 mod context;
 mod tokens;
 
+mod probe;
 mod collection;
 mod documents;
 
@@ -66,7 +67,8 @@ pub mod model;
 #[cfg(test)]
 mod faults;
 
-pub use cento_assembly::{Citation, Context, Format, Policy, Strategy};
+pub use cento_assembly::fuse;
+pub use cento_assembly::{Citation, Context, Format, Policy, Strategy, trace};
 pub use cento_corpus as corpus;
 pub use cento_corpus::{HeaderStyle, ReadOptions, Root};
 pub use cento_embedder as embedder;
@@ -76,15 +78,16 @@ pub use cento_vector::Scalar;
 
 pub use collection::{Check, Diagnosis, SegmentStatus, Status, doctor, status};
 pub use config::{CANDIDATE_DEPTH, ChunkTokens, CollectionConfig};
-pub use context::{ContextRequest, ContextTimings};
+pub use context::{ContextRequest, ContextTimings, Pool};
 pub use documents::{Excerpt, InspectedChunk, InspectedSection, Inspection, delete};
 pub use error::{Error, Result};
 pub use fs::{File, Fs, OsFs};
 pub use ingest::{IndexOptions, IndexReport, Issue, Progress, Stage, dry_run, index, inspect};
 pub use manifest::{FORMAT, Manifest, SegmentEntry};
 pub use model::DEFAULT_MODEL;
-pub use retrieve::{Explain, Fusion, Hit, Mode, Scan, SearchRequest, SearchResponse, Timings};
-pub use run::{DocumentRanking, RunRequest};
+pub use probe::{Nearest, RowId};
+pub use retrieve::{Explain, Fusion, Hit, LEXICAL_WEIGHT, Mode, Scan, SearchRequest, SearchResponse, Timings};
+pub use run::{DocumentRanking, RunQuery, RunRequest};
 pub use searcher::{Searcher, SearcherOptions};
 pub use tokens::BudgetTokenizer;
 

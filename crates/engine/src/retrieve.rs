@@ -4,18 +4,26 @@
 //! public id, descending. Dense distances (ascending) become scores (descending) here and nowhere else: `score = 1 - distance`,
 //! the cosine of unit vectors.
 
+use std::borrow::Cow;
 use std::time::{Duration, Instant};
 
 use cento_assembly::fuse::{self, Arm, Contribution, Fused, Method, Normalize};
 use cento_embedder::Kind;
 use cento_lexical::{self as lexical, Bm25, Part, Unit};
 use cento_vector::{Neighbor, exact, hnsw};
+use roaring::RoaringBitmap;
 use serde::{Deserialize, Serialize};
 
 use crate::config::CANDIDATE_DEPTH;
 use crate::error::{Error, Result};
+use crate::scope::{Places, Scope};
 use crate::searcher::Searcher;
 use crate::segment::Segment;
+
+/// Name of the arm of nearest vectors.
+pub(crate) const DENSE: &str = "dense";
+/// Name of the arm of BM25.
+pub(crate) const LEXICAL: &str = "lexical";
 
 /// Which arms answer.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -37,9 +45,17 @@ pub enum Fusion {
     /// Reciprocal rank fusion, k = 60.
     Rrf,
     /// Convex combination of min-max normalised scores, half and half.
-    #[default]
     Convex,
+    /// Convex combination whose weights follow each query: an arm counts for more where its best hits stand out.
+    /// See [`Method::Adaptive`]; before that, the lexical arm weighs [`LEXICAL_WEIGHT`] of the dense one.
+    #[default]
+    Adaptive,
 }
+
+/// What the lexical arm weighs beside the dense arm's 1 in an adaptive combination, before their contrasts.
+///
+/// Chosen on twelve sets, none of which has a setting of its own; the rules tried and their figures are in `benches/results/`.
+pub const LEXICAL_WEIGHT: f64 = 0.55;
 
 /// How the nearest vectors are found.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -67,6 +83,8 @@ pub struct SearchRequest {
     pub fusion: Fusion,
     /// How vectors are scanned.
     pub scan: Scan,
+    /// Ids of the documents that may answer; `None` for all. Applied before each arm takes its candidates.
+    pub scope: Option<Vec<String>>,
     /// Results with a lower score are left out.
     pub min_score: Option<f64>,
     /// Whether results carry the terms of their BM25 score.
@@ -83,6 +101,7 @@ impl SearchRequest {
             mode: Mode::default(),
             fusion: Fusion::default(),
             scan: Scan::default(),
+            scope: None,
             min_score: None,
             explain: Explain::default(),
         }
@@ -192,7 +211,7 @@ impl Searcher {
         let ranking = self.rank(request, &mut timings)?;
         let start = Instant::now();
         let explained = match request.explain {
-            Explain::Terms => Some(self.lexical(Unit::Row)?),
+            Explain::Terms => Some(self.lexical(Unit::Row, None)?),
             Explain::Arms => None,
         };
         let mut hits = Vec::new();
@@ -222,6 +241,10 @@ impl Searcher {
         if request.query.trim().is_empty() {
             return Err(Error::EmptyQuery);
         }
+        let scope = match &request.scope {
+            Some(documents) => Some(Places::new(self)?.scope(documents)?),
+            None => None,
+        };
         let mut arms = Vec::new();
         let mut scanned = "none";
         if request.mode != Mode::Lexical {
@@ -229,35 +252,42 @@ impl Searcher {
             let embedding = self.encoder()?.embed(std::slice::from_ref(&request.query), Kind::Query)?;
             timings.embed = start.elapsed();
             let start = Instant::now();
-            let (hits, how) = self.dense_chunks(&embedding[0].vector, request.scan, request.candidates)?;
+            let (hits, how) = self.dense_chunks(&embedding[0].vector, request, scope.as_ref())?;
             timings.dense = start.elapsed();
             scanned = how;
-            arms.push(arm("dense", hits));
+            arms.push(arm(DENSE, hits));
         }
         if request.mode != Mode::Dense {
             let start = Instant::now();
-            arms.push(arm("lexical", self.lexical_chunks(&request.query, request.candidates)?));
+            arms.push(arm(LEXICAL, self.lexical_chunks(request, scope.as_ref())?));
             timings.lexical = start.elapsed();
         }
         let start = Instant::now();
-        let fused = fuse_arms(&arms, request.fusion)?;
+        let fused = fuse_arms(&mut arms, request.fusion)?;
         timings.fuse = start.elapsed();
         Ok(Ranking { fused, scanned })
     }
 
-    fn dense_chunks(&self, query: &[f32], scan: Scan, depth: usize) -> Result<(Vec<(ChunkKey, f64)>, &'static str)> {
+    fn dense_chunks(
+        &self,
+        query: &[f32],
+        request: &SearchRequest,
+        scope: Option<&Scope>,
+    ) -> Result<(Vec<(ChunkKey, f64)>, &'static str)> {
+        let depth = request.candidates;
         let mut candidates = Vec::new();
         let (mut n_exact, mut n_graph) = (0, 0);
         for (at, segment) in self.snapshot.segments.iter().enumerate() {
-            let live = segment.live.as_ref();
-            let neighbors = match (&segment.graph, scan) {
+            let allowed = allowed_rows(segment, scope.map(|scope| scope.rows(at)));
+            let allowed = allowed.as_deref();
+            let neighbors = match (&segment.graph, request.scan) {
                 (Some(graph), Scan::Auto) => {
                     n_graph += 1;
-                    hnsw::search(graph, &segment.rows, query, depth, depth, live)?
+                    hnsw::search(graph, &segment.rows, query, depth, depth, allowed)?
                 }
                 _ => {
                     n_exact += 1;
-                    exact::search(&segment.rows, query, depth, live)?
+                    exact::search(&segment.rows, query, depth, allowed)?
                 }
             };
             candidates.extend(neighbors.into_iter().map(|Neighbor { row, distance }| (at, row, score(distance))));
@@ -270,27 +300,26 @@ impl Searcher {
         Ok((self.best_chunks(candidates, depth)?, scanned))
     }
 
-    fn lexical_chunks(&self, query: &str, depth: usize) -> Result<Vec<(ChunkKey, f64)>> {
-        let scored = self.lexical(Unit::Row)?.score(query)?;
+    fn lexical_chunks(&self, request: &SearchRequest, scope: Option<&Scope>) -> Result<Vec<(ChunkKey, f64)>> {
+        let scored = self.lexical(Unit::Row, scope)?.score(&request.query)?;
         let candidates = scored
             .into_iter()
             .enumerate()
             .flat_map(|(at, hits)| hits.into_iter().map(move |hit| (at, hit.unit, hit.score)));
-        self.best_chunks(candidates.collect(), depth)
+        self.best_chunks(candidates.collect(), request.candidates)
     }
 
-    /// The BM25 searcher over all segments.
-    pub(crate) fn lexical(&self, unit: Unit) -> Result<lexical::Searcher<'_>> {
-        let part = |segment| -> Result<Part<'_>> {
-            let segment: &Segment = segment;
+    /// The BM25 searcher over all segments. A scope narrows what is found, not the statistics.
+    pub(crate) fn lexical<'s>(&'s self, unit: Unit, scope: Option<&'s Scope>) -> Result<lexical::Searcher<'s>> {
+        let part = |(at, segment): (usize, &'s Segment)| -> Result<Part<'s>> {
             Ok(Part {
                 segment: &segment.lexical,
                 live: segment.live.as_ref(),
-                allowed: None,
+                allowed: scope.map(|scope| scope.rows(at)),
                 document_of_row: &segment.units()?.of_row,
             })
         };
-        let parts = self.snapshot.segments.iter().map(part).collect::<Result<Vec<_>>>()?;
+        let parts = self.snapshot.segments.iter().enumerate().map(part).collect::<Result<Vec<_>>>()?;
         Ok(lexical::Searcher::new(parts, unit, Bm25::default())?)
     }
 
@@ -342,6 +371,17 @@ impl Searcher {
     }
 }
 
+/// The rows of a segment that live and lie in scope; `None` for all.
+pub(crate) fn allowed_rows<'s>(
+    segment: &'s Segment,
+    scope: Option<&'s RoaringBitmap>,
+) -> Option<Cow<'s, RoaringBitmap>> {
+    match (&segment.live, scope) {
+        (Some(live), Some(scope)) => Some(Cow::Owned(live & scope)),
+        (one, other) => one.as_ref().or(other).map(Cow::Borrowed),
+    }
+}
+
 /// Cosine from distance: the one place where ascending becomes descending.
 pub(crate) fn score(distance: f32) -> f64 {
     1.0 - f64::from(distance)
@@ -376,18 +416,26 @@ pub(crate) fn sort_ranking<I: Ord>(ranking: &mut [(I, f64)]) {
 }
 
 pub(crate) fn arm<I>(name: &'static str, hits: Vec<(I, f64)>) -> Arm<I> {
-    Arm { name: name.to_owned(), weight: 0.5, hits }
+    Arm { name: name.to_owned(), weight: 1.0, hits }
 }
 
 /// Fuses two arms; a single arm keeps its own scores.
-pub(crate) fn fuse_arms<I: Ord + Clone>(arms: &[Arm<I>], fusion: Fusion) -> Result<Vec<Fused<I>>> {
+pub(crate) fn fuse_arms<I: Ord + Clone>(arms: &mut [Arm<I>], fusion: Fusion) -> Result<Vec<Fused<I>>> {
     if let [only] = arms {
         return Ok(only.hits.iter().enumerate().map(|(n, (id, score))| alone(only, n, id, *score)).collect());
     }
     let method = match fusion {
-        Fusion::Rrf => Method::Rrf { k: 60.0 },
+        Fusion::Rrf => Method::Rrf { k: fuse::DEFAULT_RRF_K },
         Fusion::Convex => Method::Convex { normalize: Normalize::MinMax },
+        Fusion::Adaptive => Method::Adaptive { depth: fuse::DEFAULT_CONTRAST_DEPTH },
     };
+    for arm in &mut *arms {
+        arm.weight = match (fusion, arm.name.as_str()) {
+            (Fusion::Adaptive, LEXICAL) => LEXICAL_WEIGHT,
+            (Fusion::Adaptive, _) => 1.0,
+            _ => 0.5,
+        };
+    }
     Ok(fuse::fuse(arms, &method)?)
 }
 
@@ -403,12 +451,16 @@ fn alone<I: Clone>(arm: &Arm<I>, n: usize, id: &I, score: f64) -> Fused<I> {
     Fused { id: id.clone(), score, contributions: vec![contribution] }
 }
 
-/// For each unit (document with rows) of a segment the score of its best live row; `None` where no row lives.
-pub(crate) fn best_of_units(distances: &[f32], segment: &Segment) -> Result<Vec<Option<f64>>> {
+/// For each unit (document with rows) of a segment the score of its best allowed row; `None` where it has none.
+pub(crate) fn best_of_units(
+    distances: &[f32],
+    segment: &Segment,
+    allowed: Option<&RoaringBitmap>,
+) -> Result<Vec<Option<f64>>> {
     let units = segment.units()?;
     let mut best = vec![None; units.documents.len()];
     for (row, (&distance, &unit)) in distances.iter().zip(&units.of_row).enumerate() {
-        if segment.live.as_ref().is_none_or(|live| live.contains(row as u32)) {
+        if allowed.is_none_or(|allowed| allowed.contains(row as u32)) {
             keep_larger(&mut best[unit as usize], score(distance));
         }
     }

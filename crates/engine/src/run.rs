@@ -6,10 +6,12 @@
 use cento_embedder::Kind;
 use cento_lexical::Unit;
 use cento_vector::{exact, hnsw};
+use roaring::RoaringBitmap;
 
 use crate::config::CANDIDATE_DEPTH;
 use crate::error::{Error, Result};
-use crate::retrieve::{self, Fusion, Mode, Scan};
+use crate::retrieve::{self, DENSE, Fusion, LEXICAL, Mode, Scan};
+use crate::scope::{Places, Scope};
 use crate::searcher::Searcher;
 use crate::segment::Segment;
 
@@ -19,7 +21,16 @@ const BATCH_QUERIES: usize = 32;
 /// Chunks the graph is asked for per candidate document with [`Scan::Auto`]: several may be of one document.
 const GRAPH_CHUNKS_PER_DOCUMENT: usize = 4;
 
-/// A batch of topics.
+/// A query of a batch.
+#[derive(Debug, Clone)]
+pub struct RunQuery {
+    /// The question, in plain words.
+    pub text: String,
+    /// Ids of the documents that may answer; `None` for all. Applied before each arm takes its candidates.
+    pub scope: Option<Vec<String>>,
+}
+
+/// How a batch of queries is answered.
 #[derive(Debug, Clone)]
 pub struct RunRequest {
     /// Documents wanted per topic, at most `candidates`.
@@ -61,38 +72,50 @@ struct DocumentKey {
 }
 
 impl Searcher {
-    /// Ranks documents for each query; `done` hears how many queries are ready.
+    /// Ranks documents for each query, within its scope; `done` hears how many queries are ready.
     pub fn run(
         &self,
-        queries: &[String],
+        queries: &[RunQuery],
         request: &RunRequest,
         done: &mut dyn FnMut(usize),
     ) -> Result<Vec<DocumentRanking>> {
         retrieve::check_k(request.k, request.candidates)?;
-        if queries.iter().any(|query| query.trim().is_empty()) {
+        if queries.iter().any(|query| query.text.trim().is_empty()) {
             return Err(Error::EmptyQuery);
         }
-        let lexical = self.lexical(Unit::Document)?;
+        let places = match queries.iter().any(|query| query.scope.is_some()) {
+            true => Some(Places::new(self)?),
+            false => None,
+        };
+        let unscoped = self.lexical(Unit::Document, None)?;
         let mut rankings = Vec::with_capacity(queries.len());
         for batch in queries.chunks(BATCH_QUERIES) {
+            let scope_of = |query: &RunQuery| match (&query.scope, &places) {
+                (Some(documents), Some(places)) => places.scope(documents).map(Some),
+                _ => Ok(None),
+            };
+            let scopes = batch.iter().map(scope_of).collect::<Result<Vec<_>>>()?;
             let dense = match request.mode {
                 Mode::Lexical => None,
-                _ => Some(self.dense_documents(batch, request)?),
+                _ => Some(self.dense_documents(batch, &scopes, request)?),
             };
             for (n, query) in batch.iter().enumerate() {
                 let mut arms = Vec::new();
                 if let Some(dense) = &dense {
-                    arms.push(retrieve::arm("dense", self.best_documents(&dense[n], request.candidates)?));
+                    arms.push(retrieve::arm(DENSE, self.best_documents(&dense[n], request.candidates)?));
                 }
                 if request.mode != Mode::Dense {
-                    let scored = lexical.score(query)?;
+                    let scored = match &scopes[n] {
+                        Some(scope) => self.lexical(Unit::Document, Some(scope))?.score(&query.text)?,
+                        None => unscoped.score(&query.text)?,
+                    };
                     let scored = scored
                         .iter()
                         .map(|hits| hits.iter().map(|hit| (hit.unit, hit.score)).collect())
                         .collect::<Vec<_>>();
-                    arms.push(retrieve::arm("lexical", self.best_documents(&scored, request.candidates)?));
+                    arms.push(retrieve::arm(LEXICAL, self.best_documents(&scored, request.candidates)?));
                 }
-                let fused = retrieve::fuse_arms(&arms, request.fusion)?;
+                let fused = retrieve::fuse_arms(&mut arms, request.fusion)?;
                 rankings.push(fused.into_iter().take(request.k).map(|fused| (fused.id.id, fused.score)).collect());
             }
             done(rankings.len());
@@ -101,11 +124,17 @@ impl Searcher {
     }
 
     /// For each query and segment the units and their best chunk's score.
-    fn dense_documents(&self, queries: &[String], request: &RunRequest) -> Result<Vec<Vec<UnitScores>>> {
-        let embeddings = self.encoder()?.embed(queries, Kind::Query)?;
+    fn dense_documents(
+        &self,
+        queries: &[RunQuery],
+        scopes: &[Option<Scope>],
+        request: &RunRequest,
+    ) -> Result<Vec<Vec<UnitScores>>> {
+        let texts: Vec<String> = queries.iter().map(|query| query.text.clone()).collect();
+        let embeddings = self.encoder()?.embed(&texts, Kind::Query)?;
         let vectors: Vec<f32> = embeddings.iter().flat_map(|embedding| embedding.vector.iter().copied()).collect();
         let mut of_query = vec![Vec::new(); queries.len()];
-        for segment in &self.snapshot.segments {
+        for (at, segment) in self.snapshot.segments.iter().enumerate() {
             let n_rows = segment.rows.len();
             let graph = segment.graph.as_ref().filter(|_| request.scan == Scan::Auto);
             let mut distances = Vec::new();
@@ -114,9 +143,11 @@ impl Searcher {
                 exact::distances(&segment.rows, &vectors, &mut distances)?;
             }
             for (n, scored) in of_query.iter_mut().enumerate() {
+                let allowed = retrieve::allowed_rows(segment, scopes[n].as_ref().map(|scope| scope.rows(at)));
+                let allowed = allowed.as_deref();
                 let best = match graph {
-                    None => retrieve::best_of_units(&distances[n * n_rows..(n + 1) * n_rows], segment)?,
-                    Some(graph) => near_units(graph, segment, &embeddings[n].vector, request.candidates)?,
+                    None => retrieve::best_of_units(&distances[n * n_rows..(n + 1) * n_rows], segment, allowed)?,
+                    Some(graph) => near_units(graph, segment, &embeddings[n].vector, request.candidates, allowed)?,
                 };
                 let found =
                     best.into_iter().enumerate().filter_map(|(unit, score)| score.map(|score| (unit as u32, score)));
@@ -152,11 +183,12 @@ fn near_units(
     segment: &Segment,
     query: &[f32],
     n_documents: usize,
+    allowed: Option<&RoaringBitmap>,
 ) -> Result<Vec<Option<f64>>> {
     let n_chunks = GRAPH_CHUNKS_PER_DOCUMENT * n_documents;
     let units = segment.units()?;
     let mut best = vec![None; units.documents.len()];
-    for neighbor in hnsw::search(graph, &segment.rows, query, n_chunks, n_chunks, segment.live.as_ref())? {
+    for neighbor in hnsw::search(graph, &segment.rows, query, n_chunks, n_chunks, allowed)? {
         let unit = units.of_row[neighbor.row as usize];
         retrieve::keep_larger(&mut best[unit as usize], retrieve::score(neighbor.distance));
     }

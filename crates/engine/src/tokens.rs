@@ -2,8 +2,10 @@
 
 use std::fmt::{self, Debug};
 use std::path::Path;
+use std::sync::Arc;
 
 use cento_embedder::Tokenizer;
+use tiktoken_rs::CoreBPE;
 
 use crate::error::{Error, Result};
 
@@ -11,6 +13,7 @@ use crate::error::{Error, Result};
 pub struct BudgetTokenizer<'m> {
     name: String,
     count: Box<dyn Fn(&str) -> usize + Send + Sync + 'm>,
+    ends: Box<dyn Fn(&str) -> Vec<usize> + Send + Sync + 'm>,
 }
 
 impl<'m> BudgetTokenizer<'m> {
@@ -19,11 +22,12 @@ impl<'m> BudgetTokenizer<'m> {
     /// `model`, the collection's own encoder, is [`BudgetTokenizer::of_model`].
     pub fn named(name: &str) -> Result<Self> {
         match name {
-            "o200k" => Ok(Self::new(name, |text| tiktoken_rs::o200k_base_singleton().encode_ordinary(text).len())),
-            "cl100k" => Ok(Self::new(name, |text| tiktoken_rs::cl100k_base_singleton().encode_ordinary(text).len())),
+            "o200k" => Ok(Self::of_bpe(name, tiktoken_rs::o200k_base_singleton)),
+            "cl100k" => Ok(Self::of_bpe(name, tiktoken_rs::cl100k_base_singleton)),
             path if Path::new(path).is_file() => {
-                let tokenizer = Tokenizer::load(Path::new(path))?;
-                Ok(Self::new(path, move |text| tokenizer.count(text)))
+                let tokenizer = Arc::new(Tokenizer::load(Path::new(path))?);
+                let counter = tokenizer.clone();
+                Ok(Self::new(path, move |text| counter.count(text), move |text| tokenizer.ends(text)))
             }
             other => Err(Error::Setting {
                 setting: "tokenizer",
@@ -35,11 +39,28 @@ impl<'m> BudgetTokenizer<'m> {
 
     /// The tokenizer of an encoder, special tokens not counted.
     pub fn of_model(name: &str, tokenizer: &'m Tokenizer) -> Self {
-        Self::new(&format!("model:{name}"), move |text| tokenizer.count(text))
+        Self::new(&format!("model:{name}"), move |text| tokenizer.count(text), move |text| tokenizer.ends(text))
     }
 
-    fn new(name: &str, count: impl Fn(&str) -> usize + Send + Sync + 'm) -> Self {
-        Self { name: name.to_owned(), count: Box::new(count) }
+    fn of_bpe(name: &str, bpe: fn() -> &'static CoreBPE) -> Self {
+        let ends = move |text: &str| {
+            let bpe = bpe();
+            let tokens = bpe._decode_native_and_split(bpe.encode_ordinary(text));
+            let add = |end: &mut usize, token: Vec<u8>| {
+                *end += token.len();
+                Some(*end)
+            };
+            tokens.scan(0, add).collect()
+        };
+        Self::new(name, move |text| bpe().encode_ordinary(text).len(), ends)
+    }
+
+    fn new(
+        name: &str,
+        count: impl Fn(&str) -> usize + Send + Sync + 'm,
+        ends: impl Fn(&str) -> Vec<usize> + Send + Sync + 'm,
+    ) -> Self {
+        Self { name: name.to_owned(), count: Box::new(count), ends: Box::new(ends) }
     }
 
     /// The name that answers carry.
@@ -50,6 +71,11 @@ impl<'m> BudgetTokenizer<'m> {
     /// Tokens of a text.
     pub fn count(&self, text: &str) -> usize {
         (self.count)(text)
+    }
+
+    /// For each token of a text the byte offset of its end, ascending; bytes between two ends belong to the later token.
+    pub fn ends(&self, text: &str) -> Vec<usize> {
+        (self.ends)(text)
     }
 }
 

@@ -257,7 +257,7 @@ fn contradictory_candidates_are_refused() {
     let policy = Policy { delta: 2.0, ..Policy::default() };
     let request = Request {
         query: "",
-        candidates: vec![],
+        candidates: &[],
         budget_tokens: 9,
         policy: &policy,
         strategy: Strategy::Flat,

@@ -115,7 +115,7 @@ impl<'a> Assembly<'a> {
     fn try_within(&self, budget_tokens: usize) -> Result<Context> {
         assemble(&Request {
             query: self.query,
-            candidates: self.candidates.clone(),
+            candidates: &self.candidates,
             budget_tokens,
             policy: &Policy::parse(self.policy)?,
             strategy: self.strategy,

@@ -28,14 +28,14 @@ pub(crate) fn execute(args: &Context, global: &Global) -> anyhow::Result<Outcome
     let policy = options::policy(args.policy.as_deref())?;
     let searcher = options::searcher(global, &args.retrieval)?;
     let tokenizer = options::tokenizer(&args.tokenizer, &searcher)?;
-    let (context, timings) = searcher.context_timed(&ContextRequest {
-        search: request,
+    let asked = ContextRequest {
         budget_tokens: args.budget,
         tokenizer: &tokenizer,
         strategy: args.strategy,
         policy: &policy,
         format: args.format,
-    })?;
+    };
+    let (context, timings) = searcher.context_timed(&request, &asked)?;
     if args.retrieval.timings {
         super::search::print_timings(&timings.search);
         eprintln!("assemble {:.2} ms", timings.assemble.as_secs_f64() * 1e3);

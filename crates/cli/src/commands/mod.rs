@@ -6,15 +6,21 @@ use crate::args::Command;
 use crate::exit_code::{INTERRUPTED, Outcome};
 use crate::settings::Invocation;
 
-mod config;
-mod context;
-mod documents;
-mod health;
 mod index;
-mod inspect;
-mod model;
-mod run;
 mod search;
+mod context;
+mod run;
+mod eval;
+mod eval_context;
+mod compare;
+mod fuse;
+mod bench;
+mod reproduce;
+mod documents;
+mod inspect;
+mod health;
+mod model;
+mod config;
 
 /// Runs the command.
 pub(crate) fn execute(invocation: &Invocation) -> anyhow::Result<Outcome> {
@@ -25,6 +31,12 @@ pub(crate) fn execute(invocation: &Invocation) -> anyhow::Result<Outcome> {
         Command::Search(args) => search::execute(args, global),
         Command::Context(args) => context::execute(args, global),
         Command::Run(args) => run::execute(args, global),
+        Command::Eval(args) => eval::execute(args, global),
+        Command::EvalContext(args) => eval_context::execute(args, global),
+        Command::Compare(args) => compare::execute(args, global),
+        Command::Fuse(args) => fuse::execute(args, global),
+        Command::Reproduce(args) => reproduce::execute(args, global),
+        Command::Bench(args) => bench::execute(args, global),
         Command::Get(args) => documents::get(args, global),
         Command::Delete(args) => documents::delete(args, global),
         Command::Inspect(args) => inspect::execute(args, global),

@@ -1,15 +1,25 @@
-//! `cento run`: rank documents for a batch of topics and write a TREC run.
+//! `cento run`: rank documents for a batch of topics, write a TREC run, and assemble the topics' contexts.
 
-use std::io::{self, Write};
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::Write;
 use std::path::Path;
 
-use anyhow::Context as _;
-use cento_engine::{RunRequest, Scan};
+use cento_engine::{
+    BudgetTokenizer, Context, ContextRequest, Format, Policy, Pool, RunQuery, RunRequest, Scan, SearchRequest,
+    Searcher, Strategy,
+};
+use cento_eval::context::redundancy::mean_pairwise_cosine;
+use cento_eval::topics::Topic;
+use cento_eval::{contexts, run, topics};
+use rayon::prelude::*;
 
-use crate::args::{Global, Run};
+use crate::args::{Global, Run, Ties};
 use crate::exit_code::Outcome;
+use crate::options;
 use crate::output::{self, Bar};
-use crate::{options, trec};
+
+/// Topics whose contexts are held until they are written in order.
+const BATCH_TOPICS: usize = 64;
 
 #[derive(serde::Serialize)]
 struct Answer {
@@ -17,6 +27,7 @@ struct Answer {
     n_topics: usize,
     n_results: usize,
     n_topics_without_results: usize,
+    n_contexts: usize,
     tag: String,
 }
 
@@ -31,47 +42,216 @@ pub(crate) fn execute(args: &Run, global: &Global) -> anyhow::Result<Outcome> {
     if global.json && args.output == Path::new("-") {
         return Err(options::usage("--json needs the run in a file: -o FILE"));
     }
-    let topics = trec::topics(&args.topics)?;
+    let variants = Variants::new(args)?;
+    let topics = topics::read(&args.topics)?;
     let searcher = options::searcher(global, &args.retrieval)?;
-    let request = RunRequest {
-        k: args.k,
-        candidates: search.candidates,
-        mode: search.mode,
-        fusion: search.fusion,
-        scan: search.scan,
+    let (n_results, n_empty) = rank(args, global, &search, &topics, &searcher)?;
+    let n_contexts = match &args.contexts.contexts {
+        Some(path) => variants.write(path, global, &search, &topics, &searcher)?,
+        None => 0,
     };
-    let queries: Vec<String> = topics.iter().map(|topic| topic.text.clone()).collect();
-    let bar = Bar::new(global.quiet);
-    let rankings = searcher.run(&queries, &request, &mut |n_done| bar.count(n_done, queries.len(), "topics"));
-    bar.finish();
-    let rankings = rankings?;
-    let mut out: Box<dyn Write> = match args.output == Path::new("-") {
-        true => Box::new(io::BufWriter::new(io::stdout().lock())),
-        false => Box::new(io::BufWriter::new(
-            std::fs::File::create(&args.output).with_context(|| args.output.display().to_string())?,
-        )),
-    };
-    for (topic, ranking) in topics.iter().zip(&rankings) {
-        trec::write(&mut out, &topic.id, ranking, &args.tag, args.ties)?;
-    }
-    out.flush()?;
-    drop(out);
-    let n_empty = rankings.iter().filter(|ranking| ranking.is_empty()).count();
-    let n_results = rankings.iter().map(Vec::len).sum();
     if global.json {
         output::json(&Answer {
             version: output::JSON_VERSION,
             n_topics: topics.len(),
             n_results,
             n_topics_without_results: n_empty,
+            n_contexts,
             tag: args.tag.clone(),
         })?;
     } else if !global.quiet {
+        let contexts = if n_contexts > 0 { format!(", {n_contexts} contexts") } else { String::new() };
         eprintln!(
-            "{} topics, {} results, {n_empty} topics without results",
+            "{} topics, {} results, {n_empty} topics without results{contexts}",
             topics.len(),
             output::count(n_results as u64)
         );
     }
     Ok(if n_results == 0 { Outcome::Nothing } else { Outcome::Done })
+}
+
+/// Writes the run; the number of results, and of topics without any.
+fn rank(
+    args: &Run,
+    global: &Global,
+    search: &SearchRequest,
+    topics: &[Topic],
+    searcher: &Searcher,
+) -> anyhow::Result<(usize, usize)> {
+    // One more than wanted, as the topic itself may be among them.
+    let k = (args.k + usize::from(args.remove_query)).min(search.candidates.max(args.k));
+    let request =
+        RunRequest { k, candidates: search.candidates, mode: search.mode, fusion: search.fusion, scan: search.scan };
+    let query = |topic: &Topic| RunQuery { text: topic.text.clone(), scope: scope(topic, search) };
+    let queries: Vec<RunQuery> = topics.iter().map(query).collect();
+    let bar = Bar::new(global.quiet);
+    let rankings = searcher.run(&queries, &request, &mut |n_done| bar.count(n_done, queries.len(), "topics"));
+    bar.finish();
+    let mut rankings = rankings?;
+    let mut out = output::file(&args.output)?;
+    for (topic, ranking) in topics.iter().zip(&mut rankings) {
+        if args.remove_query {
+            ranking.retain(|(document, _)| *document != topic.id);
+        }
+        ranking.truncate(args.k);
+        let ties = if args.ties == Ties::Break { run::Ties::Break } else { run::Ties::Keep };
+        run::write(&mut out, &topic.id, ranking.iter().map(|(document, score)| (document, *score)), &args.tag, ties)?;
+    }
+    out.flush()?;
+    let n_empty = rankings.iter().filter(|ranking| ranking.is_empty()).count();
+    Ok((rankings.iter().map(Vec::len).sum(), n_empty))
+}
+
+/// The topic's scope, narrowed to what the command line allows.
+fn scope(topic: &Topic, search: &SearchRequest) -> Option<Vec<String>> {
+    match (&topic.scope, &search.scope) {
+        (Some(of_topic), Some(within)) => Some(of_topic.iter().filter(|id| within.contains(id)).cloned().collect()),
+        (one, other) => one.as_ref().or(other.as_ref()).cloned(),
+    }
+}
+
+/// The contexts wanted for each topic.
+struct Variants {
+    strategies: Vec<(Strategy, String)>,
+    budgets: Vec<usize>,
+    tokenizer: String,
+    policy: Policy,
+}
+
+impl Variants {
+    fn new(args: &Run) -> anyhow::Result<Self> {
+        let args = &args.contexts;
+        let strategies: BTreeSet<String> = args.strategy.iter().map(ToString::to_string).collect();
+        let budgets: BTreeSet<usize> = args.budget.iter().copied().collect();
+        if strategies.len() != args.strategy.len() || budgets.len() != args.budget.len() {
+            return Err(options::usage("--budget and --strategy: one value is there twice"));
+        }
+        let strategies = match (&args.label, &args.strategy[..]) {
+            (None, strategies) => strategies.iter().map(|strategy| (*strategy, strategy.to_string())).collect(),
+            (Some(label), [only]) => vec![(*only, label.clone())],
+            (Some(label), many) => {
+                return Err(options::usage(format!("--label {label}: names one strategy, there are {}", many.len())));
+            }
+        };
+        let policy = options::policy(args.policy.as_deref())?;
+        Ok(Self { strategies, budgets: args.budget.clone(), tokenizer: args.tokenizer.clone(), policy })
+    }
+
+    /// Assembles and writes the contexts, topic by topic; how many there are.
+    fn write(
+        &self,
+        path: &Path,
+        global: &Global,
+        search: &SearchRequest,
+        topics: &[Topic],
+        searcher: &Searcher,
+    ) -> anyhow::Result<usize> {
+        let tokenizer = options::tokenizer(&self.tokenizer, searcher)?;
+        let mut out = output::file(path)?;
+        let bar = Bar::new(global.quiet);
+        let mut n_contexts = 0;
+        for (n_batch, batch) in topics.chunks(BATCH_TOPICS).enumerate() {
+            let lines = |topic: &Topic| {
+                let (query, scope) = (topic.text.clone(), scope(topic, search));
+                let pool = searcher.pool(&SearchRequest { query, scope, ..search.clone() })?;
+                let line = |(label, request)| {
+                    let context = pool.context(&request)?;
+                    anyhow::Ok(serde_json::to_string(&record(topic, label, &pool, &context)?)?)
+                };
+                self.requests(&tokenizer).map(line).collect::<anyhow::Result<Vec<_>>>()
+            };
+            for line in batch.par_iter().map(lines).collect::<anyhow::Result<Vec<_>>>()?.concat() {
+                writeln!(out, "{line}")?;
+                n_contexts += 1;
+            }
+            bar.count((n_batch * BATCH_TOPICS + batch.len()).min(topics.len()), topics.len(), "topics in context");
+        }
+        bar.finish();
+        out.flush()?;
+        Ok(n_contexts)
+    }
+
+    fn requests<'a>(
+        &'a self,
+        tokenizer: &'a BudgetTokenizer<'a>,
+    ) -> impl Iterator<Item = (&'a str, ContextRequest<'a>)> {
+        self.strategies.iter().flat_map(move |(strategy, label)| {
+            self.budgets.iter().map(move |&budget_tokens| {
+                let (strategy, policy) = (*strategy, &self.policy);
+                (
+                    label.as_str(),
+                    ContextRequest { budget_tokens, tokenizer, strategy, policy, format: Format::Markdown },
+                )
+            })
+        })
+    }
+}
+
+/// A context as a line of the file, with what `eval-context` needs to judge it.
+fn record(topic: &Topic, label: &str, pool: &Pool<'_>, context: &Context) -> anyhow::Result<contexts::Context> {
+    let manifest = &context.trace.manifest;
+    let mut citations = Vec::with_capacity(context.citations.len());
+    for citation in &context.citations {
+        citations.push(contexts::Citation {
+            n: citation.n as u64,
+            document: citation.document.clone(),
+            path: citation.path.clone(),
+            span: citation.span.clone(),
+            source: citation.source.clone(),
+            anchor: citation.anchor.clone(),
+            chunks: citation.chunks.clone(),
+            cut: citation.cut,
+            text: pool.text(citation)?,
+        });
+    }
+    let delivered = manifest.sections.iter().filter(|section| section.chunks > 0);
+    let section = |section: &cento_engine::trace::SectionTokens| contexts::Section {
+        section: section.section.replace('\u{1f}', " > "),
+        label: section.label.clone(),
+        chunks: section.chunks as u64,
+        tokens: section.tokens as u64,
+    };
+    let vectors = manifest.selected.iter().map(|chunk| pool.vector(chunk)).collect::<Result<Vec<_>, _>>()?;
+    let vectors: Vec<&[f32]> = vectors.iter().map(Vec::as_slice).collect();
+    Ok(contexts::Context {
+        version: contexts::VERSION,
+        query_id: topic.id.clone(),
+        query: topic.text.clone(),
+        strategy: label.to_owned(),
+        budget_tokens: context.budget_tokens as u64,
+        n_tokens: context.n_tokens as u64,
+        n_text_tokens: manifest.text_tokens as u64,
+        tokenizer: context.tokenizer.clone(),
+        context: context.counted().to_owned(),
+        documents: documents_by_relevance(context),
+        sections: delivered.map(section).collect(),
+        redundancy_cosine: mean_pairwise_cosine(&vectors),
+        decisions: decisions(context)?,
+        citations,
+    })
+}
+
+/// How many candidates were decided for each reason of the trace.
+fn decisions(context: &Context) -> anyhow::Result<BTreeMap<String, u64>> {
+    let mut decisions = BTreeMap::new();
+    for record in &context.trace.records {
+        let reason = serde_json::to_value(record.final_reason)?;
+        *decisions.entry(reason.as_str().unwrap_or_default().to_owned()).or_default() += 1;
+    }
+    Ok(decisions)
+}
+
+/// Delivered documents, that of the most relevant delivered chunk first.
+fn documents_by_relevance(context: &Context) -> Vec<String> {
+    let selected: BTreeSet<&str> = context.trace.manifest.selected.iter().map(String::as_str).collect();
+    let records = context.trace.records.iter().filter(|record| selected.contains(record.chunk_id.as_str()));
+    let mut records: Vec<_> = records.collect();
+    records.sort_by(|a, b| b.retrieval_score.total_cmp(&a.retrieval_score).then_with(|| b.chunk_id.cmp(&a.chunk_id)));
+    let mut documents: Vec<String> = Vec::new();
+    for record in records {
+        if !documents.contains(&record.document) {
+            documents.push(record.document.clone());
+        }
+    }
+    documents
 }

@@ -1,0 +1,128 @@
+//! Options of the commands that make a collection and look after it.
+
+use std::path::PathBuf;
+
+use cento_engine::{ChunkTokens, HeaderStyle, Language, corpus};
+use clap::{Args, Subcommand, ValueEnum};
+
+use super::query::Device;
+
+#[derive(Debug, Args)]
+pub(crate) struct Index {
+    /// Files and folders to index, or LABEL=PATH; the label, by default the folder's name, starts its documents' ids
+    #[arg(required = true, value_name = "PATH")]
+    pub(crate) paths: Vec<String>,
+    /// auto, md, text, html, jsonl, csv or beir
+    #[arg(long, value_name = "FORMAT", default_value = "auto")]
+    pub(crate) format: corpus::Format,
+    /// Encoder: the name of a model card or a sentence-transformers folder [default: the collection's, or all-minilm-l6-v2]
+    #[arg(long, value_name = "NAME|DIR")]
+    pub(crate) model: Option<String>,
+    /// Header embedded with each chunk: structured, flat or none [default: the collection's, or structured]
+    #[arg(long, value_name = "STYLE")]
+    pub(crate) header: Option<HeaderStyle>,
+    /// Tokens a chunk aims at, or `document` for one chunk a document [default: the collection's, or 128]
+    #[arg(long, value_name = "N")]
+    pub(crate) chunk_tokens: Option<ChunkTokens>,
+    /// Language of stemming and stop words, or none [default: the collection's, or english]
+    #[arg(long, value_name = "LANGUAGE")]
+    pub(crate) language: Option<Language>,
+    /// Stored vectors: f32 or f16 [default: the collection's, or f32]
+    #[arg(long, value_name = "TYPE")]
+    pub(crate) vectors: Option<Vectors>,
+    /// Segments of at least this many rows get an HNSW graph
+    #[arg(long, value_name = "N", default_value_t = cento_engine::config::GRAPH_ROWS_MIN)]
+    pub(crate) graph_rows_min: usize,
+    /// Decode files that are not UTF-8 as well as possible instead of leaving them out
+    #[arg(long, value_parser = clap::builder::BoolishValueParser::new())]
+    pub(crate) lossy: bool,
+    /// Files larger than this are left out and reported
+    #[arg(long, value_name = "BYTES", default_value_t = corpus::MAX_FILE_BYTES)]
+    pub(crate) max_file_bytes: u64,
+    #[command(flatten)]
+    pub(crate) device: Device,
+    /// Read and chunk, but embed and write nothing
+    #[arg(long, value_parser = clap::builder::BoolishValueParser::new())]
+    pub(crate) dry_run: bool,
+    /// Write the full report, file by file, as JSON
+    #[arg(long, value_name = "FILE")]
+    pub(crate) report: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Get {
+    /// DOC, DOC#chunk or DOC:from-to (bytes)
+    pub(crate) citation: String,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Delete {
+    /// Ids of documents
+    #[arg(required = true, value_name = "DOC")]
+    pub(crate) documents: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Inspect {
+    /// The file
+    pub(crate) file: String,
+    /// auto, md, text, html, jsonl, csv or beir
+    #[arg(long, value_name = "FORMAT", default_value = "auto")]
+    pub(crate) format: corpus::Format,
+    /// Encoder whose tokens count
+    #[arg(long, value_name = "NAME|DIR", default_value = cento_engine::DEFAULT_MODEL)]
+    pub(crate) model: String,
+    /// Header style: structured, flat or none
+    #[arg(long, value_name = "STYLE", default_value = "structured")]
+    pub(crate) header: HeaderStyle,
+    /// Tokens a chunk aims at, or `document`
+    #[arg(long, value_name = "N", default_value = "128")]
+    pub(crate) chunk_tokens: ChunkTokens,
+    /// Decode a file that is not UTF-8 as well as possible
+    #[arg(long, value_parser = clap::builder::BoolishValueParser::new())]
+    pub(crate) lossy: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Model {
+    /// Download an encoder (once; then it works offline)
+    Pull {
+        /// Name of a model card
+        #[arg(default_value = cento_engine::DEFAULT_MODEL)]
+        name: String,
+    },
+    /// List the model cards
+    List,
+    /// Check every file of a pulled encoder against its card
+    Verify {
+        /// Name of a model card
+        #[arg(default_value = cento_engine::DEFAULT_MODEL)]
+        name: String,
+    },
+    /// Show a model card
+    Show {
+        /// Name of a model card
+        #[arg(default_value = cento_engine::DEFAULT_MODEL)]
+        name: String,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Config {
+    /// Every setting, its value, and where the value comes from
+    Show,
+    /// Check the settings file
+    Check,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Completions {
+    /// bash, elvish, fish, powershell or zsh
+    pub(crate) shell: clap_complete::Shell,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum Vectors {
+    F32,
+    F16,
+}

@@ -1,0 +1,218 @@
+//! Options of the commands that judge runs and contexts, and measure this machine.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueEnum};
+
+use super::query::Retrieval;
+
+/// Measures that `eval` and `compare` show unless told.
+const MEASURES: [&str; 5] = ["nDCG@10", "R@100", "AP", "RR@10", "Judged@10"];
+
+#[derive(Debug, Args)]
+pub(crate) struct Eval {
+    /// Judgements: TREC qrels, BEIR tsv, or a BEIR folder
+    pub(crate) qrels: PathBuf,
+    /// Runs: TREC, MS MARCO or mteb predictions; - is stdin
+    #[arg(required = true, value_name = "RUN")]
+    pub(crate) runs: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) judging: Judging,
+    /// Show every query
+    #[arg(long, value_parser = clap::builder::BoolishValueParser::new())]
+    pub(crate) per_query: bool,
+    /// Fail (exit code 1) where a run is below this, as nDCG@10=.66; repeatable
+    #[arg(long, value_name = "MEASURE=X")]
+    pub(crate) min: Vec<String>,
+    /// Show the difference from an earlier answer of `cento eval --json`
+    #[arg(long, value_name = "FILE")]
+    pub(crate) baseline: Option<PathBuf>,
+    /// Fail (exit code 1) where a run is below the baseline by more than the tolerance
+    #[arg(long, requires = "baseline", value_parser = clap::builder::BoolishValueParser::new())]
+    pub(crate) fail_on_regression: bool,
+    /// What --fail-on-regression lets pass
+    #[arg(long, value_name = "X", default_value_t = 0.0005)]
+    pub(crate) tolerance: f64,
+}
+
+/// How runs are judged.
+#[derive(Debug, Args)]
+pub(crate) struct Judging {
+    /// Measures by the names of ir_measures: nDCG@10, R@100, P@5, P(rel=2)@10, AP, RR@10, Success@5, Judged@10; repeatable
+    #[arg(short, long = "measure", value_name = "MEASURE", default_values = MEASURES)]
+    pub(crate) measure: Vec<String>,
+    /// Judged queries without results count as 0, as in trec_eval -c; this is the default
+    #[arg(long, overrides_with = "retrieved_only", value_parser = clap::builder::BoolishValueParser::new())]
+    pub(crate) complete: bool,
+    /// Average over the queries with results only, as pytrec_eval and BEIR do
+    #[arg(long, value_parser = clap::builder::BoolishValueParser::new())]
+    pub(crate) retrieved_only: bool,
+    /// Drop a document whose id is the query's before judging (ArguAna, Quora)
+    #[arg(long, value_parser = clap::builder::BoolishValueParser::new())]
+    pub(crate) remove_query: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct EvalContext {
+    /// Questions: a folder with questions.jsonl and docs, or a BEIR folder (qrels, facts.jsonl or rationales.jsonl)
+    pub(crate) questions: PathBuf,
+    /// Contexts, as `cento run --contexts` writes them; - is stdin
+    #[arg(required = true, value_name = "CONTEXTS")]
+    pub(crate) contexts: Vec<PathBuf>,
+    /// Show these figures only, separated by commas; a figure is shown where the questions have what it needs
+    #[arg(short, long, value_name = "NAME,…", value_delimiter = ',')]
+    pub(crate) figures: Vec<String>,
+    /// The k of title_precision@k and the like, separated by commas
+    #[arg(long, value_name = "K,…", value_delimiter = ',', default_values_t = cento_eval::context::DOCUMENT_CUTOFFS)]
+    pub(crate) cutoffs: Vec<usize>,
+    /// With --json: the figures of every question too
+    #[arg(long, value_parser = clap::builder::BoolishValueParser::new())]
+    pub(crate) per_query: bool,
+    /// Average over the questions with a context only
+    #[arg(long, value_parser = clap::builder::BoolishValueParser::new())]
+    pub(crate) retrieved_only: bool,
+    /// Encoder whose tokenizer counted, where the contexts say `model:…` and its name is no card or folder here
+    #[arg(long, value_name = "NAME|DIR")]
+    pub(crate) model: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Compare {
+    /// What the others are compared with: a run (with --qrels), or what `eval` or `eval-context` wrote with --per-query --json
+    pub(crate) a: PathBuf,
+    /// The others
+    #[arg(required = true, value_name = "B")]
+    pub(crate) b: Vec<PathBuf>,
+    /// Judgements of the runs
+    #[arg(long, value_name = "QRELS")]
+    pub(crate) qrels: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) judging: Judging,
+    /// Resamples of the bootstrap
+    #[arg(long, value_name = "N", default_value_t = cento_eval::compare::Bootstrap::default().n_resamples)]
+    pub(crate) resamples: usize,
+    /// Seed of the bootstrap
+    #[arg(long, value_name = "N", default_value_t = cento_eval::compare::Bootstrap::default().seed)]
+    pub(crate) seed: u64,
+    /// Show every query, those that changed most first
+    #[arg(long, value_parser = clap::builder::BoolishValueParser::new())]
+    pub(crate) per_query: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Fuse {
+    /// Runs to fuse
+    #[arg(required = true, num_args = 2.., value_name = "RUN")]
+    pub(crate) runs: Vec<PathBuf>,
+    /// rrf: reciprocal ranks; convex: normalised scores; adaptive: min-max scores, weighed for each query by how far a run's best
+    /// hits stand out
+    #[arg(long, value_enum, default_value_t = FuseMethod::Rrf)]
+    pub(crate) method: FuseMethod,
+    /// Weight of each run, separated by commas [default: equal]
+    #[arg(long, value_name = "W,…", value_delimiter = ',')]
+    pub(crate) weights: Vec<f64>,
+    /// Rank constant of rrf
+    #[arg(long, value_name = "K", default_value_t = cento_engine::fuse::DEFAULT_RRF_K)]
+    pub(crate) rrf_k: f64,
+    /// How convex brings scores to one scale
+    #[arg(long, value_enum, default_value_t = Normalize::MinMax)]
+    pub(crate) normalize: Normalize,
+    /// Least score of each run's scorer, for --normalize theoretical-min: -1 for a cosine, 0 for BM25
+    #[arg(long, value_name = "X,…", value_delimiter = ',', allow_hyphen_values = true)]
+    pub(crate) minima: Vec<f64>,
+    /// Ranks that adaptive compares a run's best hit with
+    #[arg(long, value_name = "N", default_value_t = cento_engine::fuse::DEFAULT_CONTRAST_DEPTH)]
+    pub(crate) contrast_depth: usize,
+    /// Results of each run that count
+    #[arg(long, value_name = "N", default_value_t = cento_engine::CANDIDATE_DEPTH)]
+    pub(crate) depth: usize,
+    /// Documents wanted per topic
+    #[arg(short, long = "k", value_name = "K", default_value_t = cento_engine::CANDIDATE_DEPTH)]
+    pub(crate) k: usize,
+    /// The run file; - is stdout
+    #[arg(long, short, value_name = "FILE", default_value = "-")]
+    pub(crate) output: PathBuf,
+    /// Last column of the run
+    #[arg(long, value_name = "NAME", default_value = "cento-fuse")]
+    pub(crate) tag: String,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum FuseMethod {
+    Rrf,
+    Convex,
+    Adaptive,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum Normalize {
+    MinMax,
+    ZScore,
+    TheoreticalMin,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Reproduce {
+    /// What to rerun: names of --list, or `all`
+    #[arg(value_name = "NAME", required_unless_present_any = ["list", "from"])]
+    pub(crate) names: Vec<String>,
+    /// List what can be rerun
+    #[arg(long, value_parser = clap::builder::BoolishValueParser::new())]
+    pub(crate) list: bool,
+    /// Print the commands, run nothing
+    #[arg(long, value_parser = clap::builder::BoolishValueParser::new())]
+    pub(crate) dry_run: bool,
+    /// Folder of the reproductions (*.toml)
+    #[arg(long, value_name = "DIR", default_value = "benches/reproduce")]
+    pub(crate) plans: PathBuf,
+    /// Folder of the evaluation sets, each a folder by its name
+    #[arg(long, value_name = "DIR")]
+    pub(crate) data: Option<PathBuf>,
+    /// Folder for collections, runs and contexts
+    #[arg(long, value_name = "DIR", default_value = "target/reproduce")]
+    pub(crate) work: PathBuf,
+    /// Embed everything again; else what an earlier run embedded is taken over, and all the rest is done from scratch
+    #[arg(long, value_parser = clap::builder::BoolishValueParser::new())]
+    pub(crate) cold: bool,
+    /// Make what is measured the expectation of later runs (in the folder of the reproductions)
+    #[arg(long, value_parser = clap::builder::BoolishValueParser::new())]
+    pub(crate) record: bool,
+    /// Write the report as one HTML page
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: Option<PathBuf>,
+    /// Make text, JSON or page from an earlier report (written by --json) instead of running
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["names", "list"])]
+    pub(crate) from: Option<PathBuf>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Bench {
+    /// Time of one query after another: p50, p95, p99 by stage, queries a second
+    Latency(BenchTarget),
+    /// Tokens a second of the encoder over the collection's own texts, queries a second of all threads together
+    Throughput(BenchTarget),
+    /// Recall and speed of the graph against the exact scan
+    Recall {
+        #[command(flatten)]
+        target: BenchTarget,
+        /// Search widths, separated by commas
+        #[arg(long, value_name = "EF,…", value_delimiter = ',', default_values_t = [10, 20, 40, 80, 160, 320])]
+        ef: Vec<usize>,
+    },
+}
+
+/// What is measured.
+#[derive(Debug, Args)]
+pub(crate) struct BenchTarget {
+    /// Queries: topics as `cento run` takes them [default: the beginnings of the collection's own chunks]
+    #[arg(long, value_name = "FILE|DIR")]
+    pub(crate) topics: Option<PathBuf>,
+    /// Queries at most
+    #[arg(long, value_name = "N", default_value_t = 200)]
+    pub(crate) n_queries: usize,
+    /// Results wanted per query
+    #[arg(short, long = "k", value_name = "K", default_value_t = 10)]
+    pub(crate) k: usize,
+    #[command(flatten)]
+    pub(crate) retrieval: Retrieval,
+}

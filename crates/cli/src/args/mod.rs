@@ -1,0 +1,94 @@
+//! The command line as users write it. Values are checked here one by one, and against each other in `options`.
+
+mod collection;
+mod query;
+mod evaluation;
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+
+pub(crate) use self::collection::{Completions, Config, Delete, Get, Index, Inspect, Model, Vectors};
+pub(crate) use self::evaluation::{
+    Bench, BenchTarget, Compare, Eval, EvalContext, Fuse, FuseMethod, Judging, Normalize, Reproduce,
+};
+pub(crate) use self::query::{Context, Fusion, Mode, ResultFormat, Retrieval, Run, Search, Ties};
+
+/// Turns a corpus into citable context: index it, search it, and assemble, inside a hard token budget, the exact spans
+/// that answer a question.
+///
+/// Results go to stdout, everything else to stderr. Every option can also be set by an environment variable (`--chunk-tokens` is
+/// CENTO_CHUNK_TOKENS) or in a file `cento.toml`; the command line wins over the environment, that over the file.
+///
+/// Exit codes: 0 ok, 1 nothing found or a check failed, 2 usage, 3 data or index, 4 model or device, 130 interrupted.
+#[derive(Debug, Parser)]
+#[command(name = "cento", version, max_term_width = 110, disable_help_subcommand = true)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) global: Global,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// Options of every command.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct Global {
+    /// Folder of the collection
+    #[arg(long, global = true, value_name = "DIR", default_value = ".cento", help_heading = "Global options")]
+    pub(crate) collection: PathBuf,
+    /// Threads to use; 0 = one per core. Results do not depend on it
+    #[arg(long, global = true, value_name = "N", default_value_t = 0, help_heading = "Global options")]
+    pub(crate) threads: usize,
+    /// Answer with one JSON object that carries a `version`
+    #[arg(long, global = true, value_parser = clap::builder::BoolishValueParser::new(), help_heading = "Global options")]
+    pub(crate) json: bool,
+    /// No progress, no remarks; results and errors only
+    #[arg(long, short, global = true, value_parser = clap::builder::BoolishValueParser::new(), help_heading = "Global options")]
+    pub(crate) quiet: bool,
+    /// Settings file; by default cento.toml in the current folder, if there is one
+    #[arg(long, global = true, value_name = "FILE", help_heading = "Global options")]
+    pub(crate) config: Option<PathBuf>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Index files and folders; run again to bring the collection up to date
+    Index(Index),
+    /// Rank chunks for a query
+    Search(Search),
+    /// Assemble the cited context that answers a question, inside a token budget
+    Context(Context),
+    /// Rank documents for a batch of topics, as a TREC run, and assemble their contexts
+    Run(Run),
+    /// Judge runs: nDCG, recall, precision, average precision, reciprocal rank
+    Eval(Eval),
+    /// Judge contexts: what the tokens delivered are worth
+    EvalContext(EvalContext),
+    /// Compare two or more evaluations query by query: differences, intervals, significance
+    Compare(Compare),
+    /// Fuse runs into one
+    Fuse(Fuse),
+    /// Rerun recorded figures from scratch, each beside what is expected
+    Reproduce(Reproduce),
+    /// Measure latency, throughput and recall on this machine
+    #[command(subcommand)]
+    Bench(Bench),
+    /// Print a document, or the part of it that a citation names
+    Get(Get),
+    /// Remove documents from the collection
+    Delete(Delete),
+    /// Show the sections, chunks and token counts the indexer would make of a file
+    Inspect(Inspect),
+    /// Say what the collection holds
+    Status,
+    /// Verify every checksum and every invariant of the collection
+    Doctor,
+    /// Get and check encoders
+    #[command(subcommand)]
+    Model(Model),
+    /// Show or check the settings
+    #[command(subcommand)]
+    Config(Config),
+    /// Print the completion script of a shell
+    Completions(Completions),
+}

@@ -1,0 +1,167 @@
+//! Options of the commands that ask a collection.
+
+use std::path::PathBuf;
+
+use cento_engine::{DeviceChoice, Format, Strategy};
+use clap::{Args, ValueEnum};
+
+#[derive(Debug, Clone, Args)]
+pub(crate) struct Device {
+    /// Where the encoder runs: auto, cpu, cuda:N or metal
+    #[arg(long, value_name = "DEVICE", default_value = "auto")]
+    pub(crate) device: DeviceChoice,
+}
+
+/// How a query finds its candidates.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct Retrieval {
+    /// Which arms answer
+    #[arg(long, value_enum, default_value_t = Mode::Hybrid)]
+    pub(crate) mode: Mode,
+    /// How two rankings become one: rrf, reciprocal ranks; convex, min-max scores, half and half; adaptive, min-max scores, weighed for
+    /// each query by how far an arm's best hits stand out
+    #[arg(long, value_enum, default_value_t = Fusion::Adaptive)]
+    pub(crate) fusion: Fusion,
+    /// Candidates an arm contributes; a constant, so that results never depend on -k
+    #[arg(long, value_name = "N", default_value_t = cento_engine::CANDIDATE_DEPTH)]
+    pub(crate) candidates: usize,
+    /// Scan every vector, even where there is a graph
+    #[arg(long, value_parser = clap::builder::BoolishValueParser::new(), conflicts_with = "ann")]
+    pub(crate) exact: bool,
+    /// Use the graph where there is one
+    #[arg(long, value_parser = clap::builder::BoolishValueParser::new())]
+    pub(crate) ann: bool,
+    /// Answer from these documents only (ids, repeatable); applied before anything is ranked
+    #[arg(long, value_name = "DOC")]
+    pub(crate) within: Vec<String>,
+    /// Another place of the collection's encoder
+    #[arg(long, value_name = "NAME|DIR")]
+    pub(crate) model: Option<String>,
+    #[command(flatten)]
+    pub(crate) device: Device,
+    /// Print to stderr where the time went
+    #[arg(long, value_parser = clap::builder::BoolishValueParser::new())]
+    pub(crate) timings: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Search {
+    /// The question, in plain words; - reads it from stdin
+    pub(crate) query: String,
+    /// Results wanted
+    #[arg(short, long = "k", value_name = "K", default_value_t = 10)]
+    pub(crate) k: usize,
+    #[command(flatten)]
+    pub(crate) retrieval: Retrieval,
+    /// Leave out results with a lower score
+    #[arg(long, value_name = "X", allow_negative_numbers = true)]
+    pub(crate) min_score: Option<f64>,
+    /// Show what every arm and every term contributed
+    #[arg(long, value_parser = clap::builder::BoolishValueParser::new())]
+    pub(crate) explain: bool,
+    /// table, json (one object) or jsonl (one hit a line)
+    #[arg(long, value_enum, default_value_t = ResultFormat::Table)]
+    pub(crate) format: ResultFormat,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Context {
+    /// The question, in plain words; - reads it from stdin
+    pub(crate) query: String,
+    /// Tokens the context may have, everything in it counted
+    #[arg(long, value_name = "N")]
+    pub(crate) budget: usize,
+    /// How chunks are chosen: bubble (priors, section budgets, no redundancy) or flat (best first)
+    #[arg(long, value_name = "NAME", default_value = "bubble")]
+    pub(crate) strategy: Strategy,
+    /// Policy file (TOML): priors, boosts, gates, section budgets
+    #[arg(long, value_name = "FILE")]
+    pub(crate) policy: Option<PathBuf>,
+    /// Whose tokens: model (the encoder's), o200k, cl100k, or a tokenizer.json
+    #[arg(long, value_name = "NAME|FILE", default_value = "o200k")]
+    pub(crate) tokenizer: String,
+    /// md, xml or json
+    #[arg(long, value_name = "FORMAT", default_value = "md")]
+    pub(crate) format: Format,
+    /// Write the decision on every candidate as JSON
+    #[arg(long, value_name = "FILE")]
+    pub(crate) trace: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) retrieval: Retrieval,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Run {
+    /// Topics: JSONL or `id <tab> text`, a BEIR folder, a folder of questions with excerpts, or - for stdin
+    #[arg(long, value_name = "FILE|DIR")]
+    pub(crate) topics: PathBuf,
+    /// Documents wanted per topic
+    #[arg(short, long = "k", value_name = "K", default_value_t = cento_engine::CANDIDATE_DEPTH)]
+    pub(crate) k: usize,
+    #[command(flatten)]
+    pub(crate) retrieval: Retrieval,
+    /// Leave out a document whose id is the topic's (ArguAna, Quora)
+    #[arg(long, value_parser = clap::builder::BoolishValueParser::new())]
+    pub(crate) remove_query: bool,
+    /// The run file; - is stdout
+    #[arg(long, short, value_name = "FILE", default_value = "-")]
+    pub(crate) output: PathBuf,
+    /// Last column of the run
+    #[arg(long, value_name = "NAME", default_value = "cento")]
+    pub(crate) tag: String,
+    /// break: equal scores are set one float apart, so that trec_eval reads the order given; keep: they stay equal
+    #[arg(long, value_enum, default_value_t = Ties::Break)]
+    pub(crate) ties: Ties,
+    #[command(flatten)]
+    pub(crate) contexts: Contexts,
+}
+
+/// The contexts of a batch of topics.
+#[derive(Debug, Args)]
+pub(crate) struct Contexts {
+    /// Assemble contexts too, one JSON object a line: for each topic one of every strategy and budget
+    #[arg(long, value_name = "FILE", requires = "budget", help_heading = "Contexts")]
+    pub(crate) contexts: Option<PathBuf>,
+    /// Budgets in tokens, separated by commas
+    #[arg(long, value_name = "N,…", value_delimiter = ',', help_heading = "Contexts")]
+    pub(crate) budget: Vec<usize>,
+    /// Strategies, separated by commas: bubble, flat
+    #[arg(long, value_name = "NAME,…", value_delimiter = ',', default_value = "bubble", help_heading = "Contexts")]
+    pub(crate) strategy: Vec<Strategy>,
+    /// What the contexts are labelled with instead of their strategy; wants one strategy
+    #[arg(long, value_name = "LABEL", help_heading = "Contexts")]
+    pub(crate) label: Option<String>,
+    /// Policy file (TOML) of the bubble
+    #[arg(long, value_name = "FILE", help_heading = "Contexts")]
+    pub(crate) policy: Option<PathBuf>,
+    /// Whose tokens: model (the encoder's), o200k, cl100k, or a tokenizer.json
+    #[arg(long, value_name = "NAME|FILE", default_value = "o200k", help_heading = "Contexts")]
+    pub(crate) tokenizer: String,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum Mode {
+    Hybrid,
+    Dense,
+    Lexical,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum Fusion {
+    Rrf,
+    Convex,
+    Adaptive,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ResultFormat {
+    Table,
+    Json,
+    Jsonl,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Ties {
+    Break,
+    Keep,
+}

@@ -1,0 +1,213 @@
+//! Running a plan: its steps for every value of their variables, and the figures of their answers.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process;
+use std::time::Instant;
+
+use anyhow::{Context as _, bail};
+use serde_json::Value;
+
+use super::plan::{Plan, Take};
+use super::report;
+
+/// A command with every variable replaced.
+#[derive(Debug, Clone)]
+pub(crate) struct Command {
+    /// None is this very binary.
+    pub(crate) program: Option<String>,
+    pub(crate) arguments: Vec<String>,
+    pub(crate) take: Option<Take>,
+}
+
+/// The commands of a plan, in order. `folders` are the variables that every plan has.
+pub(crate) fn commands(plan: &Plan, folders: &[(&str, String)]) -> anyhow::Result<Vec<Command>> {
+    let mut commands = Vec::new();
+    for step in &plan.step {
+        let template = step.run.as_ref().or(step.script.as_ref()).map_or("", String::as_str);
+        let take = step.figures.iter().flat_map(|take| [take.row.as_str(), take.column.as_str()]);
+        let templates: Vec<&str> = std::iter::once(template).chain(take).collect();
+        let used = |name: &&String| templates.iter().any(|template| template.contains(&format!("{{{name}}}")));
+        let names: Vec<&String> = plan.variables.keys().filter(used).collect();
+        for values in product(&names.iter().map(|name| &plan.variables[*name][..]).collect::<Vec<_>>()) {
+            let mut variables: Vec<(&str, &str)> =
+                folders.iter().map(|(name, value)| (*name, value.as_str())).collect();
+            variables.extend(names.iter().map(|name| name.as_str()).zip(values.iter().map(|value| value.as_str())));
+            let words = template.split_whitespace().map(|word| fill(word, &variables));
+            let mut words = words.collect::<anyhow::Result<Vec<_>>>()?.into_iter();
+            let program = if step.script.is_some() { words.next() } else { None };
+            let take = step.figures.as_ref().map(|take| {
+                let (row, column) = (fill(&take.row, &variables)?, fill(&take.column, &variables)?);
+                anyhow::Ok(Take { from: take.from.clone(), row, column })
+            });
+            commands.push(Command { program, arguments: words.collect(), take: take.transpose()? });
+        }
+    }
+    Ok(commands)
+}
+
+impl Command {
+    /// As a user would type it.
+    pub(crate) fn shown(&self) -> String {
+        format!("{} {}", self.program.as_deref().unwrap_or("cento"), self.arguments.join(" "))
+    }
+}
+
+/// Every combination, the last list turning fastest; one, empty, of no lists.
+fn product<'v>(lists: &[&'v [String]]) -> Vec<Vec<&'v String>> {
+    lists.iter().fold(vec![Vec::new()], |combinations, list| {
+        let with = |combination: &Vec<&'v String>| {
+            let combination = combination.clone();
+            list.iter()
+                .map(move |value| combination.iter().copied().chain([value]).collect::<Vec<_>>())
+                .collect::<Vec<_>>()
+        };
+        combinations.iter().flat_map(with).collect()
+    })
+}
+
+/// Replaces `{name}`; `{@key}` stays, for the answer to fill.
+fn fill(template: &str, variables: &[(&str, &str)]) -> anyhow::Result<String> {
+    let mut text = String::new();
+    let mut rest = template;
+    while let Some((before, after)) = rest.split_once('{') {
+        let Some((name, after)) = after.split_once('}') else { bail!("{template:?}: a brace is not closed") };
+        text.push_str(before);
+        match variables.iter().find(|(known, _)| *known == name) {
+            Some((_, value)) => text.push_str(value),
+            None if name.starts_with('@') => text.push_str(&format!("{{{name}}}")),
+            None => bail!("{template:?}: there is no variable {name:?}"),
+        }
+        rest = after;
+    }
+    text.push_str(rest);
+    Ok(text)
+}
+
+/// Figures by row, column and name. Rows and columns keep the order in which they came.
+#[derive(Debug, Default)]
+pub(crate) struct Figures {
+    pub(crate) rows: Vec<String>,
+    pub(crate) columns: Vec<String>,
+    values: BTreeMap<(String, String, String), f64>,
+}
+
+impl Figures {
+    pub(crate) fn figure(&self, row: &str, column: &str, name: &str) -> Option<f64> {
+        self.values.get(&(row.to_owned(), column.to_owned(), name.to_owned())).copied()
+    }
+
+    /// Keeps the figures of an answer.
+    fn take(&mut self, take: &Take, answer: &Value) -> anyhow::Result<()> {
+        let Some(found) = answer.pointer(&take.from) else { bail!("the answer has nothing at {:?}", take.from) };
+        let objects = found.as_array().map_or_else(|| std::slice::from_ref(found), Vec::as_slice);
+        for object in objects {
+            let field = |name: &str| object[name].as_str().map_or_else(|| object[name].to_string(), str::to_owned);
+            let label = |template: &str| label(template, &field);
+            let (row, column) = (label(&take.row), label(&take.column));
+            self.keep(&row, &column, "", object);
+            for (known, name) in [(&mut self.rows, row), (&mut self.columns, column)] {
+                if !known.contains(&name) {
+                    known.push(name);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Numbers under their names; those of an object inside under `name/key`.
+    fn keep(&mut self, row: &str, column: &str, prefix: &str, object: &Value) {
+        for (name, value) in object.as_object().into_iter().flatten() {
+            if let Some(number) = value.as_f64() {
+                self.values.insert((row.to_owned(), column.to_owned(), format!("{prefix}{name}")), number);
+            } else if value.is_object() && prefix.is_empty() && name != "queries" {
+                self.keep(row, column, &format!("{name}/"), value);
+            }
+        }
+    }
+}
+
+fn label(template: &str, field: &dyn Fn(&str) -> String) -> String {
+    let mut text = template.to_owned();
+    while let Some((before, after)) = text.split_once("{@") {
+        let Some((name, after)) = after.split_once('}') else { break };
+        text = format!("{before}{}{after}", field(name));
+    }
+    text
+}
+
+/// Runs commands as processes of their own, in a folder without settings, so that nothing but the plan decides.
+pub(crate) struct Runner {
+    pub(crate) binary: PathBuf,
+    pub(crate) folder: PathBuf,
+    pub(crate) threads: usize,
+}
+
+impl Runner {
+    /// Runs one command, keeps its figures, and says how long it took.
+    pub(crate) fn run(&self, command: &Command, figures: &mut Figures) -> anyhow::Result<report::Step> {
+        let start = Instant::now();
+        let shown = command.shown();
+        let mut process =
+            process::Command::new(command.program.as_ref().map_or(&*self.binary, |program| Path::new(program)));
+        for (name, _) in std::env::vars_os() {
+            if name.to_string_lossy().starts_with("CENTO_") && name != "CENTO_MODELS" {
+                process.env_remove(name);
+            }
+        }
+        process.args(&command.arguments);
+        if command.program.is_none() {
+            process.args(["--quiet", "--threads", &self.threads.to_string()]);
+            process.args(command.take.iter().map(|_| "--json"));
+        }
+        let output = process.current_dir(&self.folder).output().with_context(|| shown.clone())?;
+        if !output.status.success() {
+            bail!("{shown}\n{}", String::from_utf8_lossy(&output.stderr).trim());
+        }
+        if let Some(take) = &command.take {
+            let answer = serde_json::from_slice(&output.stdout).with_context(|| shown.clone())?;
+            figures.take(take, &answer).with_context(|| shown.clone())?;
+        }
+        Ok(report::Step { command: shown, seconds: start.elapsed().as_secs_f64() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn strings(values: &[&str]) -> Vec<String> {
+        values.iter().map(|value| (*value).to_owned()).collect()
+    }
+
+    #[test]
+    fn a_step_is_run_for_every_value_of_the_variables_it_names() {
+        let plan: Plan = toml::from_str(
+            "title = ''\nsource = ''\ntext = ''\n[variables]\nset = ['a', 'b']\nmode = ['x', 'y']\n[[step]]\nrun = 'index {data}/{set}'\n\
+             [[step]]\nrun = 'eval {set} {mode}'\nfigures = { row = '{set}', column = '{mode} {@ef}' }\n[[step]]\nrun = 'status'",
+        )
+        .unwrap();
+        let commands = commands(&plan, &[("data", "/my data".to_owned())]).unwrap();
+        let words: Vec<_> = commands.iter().map(|command| command.arguments.clone()).collect();
+        assert_eq!(words[..2], [strings(&["index", "/my data/a"]), strings(&["index", "/my data/b"])]);
+        assert_eq!(words[2..6].iter().map(|words| words[1..].join("")).collect::<Vec<_>>(), ["ax", "bx", "ay", "by"]);
+        assert_eq!(words.len(), 7);
+        assert_eq!(commands[2].take.as_ref().unwrap().column, "x {@ef}");
+        let unknown: Plan = toml::from_str("title=''\nsource=''\ntext=''\n[[step]]\nrun='index {dta}'").unwrap();
+        assert!(super::commands(&unknown, &[]).unwrap_err().to_string().contains("dta"));
+    }
+
+    #[test]
+    fn figures_are_the_numbers_of_the_answer() {
+        let answer = json!({"groups": [{"budget": 200, "name": "flat", "recall": 0.5, "by": {"scope": 3}}, {"budget": 400, "name": "flat", "recall": 0.7}]});
+        let mut figures = Figures::default();
+        let take = Take { from: "/groups".to_owned(), row: "{@budget}".to_owned(), column: "{@name}".to_owned() };
+        figures.take(&take, &answer).unwrap();
+        assert_eq!((&figures.rows, &figures.columns), (&strings(&["200", "400"]), &strings(&["flat"])));
+        assert_eq!(figures.figure("400", "flat", "recall"), Some(0.7));
+        assert_eq!(figures.figure("200", "flat", "by/scope"), Some(3.0));
+        let nowhere = Take { from: "/group".to_owned(), ..take };
+        assert!(figures.take(&nowhere, &answer).is_err());
+    }
+}

@@ -1,0 +1,297 @@
+//! What contexts are worth per token, measured without a language model: gold delivered, text repeated, tokens spent.
+//!
+//! | figure | what it is | which questions have it |
+//! |---|---|---|
+//! | `tokens`, `budget_used`, `sections` | [`size`] | those with a context |
+//! | `title_precision`, `title_recall`, `title_f1`, the same `@k`, `all_gold` | [`documents`] | all |
+//! | `evidence_precision`, `evidence_recall`, `evidence_iou`, the same with `evidence_char_` | [`evidence`] | those with spans |
+//! | `fact_recall` | [`facts`] | those with sentences |
+//! | `answer_in_context` | [`answer`] | those with an answer that text can contain |
+//! | `redundancy_pairwise`, `overlap_union`, `redundancy_cosine` | [`redundancy`] | those with a context; the cosine where it was recorded |
+//! | `redundant_share`, `rejected_redundancy`, `_budget`, `_section`, `_relevance` | [`decisions`] | where decisions were recorded |
+//! | `…_recall_per_1k_tokens` | mean recall / mean `tokens` * 1000 | the mean's |
+//!
+//! Cost: one context in memory, the figures of all, and the token ends of the gold documents, each tokenised once.
+
+pub mod documents;
+pub mod evidence;
+pub mod facts;
+pub mod answer;
+pub mod redundancy;
+pub mod size;
+pub mod decisions;
+mod intervals;
+mod meter;
+
+use std::borrow::Cow;
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, HashSet};
+
+use crate::contexts::{Citation, Context};
+use crate::error::{Error, Result};
+pub use crate::evaluate::Missing;
+use crate::questions::Questions;
+use meter::{Meter, Reading};
+
+/// Default of [`MeasureOptions::document_cutoffs`].
+pub const DOCUMENT_CUTOFFS: [usize; 3] = [1, 3, 5];
+
+/// Where the tokens of a text end, in bytes and ascending, for the tokenizer of this name. Together they cover the text:
+/// what follows the last end counts as part of the last token.
+pub type TokenEnds<'a> =
+    dyn Fn(&str, &str) -> std::result::Result<Vec<u64>, Box<dyn std::error::Error + Send + Sync>> + 'a;
+
+/// How contexts are measured.
+#[derive(Clone)]
+pub struct MeasureOptions<'a> {
+    /// The tokenizers that the contexts were counted with; called with a text and a name.
+    pub tokens: &'a TokenEnds<'a>,
+    /// The `k` of `title_precision@k` and the like: documents from the front of the context.
+    pub document_cutoffs: Vec<usize>,
+    /// What a question without a context is worth: zero for everything that is delivered or not, and never a figure of
+    /// size or redundancy.
+    pub missing: Missing,
+}
+
+impl<'a> MeasureOptions<'a> {
+    /// The default: [`DOCUMENT_CUTOFFS`], and a question without a context counts as zero.
+    pub fn new(tokens: &'a TokenEnds<'a>) -> Self {
+        Self { tokens, document_cutoffs: DOCUMENT_CUTOFFS.to_vec(), missing: Missing::Zero }
+    }
+}
+
+/// What one strategy's contexts within one budget are worth.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Group {
+    /// Label of the strategy.
+    pub strategy: String,
+    /// The budget.
+    pub budget_tokens: u64,
+    /// The tokenizer of budget and tokens.
+    pub tokenizer: String,
+    /// Questions with a context.
+    pub n_contexts: usize,
+    /// Questions without one.
+    pub n_missing: usize,
+    /// Contexts of queries that are no questions of the set; they are not measured.
+    pub n_unasked: usize,
+    /// The figures in the order of the table above; a figure that no question has is left out.
+    pub figures: Vec<Figure>,
+    /// Mean delivered tokens by label of their section, over the questions with a context, in the order of the labels.
+    pub tokens_by_label: Vec<(String, f64)>,
+}
+
+/// One figure of a group.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Figure {
+    /// Its name.
+    pub name: String,
+    /// Mean over the questions that have it.
+    pub mean: f64,
+    /// How many have it, at least one.
+    pub n: usize,
+    /// The figure of each question that has it, in the order of their ids. Empty for a ratio of two means, which is no
+    /// mean.
+    pub values: Vec<(String, f64)>,
+}
+
+impl Group {
+    /// The figure of this name, if any question has it.
+    pub fn figure(&self, name: &str) -> Option<&Figure> {
+        self.figures.iter().find(|figure| figure.name == name)
+    }
+}
+
+/// Measures contexts, by strategy and budget, in this order. There is one context for each question, strategy and budget,
+/// as [`contexts::read`](crate::contexts::read) makes sure of.
+///
+/// A document that the questions do not know counts as delivered and not gold.
+///
+/// # Errors
+/// No context, no query in common with the questions, or not one delivered document in common (of a BEIR folder: not one
+/// gold document); a citation that is not what the document of the questions has there; two tokenizers in one group.
+pub fn measure(
+    questions: &Questions,
+    contexts: impl IntoIterator<Item = Result<Context>>,
+    options: &MeasureOptions<'_>,
+) -> Result<Vec<Group>> {
+    let mut meter = Meter::new(questions, options);
+    let mut overlap = Overlap::new(questions);
+    let mut groups: BTreeMap<(String, u64), Contexts> = BTreeMap::new();
+    for context in contexts {
+        let context = context?;
+        let group = groups.entry((context.strategy.clone(), context.budget_tokens)).or_default();
+        group.count_with(&context)?;
+        match questions.position(&context.query_id) {
+            Some(at) => {
+                overlap.add(&context);
+                group.add(at, &context, meter.readings(at, &context)?);
+            }
+            None => {
+                group.n_unasked += 1;
+                overlap.unasked.get_or_insert(context.query_id);
+            }
+        }
+    }
+    overlap.check()?;
+    groups.into_iter().map(|(key, contexts)| contexts.group(key, &mut meter)).collect()
+}
+
+/// The measured contexts of one group.
+#[derive(Default)]
+struct Contexts {
+    tokenizer: Option<String>,
+    n_unasked: usize,
+    /// By position of the question.
+    rows: BTreeMap<usize, Vec<Reading>>,
+    tokens_by_label: BTreeMap<String, u64>,
+}
+
+impl Contexts {
+    /// Holds the group to one tokenizer.
+    fn count_with(&mut self, context: &Context) -> Result<()> {
+        let tokenizer = self.tokenizer.get_or_insert_with(|| context.tokenizer.clone());
+        match *tokenizer == context.tokenizer {
+            true => Ok(()),
+            false => Err(Error::Tokenizers {
+                query: context.query_id.clone(),
+                strategy: context.strategy.clone(),
+                budget_tokens: context.budget_tokens,
+                expected: tokenizer.clone(),
+                found: context.tokenizer.clone(),
+            }),
+        }
+    }
+
+    fn add(&mut self, at: usize, context: &Context, readings: Vec<Reading>) {
+        for section in &context.sections {
+            *self.tokens_by_label.entry(section.label.clone()).or_default() += section.tokens;
+        }
+        self.rows.insert(at, readings);
+    }
+
+    fn group(mut self, (strategy, budget_tokens): (String, u64), meter: &mut Meter<'_>) -> Result<Group> {
+        let n_contexts = self.rows.len();
+        let n_missing = meter.questions.len() - n_contexts;
+        if meter.options.missing == Missing::Zero {
+            for at in 0..meter.questions.len() {
+                if let Entry::Vacant(missing) = self.rows.entry(at) {
+                    missing.insert(meter.nothing(at)?);
+                }
+            }
+        }
+        let mean_tokens = |n_tokens: u64| n_tokens as f64 / n_contexts.max(1) as f64;
+        Ok(Group {
+            strategy,
+            budget_tokens,
+            tokenizer: self.tokenizer.unwrap_or_default(),
+            n_contexts,
+            n_missing,
+            n_unasked: self.n_unasked,
+            figures: figures(meter.questions, &self.rows),
+            tokens_by_label: self.tokens_by_label.into_iter().map(|(label, n)| (label, mean_tokens(n))).collect(),
+        })
+    }
+}
+
+/// Means of the readings of each name, and the recalls per token.
+fn figures(questions: &Questions, rows: &BTreeMap<usize, Vec<Reading>>) -> Vec<Figure> {
+    let ids: Vec<&str> = questions.iter().map(|question| question.id.as_str()).collect();
+    let names = rows.values().next().into_iter().flatten().map(|reading| reading.name.clone());
+    let mut figures: Vec<Figure> = Vec::new();
+    for (column, name) in names.enumerate() {
+        let value = |(at, row): (&usize, &Vec<Reading>)| Some((ids[*at].to_owned(), row[column].value?));
+        let values: Vec<(String, f64)> = rows.iter().filter_map(value).collect();
+        if !values.is_empty() {
+            let n = values.len();
+            let mean = values.iter().map(|(_, value)| value).sum::<f64>() / n as f64;
+            figures.push(Figure { name, mean, n, values });
+        }
+    }
+    let of = |name: &str| figures.iter().find(|figure| figure.name == name);
+    let tokens = of("tokens").map_or(0.0, |tokens| tokens.mean);
+    let per_token = |name: &&str| {
+        let recall = of(name).filter(|_| tokens > 0.0)?;
+        let (name, mean) = (format!("{name}_per_1k_tokens"), recall.mean / tokens * 1_000.0);
+        Some(Figure { name, mean, n: recall.n, values: Vec::new() })
+    };
+    let per_token: Vec<Figure> =
+        ["title_recall", "evidence_recall", "fact_recall"].iter().filter_map(per_token).collect();
+    figures.extend(per_token);
+    figures
+}
+
+/// Whether contexts and questions are of the same set: one query and one document in common are enough.
+struct Overlap<'q> {
+    known: HashSet<&'q str>,
+    questions: &'q Questions,
+    /// A query that is no question.
+    unasked: Option<String>,
+    /// A delivered document that the questions do not know.
+    unknown: Option<String>,
+    n_asked: usize,
+    n_known: usize,
+}
+
+impl<'q> Overlap<'q> {
+    fn new(questions: &'q Questions) -> Self {
+        let known = questions.documents().into_iter().collect();
+        Self { known, questions, unasked: None, unknown: None, n_asked: 0, n_known: 0 }
+    }
+
+    fn add(&mut self, context: &Context) {
+        self.n_asked += 1;
+        for document in context.documents.iter().chain(context.citations.iter().map(|citation| &citation.document)) {
+            match self.known.contains(document.as_str()) {
+                true => self.n_known += 1,
+                false if self.unknown.is_none() => self.unknown = Some(document.clone()),
+                false => {}
+            }
+        }
+    }
+
+    fn check(self) -> Result<()> {
+        if self.n_asked == 0 {
+            let Some(query) = self.unasked else { return Err(Error::Nothing { what: "context" }) };
+            let question = self.questions.iter().next().map_or_else(String::new, |question| question.id.clone());
+            let check = "make the contexts from the queries of this set";
+            return Err(Error::NoOverlap { what: "query", left: query, right: question, check });
+        }
+        match self.unknown {
+            Some(cited) if self.n_known == 0 => {
+                let known = self.questions.documents().first().map_or_else(String::new, |known| (*known).to_owned());
+                let check = "index the collection from this set: its docs folder, or the BEIR folder itself";
+                Err(Error::NoOverlap { what: "document", left: cited, right: known, check })
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// A stretch of delivered text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Piece<'a> {
+    /// Id of its document.
+    pub document: &'a str,
+    /// Its text.
+    pub text: Cow<'a, str>,
+}
+
+/// The cited texts in the order of the context; neighbours that touch in their document are one piece.
+pub fn pieces(citations: &[Citation]) -> Vec<Piece<'_>> {
+    let mut pieces: Vec<Piece<'_>> = Vec::with_capacity(citations.len());
+    let mut end = 0;
+    for citation in citations {
+        match pieces.last_mut() {
+            Some(last) if last.document == citation.document && end == citation.span.start => {
+                last.text.to_mut().push_str(&citation.text);
+            }
+            _ => pieces.push(Piece { document: &citation.document, text: Cow::Borrowed(&citation.text) }),
+        }
+        end = citation.span.end;
+    }
+    pieces
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,18 @@
+//! Evaluation: what a ranking is worth, what a context is worth, and whether a difference is more than chance.
+//!
+//! Files come in ([`qrels`], [`run`], [`topics`], [`questions`], [`contexts`]), figures go out ([`measure`], [`context`]), and two
+//! sets of figures are compared query by query ([`compare`]). Nothing here knows of a collection.
+
+pub mod qrels;
+pub mod run;
+pub mod topics;
+pub mod measure;
+pub mod evaluate;
+pub mod compare;
+pub mod questions;
+pub mod contexts;
+pub mod context;
+mod error;
+mod lines;
+
+pub use error::{Error, Result};
