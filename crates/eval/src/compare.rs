@@ -20,6 +20,8 @@ pub const SEED: u64 = 20_240_607;
 /// The probability with which the interval is to hold the true difference.
 pub const CONFIDENCE: f64 = 0.95;
 
+/// Figures larger than this are refused, so that no sum of squares overflows.
+const FIGURE_MAX: f64 = 1e100;
 /// Two sums of the same numbers in another order may differ by this share of the largest of them.
 const ROUNDING: f64 = 1e-12;
 
@@ -75,7 +77,7 @@ pub struct Paired {
 /// Compares figures of the same queries, in the same order.
 ///
 /// # Errors
-/// [`Error::Unpaired`] when there are no pairs, the sides differ in length, a figure is not finite, or a setting is out of range.
+/// [`Error::Unpaired`] when there are no pairs, the sides differ in length, a figure is not a number up to 1e100, or a setting is out of range.
 pub fn paired(a: &[f64], b: &[f64], bootstrap: &Bootstrap) -> Result<Paired> {
     check(a, b, bootstrap)?;
     let differences: Vec<f64> = a.iter().zip(b).map(|(a, b)| b - a).collect();
@@ -106,9 +108,9 @@ fn check(a: &[f64], b: &[f64], bootstrap: &Bootstrap) -> Result<()> {
         format!("one side has {} figures, the other {}", a.len(), b.len())
     } else if a.is_empty() {
         "there are no figures".to_owned()
-    } else if let Some(at) = a.iter().chain(b).position(|figure| !figure.is_finite()) {
+    } else if let Some(at) = a.iter().chain(b).position(|figure| figure.is_nan() || figure.abs() > FIGURE_MAX) {
         format!(
-            "figure {} of the {} side is not finite",
+            "figure {} of the {} side is not a number up to {FIGURE_MAX:e}",
             at % a.len() + 1,
             if at < a.len() { "first" } else { "second" }
         )

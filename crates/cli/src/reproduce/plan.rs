@@ -22,7 +22,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::{Context as _, bail};
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 
 use super::report::{Kind, Scale};
 
@@ -54,10 +54,12 @@ pub(crate) struct Plan {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Step {
-    /// Arguments of `cento`, with variables in braces.
-    pub(crate) run: Option<String>,
+    /// Arguments of `cento`, with variables in braces; several commands are run one after another for each value.
+    #[serde(default, deserialize_with = "one_or_many")]
+    pub(crate) run: Vec<String>,
     /// A program and its arguments instead: what makes data of another form into a set.
     pub(crate) script: Option<String>,
+    /// Taken from the answer of the last command.
     pub(crate) figures: Option<Take>,
 }
 
@@ -128,6 +130,19 @@ pub(crate) struct Chart {
     pub(crate) x: Option<String>,
 }
 
+fn one_or_many<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged, expecting = "a command or an array of commands")]
+    enum Commands {
+        One(String),
+        Many(Vec<String>),
+    }
+    Ok(match Commands::deserialize(deserializer)? {
+        Commands::One(command) => vec![command],
+        Commands::Many(commands) => commands,
+    })
+}
+
 fn tolerance() -> f64 {
     TOLERANCE
 }
@@ -168,7 +183,7 @@ impl Plan {
     }
 
     fn check(&self) -> anyhow::Result<()> {
-        if let Some(step) = self.step.iter().find(|step| step.run.is_some() == step.script.is_some()) {
+        if let Some(step) = self.step.iter().find(|step| step.run.is_empty() == step.script.is_none()) {
             bail!("a step wants either `run` or `script`, this one has {:?} and {:?}", step.run, step.script);
         }
         let views = self.table.iter().map(|table| (&table.title, &table.measure, &table.measures, &table.column));

@@ -24,26 +24,43 @@ pub(crate) struct Command {
 pub(crate) fn commands(plan: &Plan, folders: &[(&str, String)]) -> anyhow::Result<Vec<Command>> {
     let mut commands = Vec::new();
     for step in &plan.step {
-        let template = step.run.as_ref().or(step.script.as_ref()).map_or("", String::as_str);
-        let take = step.figures.iter().flat_map(|take| [take.row.as_str(), take.column.as_str()]);
-        let templates: Vec<&str> = std::iter::once(template).chain(take).collect();
+        let runs = step.run.iter().chain(&step.script);
+        let take = step.figures.iter().flat_map(|take| [&take.row, &take.column]);
+        let templates: Vec<&String> = runs.clone().chain(take).collect();
         let used = |name: &&String| templates.iter().any(|template| template.contains(&format!("{{{name}}}")));
         let names: Vec<&String> = plan.variables.keys().filter(used).collect();
         for values in product(&names.iter().map(|name| &plan.variables[*name][..]).collect::<Vec<_>>()) {
-            let mut variables: Vec<(&str, &str)> =
-                folders.iter().map(|(name, value)| (*name, value.as_str())).collect();
-            variables.extend(names.iter().map(|name| name.as_str()).zip(values.iter().map(|value| value.as_str())));
-            let words = template.split_whitespace().map(|word| fill(word, &variables));
-            let mut words = words.collect::<anyhow::Result<Vec<_>>>()?.into_iter();
-            let program = if step.script.is_some() { words.next() } else { None };
-            let take = step.figures.as_ref().map(|take| {
-                let (row, column) = (fill(&take.row, &variables)?, fill(&take.column, &variables)?);
-                anyhow::Ok(Take { from: take.from.clone(), row, column })
-            });
-            commands.push(Command { program, arguments: words.collect(), take: take.transpose()? });
+            let values = names.iter().zip(&values).map(|(name, value)| (name.as_str(), value.as_str()));
+            let words = Words { values: values.collect(), folders };
+            for run in runs.clone() {
+                let mut arguments = words.of(run)?.into_iter();
+                let program = if step.script.is_some() { arguments.next() } else { None };
+                commands.push(Command { program, arguments: arguments.collect(), take: None });
+            }
+            if let (Some(last), Some(take)) = (commands.last_mut(), &step.figures) {
+                let (row, column) = (fill(&take.row, &words.values)?, fill(&take.column, &words.values)?);
+                last.take = Some(Take { from: take.from.clone(), row, column });
+            }
         }
     }
     Ok(commands)
+}
+
+/// What stands for the variables of a command.
+struct Words<'a> {
+    values: Vec<(&'a str, &'a str)>,
+    folders: &'a [(&'a str, String)],
+}
+
+impl Words<'_> {
+    /// The words of a command. A value may be several words, a folder's name is always one.
+    fn of(&self, template: &str) -> anyhow::Result<Vec<String>> {
+        let kept: Vec<(&str, String)> = self.folders.iter().map(|(name, _)| (*name, format!("{{{name}}}"))).collect();
+        let kept = kept.iter().map(|(name, itself)| (*name, itself.as_str()));
+        let folders: Vec<(&str, &str)> = self.folders.iter().map(|(name, path)| (*name, path.as_str())).collect();
+        let command = fill(template, &self.values.iter().copied().chain(kept).collect::<Vec<_>>())?;
+        command.split_whitespace().map(|word| fill(word, &folders)).collect()
+    }
 }
 
 impl Command {
@@ -184,14 +201,17 @@ mod tests {
     #[test]
     fn a_step_is_run_for_every_value_of_the_variables_it_names() {
         let plan: Plan = toml::from_str(
-            "title = ''\nsource = ''\ntext = ''\n[variables]\nset = ['a', 'b']\nmode = ['x', 'y']\n[[step]]\nrun = 'index {data}/{set}'\n\
+            "title = ''\nsource = ''\ntext = ''\n[variables]\nset = ['a', 'b']\nmode = ['x', '-m y']\n[[step]]\nrun = 'index {data}/{set}'\n\
              [[step]]\nrun = 'eval {set} {mode}'\nfigures = { row = '{set}', column = '{mode} {@ef}' }\n[[step]]\nrun = 'status'",
         )
         .unwrap();
         let commands = commands(&plan, &[("data", "/my data".to_owned())]).unwrap();
         let words: Vec<_> = commands.iter().map(|command| command.arguments.clone()).collect();
         assert_eq!(words[..2], [strings(&["index", "/my data/a"]), strings(&["index", "/my data/b"])]);
-        assert_eq!(words[2..6].iter().map(|words| words[1..].join("")).collect::<Vec<_>>(), ["ax", "bx", "ay", "by"]);
+        assert_eq!(
+            words[2..6].iter().map(|words| words[1..].join("")).collect::<Vec<_>>(),
+            ["ax", "a-my", "bx", "b-my"]
+        );
         assert_eq!(words.len(), 7);
         assert_eq!(commands[2].take.as_ref().unwrap().column, "x {@ef}");
         let unknown: Plan = toml::from_str("title=''\nsource=''\ntext=''\n[[step]]\nrun='index {dta}'").unwrap();

@@ -69,6 +69,7 @@ fn what_cannot_be_compared_is_refused() {
     assert!(told(&[], &[], SMALL).contains("no figures"));
     assert!(told(&[1.0], &[1.0, 2.0], SMALL).contains("one side has 1 figures, the other 2"));
     assert!(told(&[1.0, 2.0], &[1.0, f64::NAN], SMALL).contains("figure 2 of the second side"));
+    assert!(told(&[-1e300], &[1.0], SMALL).contains("figure 1 of the first side is not a number up to 1e100"));
     assert!(told(&[1.0], &[1.0], Bootstrap { n_resamples: 0, ..SMALL }).contains("0 resamples"));
     assert!(told(&[1.0], &[1.0], Bootstrap { confidence: 1.0, ..SMALL }).contains("confidence of 1"));
     assert!(told(&[1.0], &[1.0], Bootstrap { confidence: f64::NAN, ..SMALL }).contains("confidence of NaN"));
