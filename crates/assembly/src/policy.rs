@@ -7,8 +7,9 @@ use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Overlap from which a candidate is redundant.
-pub const DEFAULT_DELTA: f64 = 0.55;
+/// Overlap from which a candidate is redundant: what says nearly the same. The paper's .55 also keeps out what only shares its
+/// subject with a chosen chunk, and evidence with it.
+pub const DEFAULT_DELTA: f64 = 0.9;
 
 /// The key of `[rho]` for every section without a share of its own.
 pub const OTHER_SECTIONS: &str = "*";
@@ -19,10 +20,11 @@ relevance = "fused"     # "fused": the score of retrieval as a share of the best
                         # "tf": the paper's, how often the terms of the query occur in the chunk.
 candidates = 200        # K, the pool: the most relevant candidates are scored, the others not. Default: all.
 min_relevance = 0.01    # Below this score of retrieval (or term frequency) a candidate is not delivered. Default: none.
-theta = 128.0           # Length in the encoder's tokens at which a score is halved. Default: the median of the pool.
+theta = 128.0           # Length in the encoder's tokens at which a score is halved, or "median", that of the pool. Default: lengths
+                        # do not matter.
 gate = "pairwise"       # What makes a candidate redundant: "pairwise", most of its content words are in ONE chosen chunk;
                         # "union", the paper's: most of its words are in ALL chosen chunks together; "none".
-delta = 0.55            # How much is "most", in (0, 1].
+delta = 0.9             # How much is "most", in (0, 1]; the paper's figure is 0.55.
 slack = "global"        # What sections leave of their share: "global", offered to all in a second pass; "none", left unspent.
 max_per_document = 8    # Chunks of one document. Default: no limit.
 max_per_section = 4     # Chunks of one section. Default: no limit.
@@ -49,8 +51,8 @@ pub struct Policy {
     pub candidates: Option<usize>,
     /// Least relevance, on the scale of retrieval's score (or term frequency) itself.
     pub min_relevance: Option<f64>,
-    /// Length, in the encoder's tokens, at which eq. 7 halves a score. None: the pool's median.
-    pub theta: Option<f64>,
+    /// Length, in the encoder's tokens, at which eq. 7 halves a score. None: no penalty.
+    pub theta: Option<Theta>,
     /// Which overlap eqs. 12-13 look at.
     pub gate: Gate,
     /// Overlap from which a candidate is redundant, in (0, 1].
@@ -97,6 +99,24 @@ pub enum Relevance {
     Fused,
     /// The paper's: raw counts of the query's terms.
     Tf,
+}
+
+/// Where eq. 7 halves a score.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(untagged, expecting = "expected a number of tokens or \"median\"")]
+pub enum Theta {
+    /// At this many tokens.
+    Tokens(f64),
+    /// At a length that the candidates have.
+    Of(Length),
+}
+
+/// A length worked out from the candidates.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Length {
+    /// The median of the pool.
+    Median,
 }
 
 /// Which overlap makes a candidate redundant, see [`crate::redundancy`].
@@ -152,7 +172,11 @@ impl Policy {
         policy.boosts = normalized("boosts", &self.boosts)?;
         policy.rho = normalized("rho", &self.rho)?;
         demand(self.delta > 0.0 && self.delta <= 1.0, "delta", "must be above 0 and at most 1")?;
-        demand(self.theta.is_none_or(|theta| theta > 0.0 && theta.is_finite()), "theta", "must be a number above 0")?;
+        let penalty = match self.theta {
+            Some(Theta::Tokens(tokens)) => tokens > 0.0 && tokens.is_finite(),
+            Some(Theta::Of(Length::Median)) | None => true,
+        };
+        demand(penalty, "theta", "must be a number above 0, or \"median\"")?;
         demand(self.min_relevance.is_none_or(f64::is_finite), "min_relevance", "must be a finite number")?;
         demand(self.candidates != Some(0), "candidates", "must be at least 1")?;
         demand(self.max_per_document != Some(0), "max_per_document", "must be at least 1")?;
@@ -216,7 +240,10 @@ mod tests {
         let example = Policy::parse(EXAMPLE).unwrap();
         let table: toml::Table = toml::from_str(EXAMPLE).unwrap();
         assert!(KEYS.iter().all(|key| table.contains_key(*key)), "every key is shown");
-        assert_eq!((example.candidates, example.theta, example.max_per_section), (Some(200), Some(128.0), Some(4)));
+        assert_eq!(
+            (example.candidates, example.theta, example.max_per_section),
+            (Some(200), Some(Theta::Tokens(128.0)), Some(4))
+        );
         assert_eq!(example.priors["terms & conditions"], -0.5);
         let default = Policy::default();
         assert_eq!(
@@ -253,6 +280,7 @@ mod tests {
         refused("delta = 0.0", "`delta` must be above 0");
         refused("delta = nan", "`delta` must be above 0");
         refused("theta = -1", "`theta` must be");
+        refused("theta = \"mean\"", "expected a number of tokens or \"median\"");
         refused("candidates = 0", "`candidates` must be at least 1");
         refused("[rho]\nappendix = 1.5", "`rho.appendix` must be a share");
         refused("[priors]\na = inf", "`priors.a` must be a finite number");

@@ -4,13 +4,15 @@
 //! that occur`, `len_penalty = 1 / (1 + t / theta)`.
 //! Differs: relevance is by default retrieval's score as a share of the best candidate's, so a prior of 1 weighs as much as
 //! the best match. A negative sum is *divided* by the penalty: multiplied, a long chunk would become less bad than a short one.
+//! Lengths do not matter unless the policy says so: at equal tokens the penalty cost evidence on every set it was measured on
+//! (`benches/reproduce/bubble-defaults.toml`).
 //! Cost: one sort; in the mode `tf` one analysis of each text, with boosts one pass over each text in lower case.
 
 use crate::candidate::Candidate;
 use crate::error::Result;
 use crate::fuse::best_first;
 use crate::normalize::share_of_best;
-use crate::policy::{Policy, Relevance, normalize_label};
+use crate::policy::{Length, Policy, Relevance, Theta, normalize_label};
 use std::collections::BTreeSet;
 
 /// The scored pool, and what was left outside it.
@@ -20,8 +22,8 @@ pub(crate) struct Scores {
     pub(crate) pool: Vec<Scored>,
     /// Candidates beyond the first K, most relevant first.
     pub(crate) beyond: Vec<usize>,
-    /// Length at which a score is halved, in the encoder's tokens.
-    pub(crate) theta: f64,
+    /// Length at which a score is halved, in the encoder's tokens; none where lengths do not matter.
+    pub(crate) theta: Option<f64>,
 }
 
 /// One candidate with the parts of its score, which multiply and add up to it as eq. 8 says.
@@ -48,7 +50,10 @@ pub(crate) fn score(
     terms: &dyn Fn(&str) -> Vec<String>,
 ) -> Result<Scores> {
     let (pool, beyond) = cut_pool(candidates, policy.candidates);
-    let theta = policy.theta.unwrap_or_else(|| median_tokens(candidates, &pool));
+    let theta = policy.theta.map(|theta| match theta {
+        Theta::Tokens(tokens) => tokens,
+        Theta::Of(Length::Median) => median_tokens(candidates, &pool),
+    });
     let shares = share_of_best(&pool.iter().map(|&at| candidates[at].relevance).collect::<Vec<_>>())?;
     let wanted: BTreeSet<String> = match policy.relevance {
         Relevance::Tf => terms(query).into_iter().collect(),
@@ -65,7 +70,7 @@ pub(crate) fn score(
         let prior = policy.priors.get(&normalize_label(&candidate.label)).copied().unwrap_or(0.0);
         let boost = boost(&candidate.text, policy);
         let raw = relevance + prior + boost;
-        let len_penalty = 1.0 / (1.0 + f64::from(candidate.n_tokens) / theta);
+        let len_penalty = theta.map_or(1.0, |theta| 1.0 / (1.0 + f64::from(candidate.n_tokens) / theta));
         scored.push(Scored {
             candidate: at,
             tf,
@@ -97,8 +102,7 @@ pub(crate) fn by_relevance(candidates: &[&Candidate]) -> Scores {
             score: relevance,
         }
     };
-    let theta = median_tokens(candidates, &pool);
-    Scores { pool: pool.into_iter().map(plain).collect(), beyond, theta }
+    Scores { pool: pool.into_iter().map(plain).collect(), beyond, theta: None }
 }
 
 /// The longer, the worse, on both sides of zero. Adding `0.0` turns `-0.0` into `0.0`, which would sort apart from it.
@@ -197,8 +201,18 @@ mod tests {
         assert_eq!(median_tokens(&sorted, &[0, 1, 2, 3]), 30.0);
         assert_eq!(median_tokens(&sorted, &[0, 1, 2]), 20.0);
         assert_eq!(median_tokens(&sorted, &[]), 1.0);
-        let scores = score(&sorted, "x", &Policy::parse("candidates = 3").unwrap(), &words).unwrap();
-        assert_eq!((scores.theta, scores.pool.len(), scores.beyond), (20.0, 3, vec![3]));
+        let scores =
+            score(&sorted, "x", &Policy::parse("candidates = 3\ntheta = \"median\"").unwrap(), &words).unwrap();
+        assert_eq!((scores.theta, scores.pool.len(), scores.beyond), (Some(20.0), 3, vec![3]));
+    }
+
+    #[test]
+    fn lengths_do_not_matter_unless_the_policy_says_so() {
+        let long = Candidate { n_tokens: 5000, ..candidate("a", 0, "x", 0.9) };
+        let pool = [long, Candidate { n_tokens: 5, ..candidate("b", 0, "x", 0.8) }];
+        let first = |policy| scored(&pool, "x", policy)[0].candidate;
+        assert_eq!((first(""), first("theta = 100")), (0, 1));
+        assert!(scored(&pool, "x", "").iter().all(|one| one.len_penalty == 1.0));
     }
 
     #[test]

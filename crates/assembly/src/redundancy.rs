@@ -204,7 +204,7 @@ mod tests {
                 n_words += passage.split_whitespace().count();
             } else {
                 n += 1;
-                n_rejected += usize::from(bubble.overlap(&passage).share >= crate::policy::DEFAULT_DELTA);
+                n_rejected += usize::from(bubble.overlap(&passage).share >= 0.55);
             }
         }
         (n, n_rejected)

@@ -42,8 +42,8 @@ pub struct Config {
     pub tokenizer: String,
     /// The policy, labels and keywords normalised. The flat strategy looks at none of it.
     pub policy: Policy,
-    /// Length that halves a score, given or the median of the pool, in the encoder's tokens.
-    pub theta: f64,
+    /// Length that halves a score, given or the median of the pool, in the encoder's tokens; none where lengths do not matter.
+    pub theta: Option<f64>,
     /// Candidates offered.
     pub n_candidates: usize,
     /// Candidates scored.

@@ -132,7 +132,7 @@ fn a_table_of_reasons() {
     let mut pool = library();
     pool.push(Candidate { n_tokens: 9, ..candidate("copy.md", 0, "They ask a month before.", 0.6) });
     pool.push(candidate("long.md", 0, &"word ".repeat(200), 0.5));
-    let context = Assembly::of(pool).policy("min_relevance = 0.1\nmax_per_section = 1").within(90);
+    let context = Assembly::of(pool).policy("theta = \"median\"\nmin_relevance = 0.1\nmax_per_section = 1").within(90);
     let row = |record: &Record| {
         let details = serde_json::to_string(&record.step_details).expect("numbers and strings");
         format!(

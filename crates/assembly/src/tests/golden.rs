@@ -43,7 +43,7 @@ fn the_papers_redundancy_rows() {
             candidate("X000921", 0, &near, 0.8),
             candidate("X001005", 0, &far, 0.7),
         ];
-        let context = Assembly::of(pool).policy(&format!("gate = \"{gate}\"")).within(800);
+        let context = Assembly::of(pool).policy(&format!("gate = \"{gate}\"\ndelta = 0.55")).within(800);
         let (near, far) = (record(&context, "X000921#0"), record(&context, "X001005#0"));
         assert_eq!((near.final_reason, near.step_details.overlap), (Reason::TooRedundant, Some(0.78)));
         assert_eq!(near.step_details.partner.as_deref(), Some("X000918#0"));
@@ -59,7 +59,7 @@ fn an_overlap_of_exactly_delta_is_redundant() {
             candidate("b", 0, &format!("{}{}", distinct("a", 11), distinct("b", 9)), 0.8),
         ]
     };
-    assert_eq!(reason(&Assembly::of(pool()).within(800), "b#0"), Reason::TooRedundant); // 11 / 20 = .55
+    assert_eq!(reason(&Assembly::of(pool()).policy("delta = 0.55").within(800), "b#0"), Reason::TooRedundant); // 11 / 20
     assert_eq!(reason(&Assembly::of(pool()).policy("delta = 0.56").within(800), "b#0"), Reason::PassedAllGates);
     assert_eq!(reason(&Assembly::of(pool()).policy("gate = \"none\"").within(800), "b#0"), Reason::PassedAllGates);
 }

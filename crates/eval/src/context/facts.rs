@@ -8,7 +8,7 @@
 //! Cost: one substring search in the pieces of its document for each sentence.
 
 use super::Piece;
-use crate::questions::Fact;
+use crate::questions::{Evidence, Fact};
 
 /// The share of sentences that a piece of their document has; none without sentences.
 pub fn recall(facts: &[Fact], pieces: &[Piece<'_>]) -> Option<f64> {
@@ -22,6 +22,17 @@ pub fn recall(facts: &[Fact], pieces: &[Piece<'_>]) -> Option<f64> {
         }
     }
     (n_sentences > 0).then(|| n_found as f64 / n_sentences as f64)
+}
+
+/// The share of excerpts whose whole text stands in a delivered piece, of whatever document: unlike evidence by place, it counts
+/// a copy of the text as the text. None without excerpts.
+pub fn excerpts(evidence: &[Evidence], pieces: &[Piece<'_>]) -> Option<f64> {
+    let delivered: Vec<String> = pieces.iter().map(|piece| spaced_once(&piece.text)).collect();
+    let found = |one: &&Evidence| {
+        let text = spaced_once(&one.text);
+        delivered.iter().any(|piece| piece.contains(&text))
+    };
+    (!evidence.is_empty()).then(|| evidence.iter().filter(found).count() as f64 / evidence.len() as f64)
 }
 
 /// The text with every run of white space as one space.
@@ -45,6 +56,14 @@ mod tests {
         let pieces: Vec<Piece<'_>> =
             pieces.iter().map(|(document, text)| Piece { document, text: (*text).into() }).collect();
         assert_eq!(super::recall(&facts, &pieces), recall);
+    }
+
+    #[test]
+    fn an_excerpt_counts_wherever_its_text_stands() {
+        let excerpt = |text: &str| Evidence { document: "a".into(), span: 0..0, text: text.into() };
+        let pieces = [Piece { document: "b", text: "Nuts\nare hard. Bolts".into() }];
+        assert_eq!(excerpts(&[excerpt("Nuts are hard."), excerpt("Bolts are not.")], &pieces), Some(0.5));
+        assert_eq!(excerpts(&[], &pieces), None);
     }
 
     #[test]

@@ -54,6 +54,7 @@ impl<'a> Meter<'a> {
         readings.extend(coverage_readings("evidence_char", self.char_coverage(question, context)));
         let pieces = pieces(&context.citations);
         readings.push(worth("fact_recall", facts::recall(&question.facts, &pieces)));
+        readings.push(worth("evidence_text_recall", facts::excerpts(&question.evidence, &pieces)));
         readings.push(worth("answer_in_context", answer::in_context(&question.answers, &pieces)));
         let texts: Vec<&str> = context.citations.iter().map(|citation| citation.text.as_str()).collect();
         readings.push(cost("redundancy_pairwise", Some(redundancy::pairwise(&texts))));

@@ -6,6 +6,7 @@
 //! | `title_precision`, `title_recall`, `title_f1`, the same `@k`, `all_gold` | [`documents`] | all |
 //! | `evidence_precision`, `evidence_recall`, `evidence_iou`, the same with `evidence_char_` | [`evidence`] | those with spans |
 //! | `fact_recall` | [`facts`] | those with sentences |
+//! | `evidence_text_recall` | [`facts::excerpts`]: the text itself, wherever it stands | those with spans |
 //! | `answer_in_context` | [`answer`] | those with an answer that text can contain |
 //! | `redundancy_pairwise`, `overlap_union`, `redundancy_cosine` | [`redundancy`] | those with a context; the cosine where it was recorded |
 //! | `redundant_share`, `rejected_redundancy`, `_budget`, `_section`, `_relevance` | [`decisions`] | where decisions were recorded |
