@@ -3,6 +3,8 @@
 //! A speed stands beside its error or its recall, and beside a slow peer in the same run: absolute times of a shared
 //! machine say little.
 
+pub mod lexical;
+
 use std::io::Cursor;
 use std::ops::ControlFlow;
 use std::path::Path;

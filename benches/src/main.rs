@@ -1,15 +1,63 @@
-//! Runs the benchmarks at full size: `cento-bench [MODEL_FOLDER]`, one JSON object a line.
+//! Runs the benchmarks at full size: `cento-bench [MODEL_FOLDER]`, one JSON object a line, and `cento-bench lexical`, a table.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-fn main() -> anyhow::Result<()> {
+use anyhow::{Context, Result};
+use cento_benches::lexical;
+use clap::{Parser, Subcommand};
+
+/// Benchmarks at full size; without a command those of speed
+#[derive(Debug, Parser)]
+#[command(args_conflicts_with_subcommands = true)]
+struct Args {
+    /// Folder of an encoder, to time it too
+    model: Option<PathBuf>,
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// BM25 from tantivy out of the box to Cento's, one change at a time
+    Lexical {
+        /// Folder that holds the sets (BEIR layout)
+        #[arg(long, env = "CENTO_DATA", value_name = "DIR")]
+        data: PathBuf,
+        /// Names of sets
+        #[arg(value_name = "SET", default_values = lexical::SETS)]
+        sets: Vec<String>,
+        /// One JSON object a set, a line each
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+fn main() -> Result<()> {
+    let args = Args::parse();
+    match args.command {
+        None => speed(args.model.as_deref()),
+        Some(Command::Lexical { data, sets, json }) => {
+            for set in sets {
+                let folder = data.join(&set);
+                let walk = lexical::walk(&set, &folder).with_context(|| folder.display().to_string())?;
+                match json {
+                    true => println!("{}", serde_json::to_string(&walk)?),
+                    false => println!("{walk}"),
+                }
+            }
+            Ok(())
+        }
+    }
+}
+
+fn speed(model: Option<&Path>) -> Result<()> {
     let print = |value: String| println!("{value}");
     print(serde_json::to_string(&cento_benches::scan(100_000, 50)?)?);
     for ef in [32, 64, 128] {
         print(serde_json::to_string(&cento_benches::graph(10_000, 200, ef)?)?);
     }
-    if let Some(model) = std::env::args_os().nth(1) {
-        print(serde_json::to_string(&cento_benches::embed(Path::new(&model), 2000)?)?);
+    if let Some(model) = model {
+        print(serde_json::to_string(&cento_benches::embed(model, 2000)?)?);
     }
     Ok(())
 }

@@ -233,6 +233,97 @@ fn topics_that_cannot_be_read_are_named_with_their_line() {
     place.run(&["run", "--topics", "nowhere"]).fails(3, &["nowhere"]);
 }
 
+/// Judgements and a run of them.
+fn write_judged(place: &Place) {
+    place.write("qrels", "q1 0 a 1\nq2 0 b 1\n");
+    place.write("run", "q1 Q0 a 1 1.5 t\nq2 Q0 b 1 1.5 t\n");
+}
+
+#[test]
+fn a_malformed_line_of_judgements_a_run_or_topics_is_named_with_what_was_expected() {
+    let place = Place::indexed();
+    write_judged(&place);
+    place.ok(&["eval", "qrels", "run"]);
+    for (file, content, words) in [
+        ("qrels", "q1 0 a 1\nq1 0 b\n", &["line 2, column 1", "expected 4 columns", "found 3"][..]),
+        ("qrels", "q1 0 a 1\nq1 0 b high\n", &["line 2, column 8", "expected an integer grade", "\"high\""]),
+        ("qrels", "query-id\tcorpus-id\tscore\nq1 a 1\n", &["line 2, column 1", "3 columns with tabs", "found 1"]),
+        ("qrels", "q1 0 a 1\nq2 0 b 1\nq1 0 a 2\n", &["line 3", "\"a\"", "twice"]),
+        ("qrels", "\n", &["no judgements"]),
+        ("run", "q1 Q0 a 1 1.5 t\nq1 Q0 b 1.0\n", &["line 2, column 1", "expected 6 columns", "found 4"]),
+        ("run", "q1 Q0 a 1 1.5 t\nq1 Q0 é 2 high t\n", &["line 2, column 11", "expected a finite score", "\"high\""]),
+        ("run", "q1 Q0 a 1 NaN t\n", &["line 1, column 11", "expected a finite score", "\"NaN\""]),
+        ("run", "q1 Q0 a 1 -inf t\n", &["line 1, column 11", "expected a finite score", "\"-inf\""]),
+        ("run", "q1 a 1\nq1 b -2\n", &["line 2, column 6", "expected a rank", "\"-2\""]),
+        ("run", "q1 Q0 a 1 2 t\nq1 Q0 a 2 1 t\n", &["line 2", "\"a\"", "twice"]),
+        ("run", "q1 Q0 a 1 2 t\nq2 Q0 a 1 1 t\nq1 Q0 b 2 1 t\n", &["line 3", "\"q1\"", "sort -s -k1,1"]),
+        ("run", "{\"q1\": {\"a\": \"high\"}}", &["line 1", "expected JSON", "numbers as scores", "\"a\""]),
+        ("run", "", &["no results"]),
+    ] {
+        write_judged(&place);
+        place.write(file, content);
+        for command in [&["eval", "qrels", "run"][..], &["compare", "run", "run", "--qrels", "qrels"]] {
+            place.run(command).fails(3, &[&[file], words].concat());
+        }
+    }
+    for (content, words) in [
+        (
+            "{\"_id\":\"1\",\"text\":\"moon\"}\n{\"_id\":\"2\"}\n",
+            &["line 2, column 1", "expected a key `text`", "`_id`"][..],
+        ),
+        ("{\"_id\":\"1\",\"text\":\"moon\"}\n{\"_id\":\n", &["line 2, column 7", "expected a JSON object"]),
+        ("{\"_id\":\"1 2\",\"text\":\"moon\"}\n", &["line 1", "no blanks", "\"1 2\""]),
+        ("{\"_id\":\"1\",\"text\":\"moon\",\"scope\":[]}\n", &["line 1", "`scope`"]),
+        ("1 moon\n", &["line 1", "`id <tab> text`"]),
+        ("", &["no topics"]),
+    ] {
+        place.write("topics", content);
+        place.run(&["run", "--topics", "topics"]).fails(3, &[&["topics"], words].concat());
+    }
+}
+
+#[test]
+fn judgements_of_another_set_are_refused_and_so_is_a_measure_that_nobody_knows() {
+    let place = Place::new();
+    write_judged(&place);
+    place.write("notes/a.md", "No judgements.\n");
+    place.write("run", "k1 Q0 a 1 1.5 t\n");
+    place.run(&["eval", "qrels", "run"]).fails(3, &["run", "no query in common", "\"k1\"", "\"q1\""]);
+    place.write("run", "q1 Q0 k1 1 1.5 t\n");
+    place.run(&["eval", "qrels", "run"]).fails(3, &["run", "no document in common", "\"k1\"", "\"a\""]);
+    place.run(&["eval", "qrels", "run", "-m", "ndgc@10"]).fails(2, &["\"ndgc\"", "nDCG@10"]);
+    place.run(&["eval", "qrels", "run", "-m", "R"]).fails(2, &["\"R\"", "R@100"]);
+    place.run(&["eval", "qrels", "run", "-m", "P@0"]).fails(2, &["P@0", "above 0"]);
+    place.run(&["compare", "run", "run", "--qrels", "qrels", "-m", "mpa"]).fails(2, &["\"mpa\"", "AP"]);
+    place.run(&["eval", "qrels", "nowhere"]).fails(3, &["nowhere"]);
+    place.run(&["eval", "notes", "run"]).fails(3, &["notes", "no judgements"]);
+}
+
+#[test]
+fn a_malformed_line_of_contexts_is_named_with_what_was_expected() {
+    let place = Place::indexed();
+    place.write("set/docs/a.md", "A moon.\n");
+    place.write(
+        "set/questions.jsonl",
+        "{\"id\":\"1\",\"question\":\"moon?\",\"refs\":[{\"doc\":\"a\",\"start\":2,\"end\":6,\"text\":\"moon\"}]}\n",
+    );
+    place.index(&["set/docs", "--collection", "set.cento"]);
+    let run = ["run", "--topics", "set", "--collection", "set.cento", "-o", "run"];
+    place.ok(&[&run[..], &["--contexts", "contexts", "--budget", "50"]].concat());
+    place.ok(&["eval-context", "set", "contexts"]);
+    let line = String::from_utf8(place.read("contexts")).unwrap();
+    let check = |content: &str, words: &[&str]| {
+        place.write("contexts", content);
+        place.run(&["eval-context", "set", "contexts"]).fails(3, &[&["contexts"], words].concat());
+    };
+    check(&line.replace("\"tokenizer\"", "\"else\""), &["line 1, column", "missing field `tokenizer`"]);
+    check(&line.replace("\"n_tokens\":", "\"n_tokens\":-"), &["line 1, column", "expected a record", "u64"]);
+    check(&format!("{line}{line}"), &["line 2", "query 1", "twice"]);
+    check(&format!("{line}no json\n"), &["line 2, column", "expected a JSON object"]);
+    check("", &["no contexts"]);
+    place.run(&["eval-context", "notes", "contexts"]).fails(3, &["notes", "questions.jsonl"]);
+}
+
 #[test]
 fn files_with_odd_names_are_indexed_and_opened() {
     let place = Place::new();

@@ -7,14 +7,20 @@
 //! | `answers` | search, context, run, get: content, budgets, citations, invariance |
 //! | `collection` | adding, changing, vanishing, deleting, killing, locking, damage |
 //! | `bad_input` | each kind of bad input: the message, the exit code, nothing lost |
+//! | `evaluation` | eval, compare, fuse: figures by hand, gates, formats, orders |
+//! | `contexts` | run with scopes and contexts; eval-context: evidence by hand |
+//! | `reproduce` | reproduce and bench: plans, recorded figures, the page, speeds |
 //! | `settings` | command line over environment over file over default |
 //! | `quality` | figures on real data with the default encoder, where both are there |
 
 mod answers;
 mod bad_input;
 mod collection;
+mod contexts;
+mod evaluation;
 mod quality;
 mod readme;
+mod reproduce;
 mod settings;
 mod support;
 mod tidy;

@@ -13,6 +13,7 @@ fn every_command_of_the_table_runs() {
     let place = Place::new();
     place.write("docs/tides.md", TIDES);
     place.write("scifact/queries.jsonl", "{\"_id\":\"1\",\"text\":\"what moves the tide\"}\n");
+    place.write("scifact/qrels/test.tsv", "query-id\tcorpus-id\tscore\n1\tdocs/tides.md\t1\n");
     place.write("cento.toml", format!("model = {:?}\n", crate::support::tiny_model()));
     let readme = readme();
     let commands: Vec<&str> =

@@ -4,13 +4,13 @@
     anth_code_whole.py SRC OUT
 
 SRC holds files.jsonl (files with their paths), corpus.jsonl (their chunks), queries.jsonl and qrels/test.tsv (gold is
-chunks). Written is an excerpt set: OUT/docs/, OUT/questions.jsonl with refs {doc, start, end, text} in code points, and
-OUT/qrels/test.tsv, where gold is the files of the gold chunks.
+chunks). Written is an excerpt set: OUT/docs/, OUT/questions.jsonl with refs {doc, start, end, text} in code points,
+and OUT/qrels/test.tsv, where gold is the files of the gold chunks.
 
-The chunks of a file follow one another and cover it, so each is looked for where the one before it ended, and a text that
-occurs twice is not taken for its other occurrence. The name of a file is its repository and its path, with commas for
-slashes: a file's title is its name without the extension, and a comma parts words as a slash does, where an underscore
-would join them. What is not where it is expected ends the program. The same input gives the same bytes.
+The chunks of a file follow one another and cover it, so each is expected where the one before it ended, and a text
+that occurs twice is not taken for its other occurrence. The name of a file is its repository and its path, with commas
+for slashes: a file's title is its name without the extension, and a comma parts words as a slash does, where an
+underscore would join them. What is not where it is expected ends the program. The same input gives the same bytes.
 """
 
 import json

@@ -3,12 +3,12 @@
 
     rust_book_links.py SRC OUT
 
-SRC holds the Markdown of the book (mdBook). A sentence that links to a section of another file becomes a question: without
-the text of the links, the words that lead to them (`in the ... section of Chapter 5`) and quotation marks, so that it says
-what the section is about and not what it is called. Gold is the linked section: from its heading to the next one of the same
-or a higher level, or the whole file where the link has no anchor. A sentence with several such links has several. Any file
-may answer but the one that holds the sentence. Left out: sentences of fewer than WORDS_MIN words, repeated ones, links that
-lead nowhere (named on stderr), and SUMMARY.md, the table of contents.
+SRC holds the Markdown of the book (mdBook). A sentence that links to a section of another file becomes a question:
+without the text of the links, the words that lead to them (`in the ... section of Chapter 5`) and quotation marks, so
+that it says what the section is about and not what it is called. Gold is the linked section: from its heading to the
+next one of the same or a higher level, or the whole file where the link has no anchor. A sentence with several such
+links has several. Any file may answer but the one that holds the sentence. Left out: sentences of fewer than WORDS_MIN
+words, repeated ones, links that lead nowhere (named on stderr), and SUMMARY.md, the table of contents.
 
 Written is an excerpt set: OUT/docs/, copies of the files; OUT/questions.jsonl with refs {doc, start, end, text} in code
 points; and OUT/qrels/test.tsv, where gold is files. The same input gives the same bytes.
@@ -40,7 +40,8 @@ PRIVATE = 0xE000
 REMOVED = "\uf8ff"
 # What was removed, the word before it and `section` after it: `in R`, `the R section of R`, `see R`.
 POINTER = re.compile(
-    rf"(?:\b(?:[Ii]n|of|from|[Ss]ee)\s+)?(?:\b[Tt]he\s+)?{REMOVED}(?:\s+sections?\b)?(?:\s+(?:in|of)\s+{REMOVED})*(?:\s+section\b)?"
+    rf"(?:\b(?:[Ii]n|of|from|[Ss]ee)\s+)?(?:\b[Tt]he\s+)?{REMOVED}(?:\s+sections?\b)?"
+    rf"(?:\s+(?:in|of)\s+{REMOVED})*(?:\s+section\b)?"
 )
 
 
@@ -189,7 +190,8 @@ class Page:
         for number, (_, line, fenced) in enumerate(self.lines(), 1):
             text = re.sub(r"^(>\s?)+", "", line)
             item = LIST_ITEM.match(text)
-            if fenced or not text.strip() or HEADING.match(line) or DEFINITION.match(text) or text.startswith("|") or item:
+            no_text = fenced or not text.strip() or HEADING.match(line) or DEFINITION.match(text)
+            if no_text or text.startswith("|") or item:
                 if lines:
                     yield first, " ".join(lines)
                 lines = []

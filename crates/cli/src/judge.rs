@@ -31,8 +31,11 @@ pub(crate) fn options(judging: &Judging) -> Options {
 
 /// Judges a run, read as a stream.
 pub(crate) fn run(path: &Path, qrels: &Qrels, measures: &[Measure], options: Options) -> anyhow::Result<Evaluation> {
-    evaluate(qrels, Rankings::open(path)?, measures, options)
-        .map_err(|error| anyhow::Error::new(error).context(path.display().to_string()))
+    evaluate(qrels, Rankings::open(path)?, measures, options).map_err(|error| {
+        let name = path.display().to_string();
+        let is_named = error.to_string().contains(&name);
+        if is_named { error.into() } else { anyhow::Error::new(error).context(name) }
+    })
 }
 
 /// The means, each under its measure's name.

@@ -1,5 +1,7 @@
 //! Cento: a corpus in, citable context out.
 
+#[macro_use]
+mod output;
 mod args;
 mod settings;
 mod options;
@@ -7,7 +9,6 @@ mod commands;
 mod judge;
 mod reproduce;
 mod machine;
-mod output;
 mod exit_code;
 
 fn main() -> std::process::ExitCode {

@@ -5,9 +5,28 @@ use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 use std::time::Duration;
 
+use crate::exit_code;
 use anyhow::Context as _;
 use cento_engine::{Hit, Progress, Stage};
 use indicatif::{HumanBytes, HumanCount, ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+/// As the standard macros, but a reader that has seen enough, as `head` has, ends the process quietly.
+macro_rules! print {
+    ($($argument:tt)*) => { $crate::output::write(format_args!($($argument)*)) };
+}
+macro_rules! println {
+    ($($argument:tt)*) => { $crate::output::write(format_args!("{}\n", format_args!($($argument)*))) };
+}
+
+/// Writes to stdout; there is no way on when that fails.
+pub(crate) fn write(text: std::fmt::Arguments<'_>) {
+    let Err(error) = io::stdout().lock().write_fmt(text) else { return };
+    if error.kind() == io::ErrorKind::BrokenPipe {
+        std::process::exit(i32::from(exit_code::OK));
+    }
+    eprintln!("error: stdout: {error}");
+    std::process::exit(i32::from(exit_code::DATA));
+}
 
 /// Format number of every JSON answer of the command line.
 pub(crate) const JSON_VERSION: u32 = 1;

@@ -1,6 +1,7 @@
 //! Context: the candidates of a query, with what assembly needs to know of each, and the assembled answer.
 
 use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use cento_assembly::policy::normalize_label;
@@ -68,7 +69,8 @@ impl Searcher {
         let start = Instant::now();
         let keys: Vec<_> = ranking.fused.into_iter().map(|fused| (fused.id, fused.score)).collect();
         let places = keys.iter().map(|(key, _)| (key.id.clone(), (key.segment, key.row))).collect();
-        let pool = Pool { searcher: self, query: search.query.clone(), candidates: self.candidates(keys)?, places };
+        let (query, candidates) = (search.query.clone(), self.candidates(keys)?);
+        let pool = Pool { searcher: self, query, candidates, places, counts: Mutex::default() };
         timings.texts = start.elapsed();
         Ok(pool)
     }
@@ -118,6 +120,8 @@ pub struct Pool<'s> {
     candidates: Vec<Candidate>,
     /// Segment and row of each candidate, by id.
     places: HashMap<String, (usize, u32)>,
+    /// Tokens of the texts counted so far, by tokenizer: contexts of several budgets count the same ones.
+    counts: Mutex<HashMap<String, HashMap<Box<str>, usize>>>,
 }
 
 impl Pool<'_> {
@@ -130,11 +134,25 @@ impl Pool<'_> {
             policy: request.policy,
             strategy: request.strategy,
             format: request.format,
-            count: &|text| request.tokenizer.count(text),
+            count: &|text| self.count(request.tokenizer, text),
             tokenizer: request.tokenizer.name(),
             sentences: &corpus::sentences,
             terms: &|text| self.searcher.analyzer.terms(text),
         })?)
+    }
+
+    fn count(&self, tokenizer: &BudgetTokenizer<'_>, text: &str) -> usize {
+        let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = counts.entry(tokenizer.name().to_owned()).or_default();
+        match known.get(text) {
+            Some(count) => *count,
+            None => *known.entry(text.into()).or_insert_with(|| tokenizer.count(text)),
+        }
+    }
+
+    /// Takes the chunks of a document from the candidates.
+    pub fn remove_document(&mut self, document: &str) {
+        self.candidates.retain(|candidate| candidate.document != document);
     }
 
     /// The bytes that a citation of one of this pool's contexts names.

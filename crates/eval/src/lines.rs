@@ -98,26 +98,23 @@ pub(crate) fn column_of(line: &str, field: &str) -> usize {
 
 /// A line as a JSON object.
 pub(crate) fn object(path: &Path, number: u64, line: &str) -> Result<Map<String, Value>> {
-    serde_json::from_str(line).map_err(|error| Error::Malformed {
-        path: path.to_owned(),
-        line: number,
-        column: error.column().max(1),
-        expected: "a JSON object".into(),
-        found: error.to_string(),
-    })
+    serde_json::from_str(line).map_err(|error| json_error(path, number, line, &error))
 }
 
 /// A line as a record with named fields; the error names the field that is missing, or says where one has another type.
 pub(crate) fn record<T: DeserializeOwned>(path: &Path, number: u64, line: &str) -> Result<T> {
-    serde_json::from_str(line).map_err(|error| {
-        let told = error.to_string();
-        Error::Malformed {
-            path: path.to_owned(),
-            line: number,
-            // serde_json counts bytes
-            column: line.get(..error.column().saturating_sub(1)).map_or(1, |before| before.chars().count() + 1),
-            expected: "a record".into(),
-            found: told.rsplit_once(" at line ").map_or(&*told, |(what, _)| what).to_owned(),
-        }
-    })
+    serde_json::from_str(line).map_err(|error| json_error(path, number, line, &error))
+}
+
+fn json_error(path: &Path, number: u64, line: &str, error: &serde_json::Error) -> Error {
+    let told = error.to_string();
+    let what = told.rsplit_once(" at line ").map_or(&*told, |(what, _)| what);
+    Error::Malformed {
+        path: path.to_owned(),
+        line: number,
+        // serde_json counts bytes
+        column: line.get(..error.column().saturating_sub(1)).map_or(1, |before| before.chars().count() + 1),
+        expected: if error.is_data() { "a record".into() } else { "a JSON object".into() },
+        found: if error.is_data() { what.to_owned() } else { format!("no JSON ({what})") },
+    }
 }

@@ -64,7 +64,7 @@ fn parse(mut lines: Lines) -> Result<Vec<Topic>> {
             true => from_object(lines::object(&path, number, line)?),
             false => from_columns(line),
         };
-        let topic = topic.and_then(with_usable_id);
+        let topic = topic.and_then(with_usable_id).and_then(with_text);
         let topic: Topic = topic.map_err(|fault| lines.fault(number, fault))?;
         if !seen.insert(topic.id.clone()) {
             return Err(Error::Duplicate { path, line: number, what: format!("topic {:?}", topic.id) });
@@ -72,6 +72,14 @@ fn parse(mut lines: Lines) -> Result<Vec<Topic>> {
         topics.push(topic);
     }
     Ok(topics)
+}
+
+/// A topic that asks something.
+fn with_text(topic: Topic) -> Result<Topic, Fault> {
+    match topic.text.trim().is_empty() {
+        true => Err(Fault::new(1, "a text that asks something", format!("topic {:?} with an empty one", topic.id))),
+        false => Ok(topic),
+    }
 }
 
 fn from_object(object: Map<String, Value>) -> Result<Topic, Fault> {

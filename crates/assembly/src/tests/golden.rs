@@ -218,7 +218,7 @@ fn unrelated_text_fills_a_large_budget() {
             .collect()
     };
     let redundant = |gate: &str| {
-        let context = Assembly::of(pool()).policy(&format!("gate = \"{gate}\"")).within(12_000);
+        let context = Assembly::of(pool()).policy(&format!("gate = \"{gate}\"\ndelta = 0.55")).within(12_000);
         context.trace.records.iter().filter(|record| record.final_reason == Reason::TooRedundant).count()
     };
     assert!(redundant("pairwise") < 6, "less than 5 % of 120: {}", redundant("pairwise"));

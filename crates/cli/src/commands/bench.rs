@@ -129,6 +129,9 @@ fn throughput(target: &BenchTarget, global: &Global) -> anyhow::Result<Outcome> 
 }
 
 fn recall(target: &BenchTarget, ef: &[usize], global: &Global) -> anyhow::Result<Outcome> {
+    if target.k == 0 || ef.contains(&0) {
+        return Err(options::usage("-k and --ef: 0 asks for nothing; give at least 1"));
+    }
     let searcher = options::searcher(global, &target.retrieval)?;
     let (n_graph, n_rows) = searcher.graph_rows();
     if n_graph == 0 {

@@ -27,6 +27,9 @@ struct Row {
 }
 
 pub(crate) fn execute(args: &Compare, global: &Global) -> anyhow::Result<Outcome> {
+    if args.resamples == 0 {
+        return Err(options::usage("--resamples 0: no interval comes of that; give at least 1"));
+    }
     let read = Reader::new(args)?;
     let bootstrap = Bootstrap { n_resamples: args.resamples, seed: args.seed, ..Bootstrap::default() };
     let a = read.figures(&args.a)?;

@@ -28,6 +28,9 @@ impl Check {
 }
 
 pub(crate) fn execute(args: &Eval, global: &Global) -> anyhow::Result<Outcome> {
+    if !(args.tolerance >= 0.0 && args.tolerance.is_finite()) {
+        return Err(options::usage(format!("--tolerance {}: must be a number of at least 0", args.tolerance)));
+    }
     let mut measures = judge::measures(&args.judging)?;
     let minima = args.min.iter().map(|text| minimum(text)).collect::<anyhow::Result<Vec<_>>>()?;
     for (measure, _) in &minima {

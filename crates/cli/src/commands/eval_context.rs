@@ -16,6 +16,9 @@ use crate::exit_code::Outcome;
 use crate::{options, output};
 
 pub(crate) fn execute(args: &EvalContext, global: &Global) -> anyhow::Result<Outcome> {
+    if args.cutoffs.contains(&0) {
+        return Err(options::usage("--cutoffs: 0 documents are none; give at least 1"));
+    }
     let questions = Questions::read(&args.questions)?;
     let mut files = Vec::new();
     for path in &args.contexts {

@@ -22,6 +22,9 @@ struct Answer {
 type Hits = BTreeMap<String, Vec<(String, f64)>>;
 
 pub(crate) fn execute(args: &Fuse, global: &Global) -> anyhow::Result<Outcome> {
+    if args.k == 0 || args.depth == 0 {
+        return Err(options::usage("-k and --depth: 0 asks for nothing; give at least 1"));
+    }
     let method = method(args)?;
     let weights = weights(args)?;
     if global.json && args.output == Path::new("-") {
@@ -33,7 +36,7 @@ pub(crate) fn execute(args: &Fuse, global: &Global) -> anyhow::Result<Outcome> {
     let mut n_results = 0;
     for query in &queries {
         let arm = |(at, run): (usize, &Hits)| Arm {
-            name: format!("{:04}", at),
+            name: format!("{at:04} {}", args.runs[at].display()),
             weight: weights[at],
             hits: run.get(*query).cloned().unwrap_or_default(),
         };

@@ -19,6 +19,12 @@ pub(crate) fn execute(args: &Reproduce, global: &Global) -> anyhow::Result<Outco
     if let Some(path) = &args.from {
         let bytes = std::fs::read(path).with_context(|| path.display().to_string())?;
         let report: Report = serde_json::from_slice(&bytes).with_context(|| path.display().to_string())?;
+        if report.version != REPORT_VERSION {
+            let (path, found) = (path.display(), report.version);
+            return Err(options::usage(format!(
+                "--from {path}: a report of version {found}, this program reads {REPORT_VERSION}"
+            )));
+        }
         return deliver(args, global, &report);
     }
     let plans = Plan::all(&args.plans)?;
@@ -111,6 +117,7 @@ fn run(
     let start = Instant::now();
     let mut reproductions = Vec::new();
     for plan in chosen {
+        let expected = Expected::read(&args.plans, &plan.name)?;
         let commands = reproduce::commands(plan, folders)?;
         let bar = Bar::new(global.quiet);
         let begin = Instant::now();
@@ -126,7 +133,6 @@ fn run(
             bar.count(steps.len(), commands.len(), &plan.name);
         }
         bar.finish();
-        let expected = Expected::read(&args.plans, &plan.name)?;
         let mut reproduction = reproduce::assemble(plan, &figures, &expected);
         (reproduction.steps, reproduction.failure) = (steps, failure);
         reproduction.seconds = begin.elapsed().as_secs_f64();

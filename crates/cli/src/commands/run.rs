@@ -42,6 +42,10 @@ pub(crate) fn execute(args: &Run, global: &Global) -> anyhow::Result<Outcome> {
     if global.json && args.output == Path::new("-") {
         return Err(options::usage("--json needs the run in a file: -o FILE"));
     }
+    let contexts = args.contexts.contexts.as_deref();
+    if contexts == Some(&*args.output) || global.json && contexts == Some(Path::new("-")) {
+        return Err(options::usage("--contexts: wants a file of its own, beside that of the run and of --json"));
+    }
     let variants = Variants::new(args)?;
     let topics = topics::read(&args.topics)?;
     let searcher = options::searcher(global, &args.retrieval)?;
@@ -116,11 +120,13 @@ struct Variants {
     budgets: Vec<usize>,
     tokenizer: String,
     policy: Policy,
+    /// Whether a document whose id is the topic's is no candidate.
+    removes_query: bool,
 }
 
 impl Variants {
-    fn new(args: &Run) -> anyhow::Result<Self> {
-        let args = &args.contexts;
+    fn new(run: &Run) -> anyhow::Result<Self> {
+        let args = &run.contexts;
         let strategies: BTreeSet<String> = args.strategy.iter().map(ToString::to_string).collect();
         let budgets: BTreeSet<usize> = args.budget.iter().copied().collect();
         if strategies.len() != args.strategy.len() || budgets.len() != args.budget.len() {
@@ -128,13 +134,15 @@ impl Variants {
         }
         let strategies = match (&args.label, &args.strategy[..]) {
             (None, strategies) => strategies.iter().map(|strategy| (*strategy, strategy.to_string())).collect(),
+            (Some(label), _) if label.trim().is_empty() => return Err(options::usage("--label: is empty")),
             (Some(label), [only]) => vec![(*only, label.clone())],
             (Some(label), many) => {
                 return Err(options::usage(format!("--label {label}: names one strategy, there are {}", many.len())));
             }
         };
         let policy = options::policy(args.policy.as_deref())?;
-        Ok(Self { strategies, budgets: args.budget.clone(), tokenizer: args.tokenizer.clone(), policy })
+        let (budgets, tokenizer) = (args.budget.clone(), args.tokenizer.clone());
+        Ok(Self { strategies, budgets, tokenizer, policy, removes_query: run.remove_query })
     }
 
     /// Assembles and writes the contexts, topic by topic; how many there are.
@@ -153,7 +161,10 @@ impl Variants {
         for (n_batch, batch) in topics.chunks(BATCH_TOPICS).enumerate() {
             let lines = |topic: &Topic| {
                 let (query, scope) = (topic.text.clone(), scope(topic, search));
-                let pool = searcher.pool(&SearchRequest { query, scope, ..search.clone() })?;
+                let mut pool = searcher.pool(&SearchRequest { query, scope, ..search.clone() })?;
+                if self.removes_query {
+                    pool.remove_document(&topic.id);
+                }
                 let line = |(label, request)| {
                     let context = pool.context(&request)?;
                     anyhow::Ok(serde_json::to_string(&record(topic, label, &pool, &context)?)?)

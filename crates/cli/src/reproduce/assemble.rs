@@ -67,7 +67,11 @@ impl<'a> View<'a> {
 
 fn table(table: &plan::Table, figures: &Figures, expected: &Expected) -> Table {
     let order = (&table.rows[..], &table.columns[..]);
-    let view = View::new(table.measure.as_ref(), &table.measures, table.column.as_ref(), order, figures);
+    let mut view = View::new(table.measure.as_ref(), &table.measures, table.column.as_ref(), order, figures);
+    if table.rows.is_empty() && table.judged == Judged::Yes {
+        let lost: Vec<&str> = expected.rows(&table.title).filter(|row| !view.rows.contains(row)).collect();
+        view.rows.extend(lost); // what was recorded and is gone has failed, not vanished
+    }
     let cell = |row: &str, column: &str| {
         let published = table.published.get(row).and_then(|row| row.get(column)).copied();
         let recorded = expected.figure(&table.title, row, column).filter(|_| table.judged == Judged::Yes);

@@ -36,6 +36,11 @@ impl Expected {
         self.0.get(table)?.get(row)?.get(column).copied()
     }
 
+    /// The recorded rows of a table.
+    pub(crate) fn rows(&self, table: &str) -> impl Iterator<Item = &str> {
+        self.0.get(table).into_iter().flat_map(|rows| rows.keys().map(String::as_str))
+    }
+
     /// Records a figure, to six digits after the point.
     pub(crate) fn record(&mut self, table: &str, row: &str, column: &str, figure: f64) {
         let rounded = (figure * 1e6).round() / 1e6;

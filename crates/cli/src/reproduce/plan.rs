@@ -59,6 +59,8 @@ pub(crate) struct Step {
     pub(crate) run: Vec<String>,
     /// A program and its arguments instead: what makes data of another form into a set.
     pub(crate) script: Option<String>,
+    /// A file that gets the answer of the last command, as JSON, for later steps.
+    pub(crate) save: Option<String>,
     /// Taken from the answer of the last command.
     pub(crate) figures: Option<Take>,
 }

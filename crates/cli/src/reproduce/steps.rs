@@ -17,6 +17,8 @@ pub(crate) struct Command {
     /// None is this very binary.
     pub(crate) program: Option<String>,
     pub(crate) arguments: Vec<String>,
+    /// Gets the answer as JSON.
+    pub(crate) save: Option<String>,
     pub(crate) take: Option<Take>,
 }
 
@@ -26,7 +28,7 @@ pub(crate) fn commands(plan: &Plan, folders: &[(&str, String)]) -> anyhow::Resul
     for step in &plan.step {
         let runs = step.run.iter().chain(&step.script);
         let take = step.figures.iter().flat_map(|take| [&take.row, &take.column]);
-        let templates: Vec<&String> = runs.clone().chain(take).collect();
+        let templates: Vec<&String> = runs.clone().chain(&step.save).chain(take).collect();
         let used = |name: &&String| templates.iter().any(|template| template.contains(&format!("{{{name}}}")));
         let names: Vec<&String> = plan.variables.keys().filter(used).collect();
         for values in product(&names.iter().map(|name| &plan.variables[*name][..]).collect::<Vec<_>>()) {
@@ -35,7 +37,10 @@ pub(crate) fn commands(plan: &Plan, folders: &[(&str, String)]) -> anyhow::Resul
             for run in runs.clone() {
                 let mut arguments = words.of(run)?.into_iter();
                 let program = if step.script.is_some() { arguments.next() } else { None };
-                commands.push(Command { program, arguments: arguments.collect(), take: None });
+                commands.push(Command { program, arguments: arguments.collect(), save: None, take: None });
+            }
+            if let (Some(last), Some(save)) = (commands.last_mut(), &step.save) {
+                last.save = words.of(save)?.pop();
             }
             if let (Some(last), Some(take)) = (commands.last_mut(), &step.figures) {
                 let (row, column) = (fill(&take.row, &words.values)?, fill(&take.column, &words.values)?);
@@ -66,7 +71,8 @@ impl Words<'_> {
 impl Command {
     /// As a user would type it.
     pub(crate) fn shown(&self) -> String {
-        format!("{} {}", self.program.as_deref().unwrap_or("cento"), self.arguments.join(" "))
+        let save = self.save.as_ref().map_or(String::new(), |file| format!(" --json > {file}"));
+        format!("{} {}{save}", self.program.as_deref().unwrap_or("cento"), self.arguments.join(" "))
     }
 }
 
@@ -175,11 +181,14 @@ impl Runner {
         process.args(&command.arguments);
         if command.program.is_none() {
             process.args(["--quiet", "--threads", &self.threads.to_string()]);
-            process.args(command.take.iter().map(|_| "--json"));
+            process.args((command.take.is_some() || command.save.is_some()).then_some("--json"));
         }
         let output = process.current_dir(&self.folder).output().with_context(|| shown.clone())?;
         if !output.status.success() {
             bail!("{shown}\n{}", String::from_utf8_lossy(&output.stderr).trim());
+        }
+        if let Some(path) = &command.save {
+            std::fs::write(path, &output.stdout).with_context(|| path.clone())?;
         }
         if let Some(take) = &command.take {
             let answer = serde_json::from_slice(&output.stdout).with_context(|| shown.clone())?;
@@ -210,7 +219,7 @@ mod tests {
         assert_eq!(words[..2], [strings(&["index", "/my data/a"]), strings(&["index", "/my data/b"])]);
         assert_eq!(
             words[2..6].iter().map(|words| words[1..].join("")).collect::<Vec<_>>(),
-            ["ax", "a-my", "bx", "b-my"]
+            ["ax", "bx", "a-my", "b-my"]
         );
         assert_eq!(words.len(), 7);
         assert_eq!(commands[2].take.as_ref().unwrap().column, "x {@ef}");

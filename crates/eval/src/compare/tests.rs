@@ -1,3 +1,5 @@
+//! What a paired comparison must hold, by hand and against scipy.
+
 use proptest::prelude::*;
 
 use super::*;

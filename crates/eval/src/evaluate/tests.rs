@@ -1,3 +1,5 @@
+//! What an evaluation must hold: missing queries, self hits, judgements of another set.
+
 use super::*;
 use crate::run::Hit;
 

@@ -1,3 +1,5 @@
+//! What the measures must hold, by hand with the arithmetic in view.
+
 use super::*;
 use crate::error::Error;
 

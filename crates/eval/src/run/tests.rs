@@ -1,3 +1,5 @@
+//! What reading and writing runs must hold: the order of trec_eval, every format, every fault.
+
 use std::path::Path;
 
 use proptest::prelude::*;

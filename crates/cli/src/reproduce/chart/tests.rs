@@ -1,3 +1,5 @@
+//! What a drawing must hold, whatever the figures.
+
 use super::super::report::{Point, Scale};
 use super::*;
 

@@ -1,3 +1,5 @@
+//! What the page must hold, whatever the figures.
+
 use super::super::report::{Cell, Chart, Kind, Point, Row, Scale, Series, Table};
 use super::*;
 use crate::machine::Machine;

@@ -1,0 +1,275 @@
+//! reproduce and bench: recorded figures run again, the report and its page, and speeds that carry their machine.
+
+use serde_json::{Value, json};
+
+use crate::support::{Place, Ran, tiny_model};
+
+/// A plan of two arms over a tiny set, in a folder whose name has a blank.
+fn planned() -> Place {
+    let place = Place::new();
+    place.write(
+        "my data/tiny/corpus.jsonl",
+        [
+            json!({"_id": "tides", "title": "Tides", "text": "The tide rises and falls. The moon pulls the sea."}),
+            json!({"_id": "bread", "title": "Bread", "text": "Bread is flour, water, salt and time."}),
+            json!({"_id": "stars", "title": "Stars", "text": "Stars are born in clouds of gas."}),
+        ]
+        .map(|document| format!("{document}\n"))
+        .concat(),
+    );
+    place.write(
+        "my data/tiny/queries.jsonl",
+        "{\"_id\":\"1\",\"text\":\"what pulls the sea\"}\n{\"_id\":\"2\",\"text\":\"salt water\"}\n",
+    );
+    place.write("my data/tiny/qrels/test.tsv", "query-id\tcorpus-id\tscore\n1\ttides\t1\n2\tbread\t1\n");
+    place.write("plans/arms.toml", plan("nDCG@10"));
+    place
+}
+
+fn plan(measure: &str) -> String {
+    format!(
+        r#"
+title = "Two arms"
+source = "made for a test"
+text = "Words and vectors & nothing else."
+data = ["tiny"]
+
+[variables]
+model = ['{}']
+mode = ["lexical", "dense"]
+
+[[step]]
+run = "index {{data}}/tiny --format beir --model {{model}} --collection {{work}}/tiny"
+
+[[step]]
+run = "run --topics {{data}}/tiny --collection {{work}}/tiny --mode {{mode}} -o {{work}}/{{mode}}.trec"
+
+[[step]]
+run = "eval {{data}}/tiny {{work}}/{{mode}}.trec -m {measure}"
+figures = {{ row = "tiny", column = "{{mode}}" }}
+
+[[table]]
+title = "Quality"
+row_title = "set"
+measure = "nDCG@10"
+
+[[chart]]
+title = "Quality of the arms"
+kind = "bars"
+x_title = "set"
+y_title = "nDCG@10"
+measure = "nDCG@10"
+"#,
+        tiny_model()
+    )
+}
+
+fn reproduce(place: &Place, more: &[&str]) -> Ran {
+    place.run(&[&["reproduce", "--plans", "plans", "--work", "my work", "--data", "my data"], more].concat())
+}
+
+#[track_caller]
+fn reproduced(place: &Place, more: &[&str]) -> Value {
+    let ran = reproduce(place, &[&["arms", "--json"], more].concat());
+    assert_eq!(ran.code, 0, "{ran:?}");
+    serde_json::from_str(&ran.out).unwrap()
+}
+
+/// The figures measured, arm by arm.
+fn figures(report: &Value) -> Vec<f64> {
+    let cells = report["reproductions"][0]["tables"][0]["rows"][0]["cells"].as_array().unwrap();
+    cells.iter().map(|cell| cell["actual"].as_f64().unwrap()).collect()
+}
+
+#[test]
+fn plans_are_listed_and_their_commands_printed_without_running() {
+    let place = planned();
+    let list = place.ok(&["reproduce", "--plans", "plans", "--list"]).out;
+    assert!(list.contains("arms") && list.contains("Two arms") && list.contains("tiny"), "{list}");
+    let list = place.json(&["reproduce", "--plans", "plans", "--list"]);
+    assert_eq!(list["reproductions"][0]["name"], "arms");
+    let commands = reproduce(&place, &["arms", "--dry-run"]);
+    assert_eq!((commands.code, commands.out.lines().count()), (0, 5), "{commands:?}");
+    assert!(commands.out.lines().all(|line| line.starts_with("cento ")), "{commands:?}");
+    assert!(commands.out.contains("--mode lexical -o ") && commands.out.contains("--mode dense -o "), "{commands:?}");
+    assert!(!commands.out.contains(['{', '}']), "every variable has its value: {commands:?}");
+    assert!(!place.path("my work").exists());
+    let by_environment =
+        place.command(&["reproduce", "--plans", "plans", "arms", "--dry-run"]).env("CENTO_DATA", "my data").output();
+    assert!(by_environment.unwrap().status.success());
+}
+
+#[test]
+fn a_second_run_warm_or_cold_gives_the_same_figures() {
+    let place = planned();
+    let first = reproduced(&place, &[]);
+    assert_eq!(figures(&first)[0], 1.0, "both topics have a word that one document has");
+    assert_eq!(first["reproductions"][0]["steps"].as_array().unwrap().len(), 5);
+    assert!(first["machine"]["n_cores"].as_u64().unwrap() > 0);
+    let warm = reproduced(&place, &[]);
+    assert_eq!((figures(&warm), &warm["cache"]), (figures(&first), &json!("warm")));
+    let cold = reproduced(&place, &["--cold", "--threads", "1"]);
+    assert_eq!((figures(&cold), &cold["cache"]), (figures(&first), &json!("cold")));
+}
+
+#[test]
+fn recorded_figures_are_ok_when_they_come_again_and_fail_the_command_when_they_do_not() {
+    let place = planned();
+    let unrecorded = reproduce(&place, &["arms"]);
+    assert_eq!(unrecorded.code, 0, "{unrecorded:?}");
+    assert!(unrecorded.out.contains("0 figures compared"), "{unrecorded:?}");
+    assert_eq!(reproduce(&place, &["arms", "--record"]).code, 0);
+    let recorded = reproduce(&place, &["arms"]);
+    assert_eq!(recorded.code, 0, "{recorded:?}");
+    assert!(recorded.out.contains("1.0000 [OK]"), "{recorded:?}");
+    assert!(recorded.out.contains("2 figures compared: 2 [OK], 0 [near], 0 [FAIL]"), "{recorded:?}");
+    let expect = |lexical: f64| {
+        let mut expected: Value = serde_json::from_slice(&place.read("plans/expected/arms.json")).unwrap();
+        expected["Quality"]["tiny"]["lexical"] = json!(lexical);
+        place.write("plans/expected/arms.json", expected.to_string());
+        reproduce(&place, &["arms"])
+    };
+    let near = expect(0.998);
+    assert_eq!(near.code, 0, "{near:?}");
+    assert!(near.out.contains("1.0000 [near: +0.0020]"), "{near:?}");
+    let failed = expect(0.9);
+    assert_eq!(failed.code, 1, "{failed:?}");
+    assert!(
+        failed.out.contains("1.0000 [FAIL: +0.1000]") && failed.out.contains("1 [OK], 0 [near], 1 [FAIL]"),
+        "{failed:?}"
+    );
+    assert!(failed.err.contains("arms: FAIL"), "{failed:?}");
+}
+
+#[test]
+fn a_figure_that_no_longer_comes_fails_the_command() {
+    let place = planned();
+    assert_eq!(reproduce(&place, &["arms", "--record"]).code, 0);
+    place.write("plans/arms.toml", plan("RR@10").replace("row_title", "rows = ['tiny']\nrow_title"));
+    let ran = reproduce(&place, &["arms"]);
+    assert_eq!(ran.code, 1, "{ran:?}");
+    assert!(ran.out.contains("- [FAIL]") && ran.out.contains("2 [FAIL]"), "{ran:?}");
+}
+
+#[test]
+fn the_page_fetches_nothing_and_comes_again_from_the_report() {
+    let place = planned();
+    assert_eq!(reproduce(&place, &["arms", "--record"]).code, 0);
+    let report = reproduce(&place, &["arms", "--json", "--html", "page.html"]);
+    assert_eq!(report.code, 0, "{report:?}");
+    let page = String::from_utf8(place.read("page.html")).unwrap();
+    for word in ["Two arms", "Words and vectors &amp; nothing else.", "lexical", "<svg"] {
+        assert!(page.contains(word), "no {word:?} in the page");
+    }
+    for attribute in ["src=", "href=", "url(", "@import"] {
+        for (at, _) in page.match_indices(attribute) {
+            let target = page[at + attribute.len()..].trim_start_matches(['"', '\'']);
+            assert!(
+                attribute != "@import" && (target.starts_with('#') || target.starts_with("data:")),
+                "the page fetches {attribute}{}",
+                &target[..target.len().min(60)]
+            );
+        }
+    }
+    place.write("report.json", &report.out);
+    let text = place.ok(&["reproduce", "--from", "report.json", "--html", "again.html"]).out;
+    assert!(text.contains("1.0000 [OK]"), "{text}");
+    assert!(place.read("again.html") == place.read("page.html"), "the page of the report differs");
+    assert_eq!(place.ok(&["reproduce", "--from", "report.json", "--json"]).out, report.out);
+}
+
+#[test]
+fn a_work_folder_of_others_is_refused_and_left_alone() {
+    let place = planned();
+    place.write("my work/thesis.tex", "years of work");
+    reproduce(&place, &["arms"]).fails(3, &["my work", "cento reproduce", "name another"]);
+    reproduce(&place, &["arms", "--cold"]).fails(3, &["my work"]);
+    assert_eq!(place.read("my work/thesis.tex"), b"years of work");
+    assert_eq!(std::fs::read_dir(place.path("my work")).unwrap().count(), 1);
+}
+
+#[test]
+fn missing_data_and_unknown_names_tell_the_way_out() {
+    let place = planned();
+    place.run(&["reproduce", "--plans", "plans", "arms"]).fails(2, &["tiny", "--data", "CENTO_DATA"]);
+    place.run(&["reproduce", "--plans", "plans", "arms", "--data", "plans"]).fails(2, &["--data", "plans", "tiny"]);
+    reproduce(&place, &["arm"]).fails(2, &["\"arm\"", "\"arms\"", "--list"]);
+    place.run(&["reproduce", "--plans", "nowhere", "--list"]).fails(3, &["nowhere", "--plans"]);
+    reproduce(&place, &[]).fails(2, &["NAME"]);
+    place.run(&["reproduce", "--from", "nowhere.json"]).fails(3, &["nowhere.json"]);
+    place.write("plans/broken.toml", "title = 1\n");
+    reproduce(&place, &["arms"]).fails(3, &["broken.toml", "title"]);
+}
+
+#[test]
+fn a_step_that_fails_is_shown_with_its_message_and_fails_the_command() {
+    let place = planned();
+    place.write("plans/arms.toml", plan("nDGC@10"));
+    let ran = reproduce(&place, &["arms", "--record"]);
+    assert_eq!(ran.code, 1, "{ran:?}");
+    for word in ["[FAIL]", "failed: cento eval", "lexical.trec -m nDGC@10", "did you mean nDCG@10?"] {
+        assert!(ran.out.contains(word), "no {word:?} in {ran:?}");
+    }
+    assert!(!place.path("plans/expected/arms.json").exists(), "what failed is not recorded");
+}
+
+/// A collection of small chunks with a graph.
+fn graph() -> Place {
+    let place = Place::new();
+    place.write_notes();
+    place.ok(&["index", "--model", &tiny_model(), "notes", "--chunk-tokens", "16", "--graph-rows-min", "1"]);
+    place
+}
+
+#[track_caller]
+fn positive(value: &Value) {
+    assert!(value.as_f64().is_some_and(|value| value > 0.0 && value.is_finite()), "{value} is not above 0");
+}
+
+#[test]
+fn a_speed_carries_its_machine_and_what_it_was_measured_over() {
+    let place = graph();
+    let latency = place.json(&["bench", "latency", "--n-queries", "5", "-k", "3"]);
+    let throughput = place.json(&["bench", "throughput", "--n-queries", "5", "--threads", "1"]);
+    for answer in [&latency, &throughput] {
+        for name in ["cpu", "os", "instructions"] {
+            assert!(answer["machine"][name].is_string(), "{answer}");
+        }
+        positive(&answer["machine"]["n_cores"]);
+        positive(&answer["qps"]);
+        assert_eq!(answer["n_queries"], 5);
+    }
+    assert_eq!((&latency["bench"], &latency["k"]), (&json!("latency"), &json!(3)));
+    for stage in ["total", "embed", "dense", "lexical", "fuse", "texts"] {
+        let [p50, p95, p99] = ["p50", "p95", "p99"].map(|name| latency["stages_ms"][stage][name].as_f64().unwrap());
+        assert!(0.0 <= p50 && p50 <= p95 && p95 <= p99, "{stage}: {latency}");
+    }
+    positive(&throughput["tokens_per_second"]);
+    positive(&throughput["n_tokens"]);
+    assert_eq!(throughput["n_threads"], 1);
+    place.write("topics.tsv", "1\tmoon\n2\tbread\n");
+    assert_eq!(place.json(&["bench", "latency", "--topics", "topics.tsv"])["n_queries"], 2);
+    let table = place.ok(&["bench", "latency", "--n-queries", "2"]).out;
+    assert!(table.contains("queries a second, one after another"), "{table}");
+    place.run(&["bench", "latency", "--n-queries", "0"]).fails(2, &["--n-queries"]);
+}
+
+#[test]
+fn a_wide_search_of_the_graph_finds_what_the_scan_finds() {
+    let place = graph();
+    let answer = place.json(&["bench", "recall", "-k", "3", "--ef", "1,320"]);
+    assert!(answer["machine"]["cpu"].is_string() && answer["n_rows"].as_u64().unwrap() > 5, "{answer}");
+    assert_eq!(answer["n_rows"], answer["n_rows_in_graphs"]);
+    positive(&answer["exact_qps"]);
+    let widths = answer["widths"].as_array().unwrap();
+    assert_eq!((widths.len(), &widths[1]["ef"], &widths[1]["recall@3"]), (2, &json!(320), &json!(1.0)), "{answer}");
+    for width in widths {
+        positive(&width["qps"]);
+        positive(&width["speedup"]);
+    }
+}
+
+#[test]
+fn recall_without_a_graph_names_the_way_to_one() {
+    Place::indexed().run(&["bench", "recall"]).fails(2, &["graph", "--graph-rows-min 1"]);
+}
