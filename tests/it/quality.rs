@@ -43,6 +43,23 @@ fn lexical_ranking_of_scifact_is_that_of_bm25_on_whole_documents() {
     let run = String::from_utf8(place.read("run.trec")).unwrap();
     let ndcg = ndcg_at_10(&run, &set.join("qrels/train.tsv"));
     assert!(ndcg >= 0.685, "nDCG@10 {ndcg:.4}");
+    let judged = place.json(&["eval", &set_name, "run.trec", "-m", "nDCG@10"])["nDCG@10"].as_f64().unwrap();
+    assert!((judged - ndcg).abs() < 1e-9, "eval says {judged}, the sum by hand {ndcg}");
+}
+
+#[test]
+fn the_hybrid_leans_on_words_where_vectors_cannot_tell_documents_apart() {
+    let Some(set) = data("limit_small") else { return };
+    let Some(model) = default_model() else { return };
+    let place = Place::new();
+    let set = set.display().to_string();
+    place.ok(&["index", "--model", &model, &set]);
+    let ndcg = |mode: &str| {
+        place.ok(&["run", "--topics", &set, "--mode", mode, "-k", "46", "-o", "run.trec"]);
+        place.json(&["eval", &set, "run.trec", "-m", "nDCG@10"])["nDCG@10"].as_f64().unwrap()
+    };
+    let (dense, hybrid) = (ndcg("dense"), ndcg("hybrid"));
+    assert!(dense < 0.5 && hybrid >= 0.98, "dense {dense:.4}, hybrid {hybrid:.4}");
 }
 
 #[test]

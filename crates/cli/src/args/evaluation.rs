@@ -38,8 +38,9 @@ pub(crate) struct Eval {
 /// How runs are judged.
 #[derive(Debug, Args)]
 pub(crate) struct Judging {
-    /// Measures by the names of ir_measures: nDCG@10, R@100, P@5, P(rel=2)@10, AP, RR@10, Success@5, Judged@10; repeatable
-    #[arg(short, long = "measure", value_name = "MEASURE", default_values = MEASURES)]
+    /// Measures by the names of ir_measures: nDCG@10, R@100, P@5, P(rel=2)@10, AP, RR@10, Success@5, Judged@10; repeatable, or
+    /// separated by commas
+    #[arg(short, long = "measure", value_name = "MEASURE", value_delimiter = ',', default_values = MEASURES)]
     pub(crate) measure: Vec<String>,
     /// Judged queries without results count as 0, as in trec_eval -c; this is the default
     #[arg(long, overrides_with = "retrieved_only", value_parser = clap::builder::BoolishValueParser::new())]

@@ -71,7 +71,7 @@ fn head(report: &Report, headline: &str) -> String {
     html.push_str("</p>\n<dl class=\"facts\">\n");
     let machine = &report.machine;
     let cache = match report.cache {
-        Cache::Warm => "warm (embeddings and indexes reused)",
+        Cache::Warm => "warm (what was embedded before is reused)",
         Cache::Cold => "cold (everything made anew)",
     };
     let facts = [

@@ -26,7 +26,7 @@ pub(crate) struct Report {
     pub(crate) reproductions: Vec<Reproduction>,
 }
 
-/// Whether embeddings and indexes of an earlier run were there to be used.
+/// Whether what an earlier run embedded was there to be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Cache {
