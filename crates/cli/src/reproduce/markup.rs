@@ -83,7 +83,8 @@ pub(crate) struct Precision {
 }
 
 impl Precision {
-    /// As many as the largest figure needs for three or four digits and `least` asks for, and no more than there are.
+    /// As many as the largest figure needs for three or four digits and `least`, that of a tolerance, asks for, and no more than
+    /// there are.
     pub(crate) fn of(values: impl Iterator<Item = f64>, least: usize) -> Self {
         let (mut largest, mut smallest, mut n_digits) = (0.0_f64, f64::INFINITY, 0);
         for value in values.filter(|value| value.is_finite() && *value != 0.0) {
@@ -91,7 +92,7 @@ impl Precision {
             smallest = smallest.min(value.abs());
             n_digits = n_digits.max(digits(value));
         }
-        let shared = n_digits == 0 || largest <= SPREAD_MAX * smallest;
+        let shared = n_digits == 0 || largest <= SPREAD_MAX * smallest || least > 0 && largest < 10.0;
         Self { decimals: shared.then(|| decimals_of(largest).max(least).min(n_digits)) }
     }
 
@@ -101,7 +102,11 @@ impl Precision {
     }
 
     pub(crate) fn text(self, value: f64) -> String {
-        number(value, self.decimals.unwrap_or_else(|| decimals_of(value).min(digits(value))))
+        match self.decimals {
+            Some(decimals) if value.abs() < 0.5 * 0.1_f64.powi(decimals as i32) => number(0.0, decimals),
+            Some(decimals) => number(value, decimals),
+            None => number(value, decimals_of(value).min(digits(value))),
+        }
     }
 
     /// A difference of two such figures, one decimal finer: one just beyond a tolerance looks like it.
@@ -283,6 +288,7 @@ mod tests {
         assert_eq!(texts(&[0.74461, 0.5], 4), ["0.7446", "0.5000"]);
         assert_eq!(texts(&[9.8, 7.81], 6), ["9.80", "7.81"], "no more than there are");
         assert_eq!(texts(&[1834.2, 0.35, 12.0], 2), ["1,834", "0.35", "12"], "too far apart to share");
+        assert_eq!(texts(&[0.4, 1.2e-9], 3), ["0.400", "0.000"], "less than any tolerance shows");
         assert_eq!(texts(&[5e6, 1.0, f64::NAN], 2), ["5,000,000", "1", "—"]);
         let precision = Precision::of([0.387, 0.414].into_iter(), 0);
         assert_eq!(
