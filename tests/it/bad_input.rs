@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::process::Stdio;
 
-use crate::support::{Place, Ran, root, tiny_model};
+use crate::support::{Place, Ran, TIDES, root, tiny_model};
 
 /// Indexes `corpus` of a place; the collection, if any, must answer afterwards as before.
 fn index(place: &Place) -> Ran {
@@ -297,6 +297,17 @@ fn judgements_of_another_set_are_refused_and_so_is_a_measure_that_nobody_knows()
     place.run(&["compare", "run", "run", "--qrels", "qrels", "-m", "mpa"]).fails(2, &["\"mpa\"", "AP"]);
     place.run(&["eval", "qrels", "nowhere"]).fails(3, &["nowhere"]);
     place.run(&["eval", "notes", "run"]).fails(3, &["notes", "no judgements"]);
+}
+
+#[test]
+fn chunks_longer_than_the_encoder_reads_are_said_to_be_cut() {
+    let place = Place::new();
+    place.write("notes/tides.md", TIDES);
+    let said = |tokens: &str| {
+        place.ok(&["index", "notes", "--model", &tiny_model(), "--chunk-tokens", tokens, "--dry-run"]).err
+    };
+    assert!(said("5000").contains("chunk-tokens: 5000 is more than the encoder reads"));
+    assert!(!said("64").contains("chunk-tokens"));
 }
 
 #[test]

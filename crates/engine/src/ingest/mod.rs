@@ -19,7 +19,7 @@ use rayon::prelude::*;
 use self::build::Build;
 use self::ledger::{ContentHash, Group, Ledger};
 pub use self::options::IndexOptions;
-use self::options::{chunk_config, load_encoder, settle};
+use self::options::{capped, chunk_config, load_encoder, settle};
 pub use self::report::{IndexReport, Issue, Progress, Stage};
 use crate::documents::{self, Inspection};
 use crate::error::{AtPath, Error, Result};
@@ -49,6 +49,7 @@ pub fn index(
     let files = find(&roots, &options.read, &mut report)?;
     let encoder = load_encoder(known.as_ref(), options)?;
     let config = settle(known.as_ref().map(|manifest| &manifest.config), options, &encoder)?;
+    report.notes.extend(capped(&chunk_config(&config, &encoder.embedder)?));
     let snapshot = known.map(|manifest| Snapshot::open(folder, manifest)).transpose()?;
     let ledger = Ledger::new(snapshot.as_ref(), &roots, &files, report)?;
     let mut build = Build::start(fs, folder, &config, &encoder.embedder, snapshot.as_ref(), ledger)?;
@@ -71,6 +72,7 @@ pub fn dry_run(
     let encoder = load_encoder(known.as_ref(), options)?;
     let config = settle(known.as_ref().map(|manifest| &manifest.config), options, &encoder)?;
     let chunking = chunk_config(&config, &encoder.embedder)?;
+    report.notes.extend(capped(&chunking));
     let snapshot = known.map(|manifest| Snapshot::open(folder, manifest)).transpose()?;
     let mut ledger = Ledger::new(snapshot.as_ref(), roots, &files, report)?;
     let mut state = Progress { n_bytes_total: files.iter().map(|file| file.n_bytes).sum(), ..Progress::default() };

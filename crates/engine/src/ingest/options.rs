@@ -124,3 +124,14 @@ pub(super) fn chunk_config(config: &CollectionConfig, encoder: &Embedder) -> Res
     let window_tokens = encoder.max_tokens() - encoder.n_special() - n_prompt;
     Ok(ChunkConfig { size: config.chunk_size()?, window_tokens, header: config.header_style()? })
 }
+
+/// Says that chunks cannot be as long as was asked for.
+pub(super) fn capped(chunking: &ChunkConfig) -> Option<String> {
+    match chunking.size {
+        ChunkSize::Target(n_tokens) if n_tokens > chunking.window_tokens => Some(format!(
+            "chunk-tokens: {n_tokens} is more than the encoder reads; a chunk with its header ends at {} tokens",
+            chunking.window_tokens
+        )),
+        _ => None,
+    }
+}
