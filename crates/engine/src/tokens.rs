@@ -12,9 +12,12 @@ use crate::error::{Error, Result};
 /// A tokenizer that budgets are counted with, and its name as answers give it.
 pub struct BudgetTokenizer<'m> {
     name: String,
-    count: Box<dyn Fn(&str) -> usize + Send + Sync + 'm>,
-    ends: Box<dyn Fn(&str) -> Vec<usize> + Send + Sync + 'm>,
+    count: OfText<'m, usize>,
+    ends: OfText<'m, Vec<usize>>,
 }
+
+/// Something worked out from a text.
+type OfText<'m, T> = Box<dyn Fn(&str) -> T + Send + Sync + 'm>;
 
 impl<'m> BudgetTokenizer<'m> {
     /// `o200k` and `cl100k` (OpenAI's, built in), or the path of a Hugging Face `tokenizer.json`.

@@ -56,7 +56,7 @@ struct Tokenizers<'a> {
 
 enum Loaded {
     Named(BudgetTokenizer<'static>),
-    Model(Tokenizer),
+    Model(Box<Tokenizer>),
 }
 
 type Fault = Box<dyn std::error::Error + Send + Sync>;
@@ -69,7 +69,7 @@ impl Tokenizers<'_> {
                 Some(model) => {
                     let located = Models::from_env()?;
                     let located = located.resolve(self.model.unwrap_or(model))?;
-                    Loaded::Model(Tokenizer::load(&located.folder.join("tokenizer.json"))?)
+                    Loaded::Model(Box::new(Tokenizer::load(&located.folder.join("tokenizer.json"))?))
                 }
                 None => Loaded::Named(BudgetTokenizer::named(name)?),
             };
