@@ -118,26 +118,33 @@ pub fn fuse<I: Ord + Clone>(arms: &[Arm<I>], method: &Method) -> Result<Vec<Fuse
     let mut order: Vec<usize> = (0..arms.len()).collect();
     order.sort_by(|&a, &b| arms[a].name.cmp(&arms[b].name)); // sums do not depend on the order in which the arms are given
     check(arms, &order, method)?;
-    let shares = match method {
-        Method::Adaptive { depth } => Some(shares(arms, &order, *depth)?),
-        _ => None,
-    };
-    let weight = |arm: usize| shares.as_ref().map_or(arms[arm].weight, |shares| shares[arm]);
-    let absent: Vec<Contribution> = order.iter().map(|&arm| absent(&arms[arm].name, weight(arm))).collect();
-    let mut union: BTreeMap<&I, Vec<Contribution>> = BTreeMap::new();
-    for (column, &arm) in order.iter().enumerate() {
+    let mut rankings = Vec::with_capacity(arms.len());
+    for &arm in &order {
         let hits = ranked(&arms[arm]);
         let normalized = normalized(&hits, arm, method)?;
-        let weight = weight(arm);
+        rankings.push((&arms[arm], hits, normalized));
+    }
+    let mut weights: Vec<f64> = rankings.iter().map(|(arm, ..)| arm.weight).collect();
+    if let Method::Adaptive { depth } = method {
+        for (weight, (.., normalized)) in weights.iter_mut().zip(&rankings) {
+            *weight *= contrast(normalized.as_deref().unwrap_or_default(), *depth);
+        }
+        share_out(&mut weights);
+    }
+    let absent: Vec<Contribution> =
+        rankings.iter().zip(&weights).map(|((arm, ..), &weight)| absent(&arm.name, weight)).collect();
+    let mut union: BTreeMap<&I, Vec<Contribution>> = BTreeMap::new();
+    for (column, (arm, hits, normalized)) in rankings.iter().enumerate() {
+        let weight = weights[column];
         for (at, &(id, raw)) in hits.iter().enumerate() {
             let contributions = union.entry(id).or_insert_with(|| absent.clone());
             if contributions[column].rank.is_some() {
-                return Err(Error::DuplicateHit { arm: arms[arm].name.clone(), rank: at + 1 });
+                return Err(Error::DuplicateHit { arm: arm.name.clone(), rank: at + 1 });
             }
             contributions[column].rank = Some(at + 1);
             contributions[column].raw = Some(*raw);
             contributions[column].normalized = normalized.as_ref().map(|values| values[at]);
-            contributions[column].contribution = match (method, &normalized) {
+            contributions[column].contribution = match (method, normalized) {
                 (Method::Rrf { k }, _) => weight / (k + (at + 1) as f64),
                 (_, values) => weight * values.as_ref().map_or(0.0, |values| values[at]),
             };
@@ -208,18 +215,12 @@ fn absent(arm: &str, weight: f64) -> Contribution {
     Contribution { arm: arm.to_owned(), rank: None, raw: None, normalized: None, weight, contribution: 0.0 }
 }
 
-/// The share of each arm in an adaptive combination; they add up to 1 unless every arm is empty or without weight.
-fn shares<I: Ord>(arms: &[Arm<I>], order: &[usize], depth: usize) -> Result<Vec<f64>> {
-    let mut shares = vec![0.0; arms.len()];
-    for &arm in order {
-        let scores: Vec<f64> = ranked(&arms[arm]).into_iter().map(|(_, score)| *score).collect();
-        shares[arm] = arms[arm].weight * contrast(&normalize::min_max(&scores)?, depth);
-    }
-    let sum = order.iter().fold(0.0, |sum, &arm| sum + shares[arm]);
+/// Makes weights add up to 1, unless all are 0.
+fn share_out(weights: &mut [f64]) {
+    let sum: f64 = weights.iter().sum();
     if sum > 0.0 {
-        shares.iter_mut().for_each(|share| *share /= sum);
+        weights.iter_mut().for_each(|weight| *weight /= sum);
     }
-    Ok(shares)
 }
 
 /// How far the best of these min-max scores, best first, stands above those behind it.

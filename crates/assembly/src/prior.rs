@@ -4,8 +4,8 @@
 //! that occur`, `len_penalty = 1 / (1 + t / theta)`.
 //! Differs: relevance is by default retrieval's score as a share of the best candidate's, so a prior of 1 weighs as much as
 //! the best match. A negative sum is *divided* by the penalty: multiplied, a long chunk would become less bad than a short one.
-//! Lengths do not matter unless the policy says so: at equal tokens the penalty cost evidence on every set it was measured on
-//! (`benches/reproduce/contexts.toml`).
+//! Lengths do not matter unless the policy says so: at equal tokens the penalty costs evidence more often than it gains any,
+//! most at small budgets (`benches/reproduce/contexts.toml`).
 //! Cost: one sort; in the mode `tf` one analysis of each text, with boosts one pass over each text in lower case.
 
 use crate::candidate::Candidate;

@@ -1,7 +1,7 @@
 //! Context: the candidates of a query, with what assembly needs to know of each, and the assembled answer.
 
+use std::cell::RefCell;
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use cento_assembly::policy::normalize_label;
@@ -70,7 +70,7 @@ impl Searcher {
         let keys: Vec<_> = ranking.fused.into_iter().map(|fused| (fused.id, fused.score)).collect();
         let places = keys.iter().map(|(key, _)| (key.id.clone(), (key.segment, key.row))).collect();
         let (query, candidates) = (search.query.clone(), self.candidates(keys)?);
-        let pool = Pool { searcher: self, query, candidates, places, counts: Mutex::default() };
+        let pool = Pool { searcher: self, query, candidates, places, counts: RefCell::default() };
         timings.texts = start.elapsed();
         Ok(pool)
     }
@@ -120,8 +120,14 @@ pub struct Pool<'s> {
     candidates: Vec<Candidate>,
     /// Segment and row of each candidate, by id.
     places: HashMap<String, (usize, u32)>,
-    /// Tokens of the texts counted so far, by tokenizer: contexts of several budgets count the same ones.
-    counts: Mutex<HashMap<String, HashMap<Box<str>, usize>>>,
+    counts: RefCell<Counts>,
+}
+
+/// Tokens of the texts that one tokenizer has counted: contexts of several budgets count the same ones.
+#[derive(Debug, Default)]
+struct Counts {
+    tokenizer: String,
+    of_text: HashMap<Box<str>, usize>,
 }
 
 impl Pool<'_> {
@@ -142,11 +148,13 @@ impl Pool<'_> {
     }
 
     fn count(&self, tokenizer: &BudgetTokenizer<'_>, text: &str) -> usize {
-        let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = counts.entry(tokenizer.name().to_owned()).or_default();
-        match known.get(text) {
+        let mut counts = self.counts.borrow_mut();
+        if counts.tokenizer != tokenizer.name() {
+            *counts = Counts { tokenizer: tokenizer.name().to_owned(), of_text: HashMap::new() };
+        }
+        match counts.of_text.get(text) {
             Some(count) => *count,
-            None => *known.entry(text.into()).or_insert_with(|| tokenizer.count(text)),
+            None => *counts.of_text.entry(text.into()).or_insert_with(|| tokenizer.count(text)),
         }
     }
 

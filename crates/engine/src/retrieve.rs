@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::config::CANDIDATE_DEPTH;
 use crate::error::{Error, Result};
-use crate::scope::{Places, Scope};
+use crate::scope::Scope;
 use crate::searcher::Searcher;
 use crate::segment::Segment;
 
@@ -242,7 +242,7 @@ impl Searcher {
             return Err(Error::EmptyQuery);
         }
         let scope = match &request.scope {
-            Some(documents) => Some(Places::new(self)?.scope(documents)?),
+            Some(documents) => Some(self.scope(documents)?),
             None => None,
         };
         let mut arms = Vec::new();

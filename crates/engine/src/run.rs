@@ -11,7 +11,7 @@ use roaring::RoaringBitmap;
 use crate::config::CANDIDATE_DEPTH;
 use crate::error::{Error, Result};
 use crate::retrieve::{self, DENSE, Fusion, LEXICAL, Mode, Scan};
-use crate::scope::{Places, Scope};
+use crate::scope::Scope;
 use crate::searcher::Searcher;
 use crate::segment::Segment;
 
@@ -83,17 +83,10 @@ impl Searcher {
         if queries.iter().any(|query| query.text.trim().is_empty()) {
             return Err(Error::EmptyQuery);
         }
-        let places = match queries.iter().any(|query| query.scope.is_some()) {
-            true => Some(Places::new(self)?),
-            false => None,
-        };
         let unscoped = self.lexical(Unit::Document, None)?;
         let mut rankings = Vec::with_capacity(queries.len());
         for batch in queries.chunks(BATCH_QUERIES) {
-            let scope_of = |query: &RunQuery| match (&query.scope, &places) {
-                (Some(documents), Some(places)) => places.scope(documents).map(Some),
-                _ => Ok(None),
-            };
+            let scope_of = |query: &RunQuery| query.scope.as_ref().map(|documents| self.scope(documents)).transpose();
             let scopes = batch.iter().map(scope_of).collect::<Result<Vec<_>>>()?;
             let dense = match request.mode {
                 Mode::Lexical => None,
