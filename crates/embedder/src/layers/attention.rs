@@ -5,8 +5,10 @@ use candle_nn::ops::softmax;
 
 use super::values;
 use crate::kernels::cpu::Simd;
-use crate::kernels::cpu::attention::{Attention, Scratch};
+use crate::kernels::cpu::attention::Attention;
+use crate::kernels::cpu::dense::Scratch;
 use crate::pack::Spans;
+use crate::precision::Precision;
 
 /// Softmax attention with `n_heads` heads, given queries, keys and values of all tokens in one tensor.
 #[derive(Debug, Clone, Copy)]
@@ -59,7 +61,11 @@ impl CustomOp1 for CpuAttention<'_> {
         for span in self.spans.iter() {
             let out = &mut out[span.start * hidden..span.end * hidden];
             let qkv = &qkv[span.start * width..span.end * width];
-            simd.run(Attention { n_heads: self.n_heads, hidden, qkv, out, scratch: &mut scratch });
+            let scale = 1.0 / ((hidden / self.n_heads) as f32).sqrt();
+            let scratch = &mut scratch;
+            let precision = Precision::F32;
+            Attention { n_heads: self.n_heads, hidden, scale, bias: None, window: None, precision, qkv, out, scratch }
+                .run(simd);
         }
         Ok((CpuStorage::F32(out), (n_tokens, hidden).into()))
     }

@@ -4,8 +4,9 @@ use candle_core::{CpuStorage, CustomOp1, DType, Layout, Result, Shape, Tensor};
 
 use super::values;
 use crate::kernels::cpu::Simd;
-pub(crate) use crate::kernels::cpu::product::Activation;
-use crate::kernels::cpu::product::{Panels, Product};
+pub(crate) use crate::kernels::cpu::dense::Activation;
+use crate::kernels::cpu::dense::{Dense, Scratch, Weight};
+use crate::precision::Precision;
 
 /// Weights of a dense layer with K inputs and N outputs.
 #[derive(Debug)]
@@ -18,7 +19,7 @@ pub(crate) enum Linear {
 #[derive(Debug)]
 pub(crate) struct CpuLinear {
     simd: Simd,
-    panels: Panels,
+    weight: Weight,
     bias: Vec<f32>,
     activation: Activation,
 }
@@ -37,8 +38,8 @@ impl Linear {
         let simd = Simd::detect();
         let (n_outputs, n_inputs) = weight.dims2()?;
         let values = weight.to_dtype(DType::F32)?.flatten_all()?.to_vec1::<f32>()?;
-        let panels = Panels::of_transposed(simd, &values, n_outputs, n_inputs);
-        Ok(Self::Cpu(CpuLinear { simd, panels, bias: bias.to_dtype(DType::F32)?.to_vec1()?, activation }))
+        let weight = Weight::pack(simd, Precision::F32, &values, n_outputs, n_inputs);
+        Ok(Self::Cpu(CpuLinear { simd, weight, bias: bias.to_dtype(DType::F32)?.to_vec1()?, activation }))
     }
 
     fn for_device(weight: &Tensor, bias: &Tensor, activation: Activation) -> Result<Self> {
@@ -54,6 +55,10 @@ impl Linear {
                 match activation {
                     Activation::None => Ok(sums),
                     Activation::Gelu => sums.gelu_erf(),
+                    Activation::GeluTanh => sums.gelu(),
+                    Activation::Relu => sums.relu(),
+                    Activation::Silu => sums.silu(),
+                    Activation::Tanh => sums.tanh(),
                 }
             }
         }
@@ -67,20 +72,19 @@ impl CustomOp1 for CpuLinear {
 
     fn cpu_fwd(&self, storage: &CpuStorage, layout: &Layout) -> Result<(CpuStorage, Shape)> {
         let (n_rows, n_inputs) = layout.shape().dims2()?;
-        assert_eq!(n_inputs, self.panels.n_inputs(), "layers of one encoder fit together");
-        let n_outputs = self.panels.n_outputs();
+        assert_eq!(n_inputs, self.weight.n_inputs(), "layers of one encoder fit together");
+        let n_outputs = self.weight.n_outputs();
         let mut out = vec![0.0; n_rows * n_outputs];
-        self.simd.run(Product {
-            weight: &self.panels,
+        Dense {
+            weight: &self.weight,
             bias: Some(&self.bias),
             activation: self.activation,
             rows: values(storage, layout)?,
-            row_stride: n_inputs,
             n_rows,
             out: &mut out,
-            out_stride: n_outputs,
-            scratch: &mut Vec::new(),
-        });
+            scratch: &mut Scratch::new(self.simd),
+        }
+        .run(self.simd);
         Ok((CpuStorage::F32(out), (n_rows, n_outputs).into()))
     }
 }

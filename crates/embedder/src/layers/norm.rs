@@ -58,7 +58,7 @@ impl CpuNorm {
     fn run(&self, x: &[f32], residual: Option<&[f32]>, shape: &Shape) -> (CpuStorage, Shape) {
         let mut rows = x.to_vec();
         let (scale, shift, epsilon) = (&self.scale, &self.shift, self.epsilon as f32);
-        Simd::detect().run(Norm { scale, shift, epsilon, residual, rows: &mut rows });
+        Norm { scale, shift: Some(shift), epsilon, residual, rows: &mut rows }.run(Simd::detect());
         (CpuStorage::F32(rows), shape.clone())
     }
 }
