@@ -92,8 +92,14 @@ impl Packed {
 
     /// The lines of the outputs from `panel * WIDTH` on.
     #[inline(always)]
-    fn panel(&self, panel: usize) -> &[[u32; WIDTH]] {
+    pub(super) fn panel(&self, panel: usize) -> &[[u32; WIDTH]] {
         &self.words.as_chunks::<WIDTH>().0[panel * self.n_steps..][..self.n_steps]
+    }
+
+    /// As [`Packed::panel`], to be written: the caller sees to the zeros that pad the steps.
+    #[inline(always)]
+    pub(super) fn panel_mut(&mut self, panel: usize) -> &mut [[u32; WIDTH]] {
+        &mut self.words.as_chunks_mut::<WIDTH>().0[panel * self.n_steps..][..self.n_steps]
     }
 }
 
