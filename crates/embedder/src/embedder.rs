@@ -185,6 +185,12 @@ impl Embedder {
         self.max_tokens
     }
 
+    /// Narrows the window: at most `max_tokens` of a text are read, prompt and special tokens counted. The fingerprint stays.
+    pub fn limit_tokens(&mut self, max_tokens: usize) {
+        assert!(self.n_special() < max_tokens && max_tokens <= self.max_tokens, "{max_tokens} of {}", self.max_tokens);
+        self.max_tokens = max_tokens;
+    }
+
     /// Special tokens added to every text; they count toward the window.
     pub fn n_special(&self) -> usize {
         self.tokenizer.n_special()
