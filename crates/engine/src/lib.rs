@@ -54,6 +54,7 @@ mod commit;
 mod searcher;
 mod scope;
 mod retrieve;
+mod dense;
 mod run;
 mod context;
 mod tokens;
@@ -77,8 +78,9 @@ pub use cento_lexical::Language;
 pub use cento_vector::Scalar;
 
 pub use collection::{Check, Diagnosis, SegmentStatus, Status, doctor, status};
-pub use config::{CANDIDATE_DEPTH, ChunkTokens, CollectionConfig};
+pub use config::{CANDIDATE_DEPTH, ChunkTokens, CollectionConfig, LateReading, Pooling, VectorColumn};
 pub use context::{ContextRequest, ContextTimings, Pool};
+pub use dense::VectorsUsed;
 pub use documents::{Excerpt, InspectedChunk, InspectedSection, Inspection, delete};
 pub use error::{Error, Result};
 pub use fs::{File, Fs, OsFs};

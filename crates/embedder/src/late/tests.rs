@@ -233,3 +233,85 @@ fn placed_tokens_are_the_tokens() {
         assert!(place < end && text[place..end].chars().all(|character| !character.is_whitespace()));
     }
 }
+
+/// The rows of all tokens out of windows, each alone in its batch.
+fn window_rows(embedder: &Embedder, ids: &[u32], windows: &[Window]) -> Vec<Vec<Vec<f32>>> {
+    let of_window = |window: &Window| {
+        let mut rows = rows(embedder, embedder.tokenizer().surround(&[&ids[window.read.clone()]]));
+        rows.remove(0);
+        rows
+    };
+    windows.iter().map(of_window).collect()
+}
+
+/// The reference's crop of the same windows: each but the first leaves out the first tokens that it shares with the one before.
+fn left_only(windows: &[Window]) -> Vec<Window> {
+    let mut next = 0;
+    let crop = |Window { read, .. }: &Window| {
+        let kept = next..read.end;
+        next = read.end;
+        Window { read: read.clone(), kept }
+    };
+    windows.iter().map(crop).collect()
+}
+
+/// How far windowed rows are from those of the whole sequence (1 - cosine), by distance from the nearest seam.
+struct SeamCurve {
+    sums: Vec<(f64, u32)>,
+}
+
+impl SeamCurve {
+    /// Distances in tokens from which a bucket begins.
+    const BUCKETS: [usize; 6] = [0, 2, 6, 14, 30, 62];
+
+    fn new() -> Self {
+        Self { sums: vec![(0.0, 0); Self::BUCKETS.len()] }
+    }
+
+    fn add(&mut self, whole: &[Vec<f32>], windows: &[Window], rows: &[Vec<Vec<f32>>]) {
+        let seams: Vec<usize> = windows.iter().skip(1).map(|window| window.kept.start).collect();
+        for (Window { read, kept }, rows) in windows.iter().zip(rows) {
+            for token in kept.clone() {
+                let distance = |&seam: &usize| if token < seam { seam - 1 - token } else { token - seam };
+                let near = seams.iter().map(distance).min().unwrap();
+                let bucket = Self::BUCKETS.partition_point(|&from| from <= near) - 1;
+                self.sums[bucket].0 += 1.0 - cosine(&whole[token], &rows[token - read.start]);
+                self.sums[bucket].1 += 1;
+            }
+        }
+    }
+
+    fn means(&self) -> Vec<f64> {
+        self.sums.iter().map(|&(sum, n)| sum / f64::from(n)).collect()
+    }
+}
+
+/// Windows of the trained length in passages that the model can read whole: MiniLM, 256 of 512 tokens.
+#[test]
+fn cropping_both_sides_is_closer_to_the_whole_than_cropping_the_left() {
+    let Some(folder) = std::env::var_os("CENTO_MODEL_DIR") else {
+        eprintln!("skipped: CENTO_MODEL_DIR does not name a model folder");
+        return;
+    };
+    let embedder = load(Path::new(&folder), 1, 0);
+    let (n_whole, n_window) = (embedder.n_positions() - 2, embedder.max_tokens() - 2);
+    if n_whole < 2 * n_window {
+        eprintln!("skipped: the model of CENTO_MODEL_DIR has no positions for two of its windows");
+        return;
+    }
+    let text = include_str!("../../../../README.md").to_owned() + include_str!("../../../../LICENSE-APACHE");
+    let ids = embedder.tokenizer().tokenize_placed(&text).unwrap().ids;
+    let (mut centred, mut left) = (SeamCurve::new(), SeamCurve::new());
+    for passage in ids.windows(n_whole).step_by(n_whole / 4) {
+        let whole = &rows(&embedder, embedder.tokenizer().surround(&[passage]))[1..];
+        let windows = windows(passage.len(), n_window, n_window / 4);
+        let rows = window_rows(&embedder, passage, &windows);
+        centred.add(whole, &windows, &rows);
+        left.add(whole, &left_only(&windows), &rows);
+    }
+    println!("tokens from the seam, 1 - cosine to the whole: centred, left only");
+    for ((from, centred), left) in SeamCurve::BUCKETS.iter().zip(centred.means()).zip(left.means()) {
+        println!("{from:>3} and more: {centred:.4} {left:.4}");
+        assert!(centred < left || *from >= 62, "{from} from the seam");
+    }
+}
