@@ -50,6 +50,8 @@ pub(crate) fn index(args: &args::Index, threads: usize) -> anyhow::Result<IndexO
             args::Vectors::F32 => Scalar::F32,
             args::Vectors::F16 => Scalar::F16,
         }),
+        pooling: args.pooling,
+        late_window: args.late_window,
         read: ReadOptions { format: args.format, lossy: args.lossy, max_file_bytes: args.max_file_bytes },
         device: args.device.device,
         threads,
@@ -94,6 +96,8 @@ pub(crate) fn request(query: String, k: usize, retrieval: &args::Retrieval, scan
             (_, true) => Scan::Auto,
             _ => scan,
         },
+        find: retrieval.find_vectors,
+        score: retrieval.score_vectors,
         scope: (!retrieval.within.is_empty()).then(|| retrieval.within.clone()),
         explain: Explain::Arms,
         ..SearchRequest::new(query)

@@ -87,6 +87,7 @@ pub struct Embedder {
     prompts: Prompts,
     dimensions: usize,
     max_tokens: usize,
+    n_positions: usize,
     fingerprint: String,
     device: Device,
     precision: Precision,
@@ -115,6 +116,7 @@ impl Embedder {
             pooling: folder.pooling,
             dimensions: folder.config.hidden_size(),
             max_tokens: folder.max_tokens,
+            n_positions: folder.config.n_positions(),
             fingerprint: fingerprint(&folder, &weights_hash, &tokenizer_hash, options.precision),
             prompts: folder.prompts,
             device,
@@ -151,7 +153,7 @@ impl Embedder {
         })?;
         let (ids, truncated): (Vec<_>, Vec<_>) = encoded.into_iter().map(|text| (text.ids, text.truncated)).unzip();
         let n_tokens: usize = ids.iter().map(Vec::len).sum();
-        let n_threads = if self.device.is_cpu() { self.n_threads.min(n_tokens.div_ceil(MIN_BATCH_TOKENS)) } else { 1 };
+        let n_threads = self.n_threads_for(n_tokens);
         let batches = pack(ids, self.batch_tokens(n_tokens, n_threads));
         let vectors = in_parallel(n_threads, batches.len(), |index| self.vectors(&batches[index]))?;
 
@@ -230,6 +232,29 @@ impl Embedder {
         device::name(&self.device)
     }
 
+    /// The longest sequence the encoder has positions for; [`Embedder::max_tokens`] may be less.
+    pub fn n_positions(&self) -> usize {
+        self.n_positions
+    }
+
+    pub(crate) fn n_threads(&self) -> usize {
+        self.n_threads
+    }
+
+    pub(crate) fn max_batch_tokens(&self) -> usize {
+        self.max_batch_tokens
+    }
+
+    /// Threads that share so many tokens.
+    pub(crate) fn n_threads_for(&self, n_tokens: usize) -> usize {
+        if self.device.is_cpu() { self.n_threads.min(n_tokens.div_ceil(MIN_BATCH_TOKENS)) } else { 1 }
+    }
+
+    /// The hidden rows of a batch, \[T, H\], in the host's memory.
+    pub(crate) fn hidden(&self, batch: &Batch) -> Result<Vec<f32>> {
+        Ok(self.encoder.forward(batch)?.flatten_all()?.to_vec1()?)
+    }
+
     fn encode(&self, prompt: &str, text: &str) -> Result<Encoded, String> {
         if prompt.is_empty() {
             return self.tokenizer.encode(text, self.max_tokens);
@@ -238,7 +263,7 @@ impl Embedder {
     }
 
     /// Small calls are cut finer, so that every thread has some of the work.
-    fn batch_tokens(&self, n_tokens: usize, n_threads: usize) -> usize {
+    pub(crate) fn batch_tokens(&self, n_tokens: usize, n_threads: usize) -> usize {
         match n_threads {
             0 | 1 => self.max_batch_tokens,
             n => n_tokens.div_ceil(n * BATCHES_PER_THREAD).max(MIN_BATCH_TOKENS).min(self.max_batch_tokens),
@@ -264,7 +289,11 @@ impl Embedder {
 
 /// `job(0)`, `job(1)`, … on threads that take the next number when they are free; results in order, or the error of the
 /// lowest number that failed.
-fn in_parallel<T: Send>(n_threads: usize, n_jobs: usize, job: impl Fn(usize) -> Result<T> + Sync) -> Result<Vec<T>> {
+pub(crate) fn in_parallel<T: Send>(
+    n_threads: usize,
+    n_jobs: usize,
+    job: impl Fn(usize) -> Result<T> + Sync,
+) -> Result<Vec<T>> {
     if n_threads <= 1 || n_jobs <= 1 {
         return (0..n_jobs).map(job).collect();
     }

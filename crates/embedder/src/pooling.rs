@@ -57,7 +57,8 @@ impl Pooling {
     }
 }
 
-fn unit(vector: &[f64]) -> Result<Vec<f32>, NoVector> {
+/// The vector at length 1.
+pub(crate) fn unit(vector: &[f64]) -> Result<Vec<f32>, NoVector> {
     let norm = vector.iter().map(|value| value * value).sum::<f64>().sqrt();
     if !norm.is_finite() {
         return Err("is not finite");
