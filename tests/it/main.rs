@@ -6,6 +6,7 @@
 //! | `readme` | what README and ARCHITECTURE show is what happens |
 //! | `answers` | search, context, run, get: content, budgets, citations, invariance |
 //! | `collection` | adding, changing, vanishing, deleting, killing, locking, damage |
+//! | `embed` | texts into matrices: types, ids, manifest, kills and reruns, bad input; the speed of an encoder |
 //! | `bad_input` | each kind of bad input: the message, the exit code, nothing lost |
 //! | `evaluation` | eval, compare, fuse: figures by hand, gates, formats, orders |
 //! | `contexts` | run with scopes and contexts; eval-context: evidence by hand |
@@ -17,6 +18,7 @@ mod answers;
 mod bad_input;
 mod collection;
 mod contexts;
+mod embed;
 mod evaluation;
 mod quality;
 mod readme;
