@@ -39,6 +39,14 @@ pub enum Error {
         /// What could stand there.
         supported: &'static str,
     },
+    /// The number type asked for is unknown, or the device does not compute in it.
+    #[error("precision {precision}: {reason}")]
+    Precision {
+        /// As the caller named it.
+        precision: String,
+        /// What could be asked for instead.
+        reason: &'static str,
+    },
     /// The device asked for is not there, or this build cannot use it.
     #[error("device {device}: {reason}")]
     Device {

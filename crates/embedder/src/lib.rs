@@ -32,6 +32,7 @@ mod late;
 mod layers;
 mod pack;
 mod pooling;
+mod precision;
 mod tokens;
 mod weights;
 
@@ -39,4 +40,5 @@ pub use device::DeviceChoice;
 pub use embedder::{DEFAULT_BATCH_TOKENS, Embedder, Embedding, Kind, LoadOptions};
 pub use error::{Error, Result};
 pub use late::{DEFAULT_OVERLAP, LateDocument, LateWindows};
+pub use precision::Precision;
 pub use tokens::Tokenizer;

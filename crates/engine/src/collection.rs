@@ -60,7 +60,10 @@ pub fn status(folder: &Path) -> Result<Status> {
     for segment in &snapshot.segments {
         add_sizes(&folder.join("segments").join(&segment.name), &mut n_bytes)?;
     }
-    add_sizes(&folder.join("embeddings"), &mut n_bytes)?;
+    let embeddings = folder.join("embeddings"); // of a collection made before embeddings went to the user's cache
+    if embeddings.is_dir() {
+        add_sizes(&embeddings, &mut n_bytes)?;
+    }
     Ok(Status {
         version: 1,
         generation: snapshot.manifest.generation,

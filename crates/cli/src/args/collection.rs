@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use cento_engine::{ChunkTokens, HeaderStyle, Language, Pooling, corpus};
 use clap::{Args, Subcommand, ValueEnum};
 
+use super::cache::CachePlace;
 use super::query::Device;
 
 #[derive(Debug, Args)]
@@ -48,6 +49,11 @@ pub(crate) struct Index {
     pub(crate) max_file_bytes: u64,
     #[command(flatten)]
     pub(crate) device: Device,
+    #[command(flatten)]
+    pub(crate) cache: CachePlace,
+    /// Neither take embeddings from the cache nor keep any; an interrupted run begins anew
+    #[arg(long, value_parser = clap::builder::BoolishValueParser::new(), help_heading = "Embedding cache")]
+    pub(crate) no_cache: bool,
     /// Read and chunk, but embed and write nothing
     #[arg(long, value_parser = clap::builder::BoolishValueParser::new())]
     pub(crate) dry_run: bool,

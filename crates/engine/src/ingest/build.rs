@@ -12,6 +12,7 @@ use super::late::LateQueue;
 use super::ledger::{ContentHash, Group, Ledger};
 use super::options::chunk_config;
 use super::{IndexReport, Prepared, Progress, Stage, absolute, prepare};
+use crate::cache::CacheOptions;
 use crate::commit::{Commit, NewSegment};
 use crate::config::{CollectionConfig, VectorColumn};
 use crate::embeddings::EmbeddingLog;
@@ -58,6 +59,7 @@ impl<'a> Build<'a> {
         encoder: &'a Embedder,
         snapshot: Option<&'a Snapshot>,
         ledger: Ledger,
+        cache: Option<&CacheOptions>,
     ) -> Result<Self> {
         let generation = snapshot.map_or(0, |snapshot| snapshot.manifest.generation) + 1;
         let segment_name = format!("{generation}-0");
@@ -80,7 +82,7 @@ impl<'a> Build<'a> {
                 config.pooling,
             )?,
             segment_name,
-            log: EmbeddingLog::open(fs, &folder.join("embeddings"), config)?,
+            log: EmbeddingLog::open(&folder.join("embeddings"), cache, config),
             plain: column(VectorColumn::Plain),
             pending: Vec::new(),
             late: late.map(|(column, reading)| LateQueue::new(reading, column, encoder)).transpose()?,
@@ -208,6 +210,7 @@ impl<'a> Build<'a> {
         progress: &mut dyn FnMut(&Progress),
     ) -> Result<IndexReport> {
         self.ledger.tombstone_vanished();
+        self.ledger.report.notes.extend(self.log.finish());
         let n_new = self.segment.n_documents();
         let segment_folder = self.folder.join("segments").join(&self.segment_name);
         if n_new == 0 && self.ledger.replaced.is_empty() {

@@ -2,7 +2,7 @@
 //!
 //! Documents are read in the order of their origins, whatever order the folders were given in. Unchanged ones (same id, same content hash)
 //! keep their rows; changed ones get new rows and their old ones a tombstone; those that vanished from the given roots get
-//! a tombstone. Embeddings are logged as they are made, so that a run that is cut short loses the batch in flight.
+//! a tombstone. Embeddings are kept in the cache as they are made, so that a run that is cut short loses the batch in flight.
 
 mod options;
 mod report;
@@ -54,7 +54,8 @@ pub fn index(
     report.notes.extend(capped(&chunk_config(&config, &encoder.embedder)?));
     let snapshot = known.map(|manifest| Snapshot::open(folder, manifest)).transpose()?;
     let ledger = Ledger::new(snapshot.as_ref(), &roots, &files, report)?;
-    let mut build = Build::start(fs, folder, &config, &encoder.embedder, snapshot.as_ref(), ledger)?;
+    let mut build =
+        Build::start(fs, folder, &config, &encoder.embedder, snapshot.as_ref(), ledger, options.cache.as_ref())?;
     build.progress.n_bytes_total = files.iter().map(|file| file.n_bytes).sum();
     build.read(&files, &options.read, progress)?;
     build.finish(&roots, options.graph_rows_min, progress)
@@ -131,7 +132,7 @@ fn prepare_folder(fs: &dyn Fs, folder: &Path) -> Result<()> {
             return Err(Error::NotACollection { path: folder.to_owned() });
         }
     }
-    for name in [manifest::GENERATIONS, "segments", "deletes", "embeddings"] {
+    for name in [manifest::GENERATIONS, "segments", "deletes"] {
         let path = folder.join(name);
         fs.create_dir(&path).at(&path)?;
     }

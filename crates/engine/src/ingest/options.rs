@@ -5,6 +5,7 @@ use cento_embedder::{DeviceChoice, Embedder, Kind, LoadOptions};
 use cento_lexical::Language;
 use cento_vector::Scalar;
 
+use crate::cache::CacheOptions;
 use crate::config::{CHUNKER_VERSION, ChunkTokens, CollectionConfig, GRAPH_ROWS_MIN, LateReading, Pooling};
 use crate::error::{Error, Result};
 use crate::manifest::Manifest;
@@ -35,6 +36,8 @@ pub struct IndexOptions {
     pub threads: usize,
     /// Rows from which the segment gets a graph.
     pub graph_rows_min: usize,
+    /// The embedding cache; without one every text is embedded, and an interrupted run begins anew.
+    pub cache: Option<CacheOptions>,
 }
 
 impl Default for IndexOptions {
@@ -51,6 +54,7 @@ impl Default for IndexOptions {
             device: DeviceChoice::Auto,
             threads: 0,
             graph_rows_min: GRAPH_ROWS_MIN,
+            cache: None,
         }
     }
 }
