@@ -14,7 +14,7 @@ use crate::error::{Error, Result};
 use crate::fingerprint::fingerprint;
 use crate::folder::{Folder, Prompts};
 use crate::pack::{Batch, pack};
-use crate::pooling::Pooling;
+use crate::pooling::{Head, NoVector};
 use crate::tokens::{Encoded, Tokenizer};
 use crate::weights::Weights;
 
@@ -37,11 +37,13 @@ pub struct LoadOptions {
     pub threads: usize,
     /// Tokens computed at a time; a single longer text is still computed. 0 = [`DEFAULT_BATCH_TOKENS`].
     pub max_batch_tokens: usize,
+    /// Cuts vectors to their first so many values (Matryoshka); they have unit length nonetheless. `None`: as the folder says.
+    pub dimensions: Option<usize>,
 }
 
 impl Default for LoadOptions {
     fn default() -> Self {
-        Self { device: DeviceChoice::Auto, threads: 0, max_batch_tokens: DEFAULT_BATCH_TOKENS }
+        Self { device: DeviceChoice::Auto, threads: 0, max_batch_tokens: DEFAULT_BATCH_TOKENS, dimensions: None }
     }
 }
 
@@ -70,9 +72,11 @@ pub struct Embedding {
 pub struct Embedder {
     encoder: Encoder,
     tokenizer: Tokenizer,
-    pooling: Pooling,
+    head: Head,
     prompts: Prompts,
-    dimensions: usize,
+    /// Tokens before the text: the prompt's and the special ones before it, by kind (query, document).
+    n_prompt_tokens: [usize; 2],
+    similarity: String,
     max_tokens: usize,
     fingerprint: String,
     device: Device,
@@ -91,15 +95,22 @@ impl Embedder {
         let (tokenizer, tokenizer_hash) = Tokenizer::load_hashed(&folder.tokenizer_path())?;
         folder.check_tokenizer(&tokenizer)?;
         let device = device::open(options.device)?;
+        let head = Head::load(&folder, options.dimensions)?;
+        let n_prompt_tokens = |prompt: &str| {
+            let count = tokenizer.n_prompt_tokens(prompt, folder.max_tokens);
+            count.map_err(|reason| Error::Damaged { path: folder.tokenizer_path(), reason })
+        };
+        let n_prompt_tokens = [n_prompt_tokens(&folder.prompts.query)?, n_prompt_tokens(&folder.prompts.document)?];
         let (weights, weights_hash) = Weights::read(&folder.weights_path(), &device)?;
         Ok(Self {
             encoder: Encoder::load(&folder.config, &weights)?,
             tokenizer,
-            pooling: folder.pooling,
-            dimensions: folder.config.hidden_size(),
+            fingerprint: fingerprint(&folder, &head, &weights_hash, &tokenizer_hash),
+            head,
             max_tokens: folder.max_tokens,
-            fingerprint: fingerprint(&folder, &weights_hash, &tokenizer_hash),
             prompts: folder.prompts,
+            n_prompt_tokens,
+            similarity: folder.similarity,
             device,
             n_threads: if options.threads == 0 { n_cores() } else { options.threads },
             max_batch_tokens: if options.max_batch_tokens == 0 {
@@ -125,7 +136,7 @@ impl Embedder {
         let n_tokens: usize = ids.iter().map(Vec::len).sum();
         let n_threads = if self.device.is_cpu() { self.n_threads.min(n_tokens.div_ceil(MIN_BATCH_TOKENS)) } else { 1 };
         let batches = pack(ids, self.batch_tokens(n_tokens, n_threads));
-        let vectors = in_parallel(n_threads, batches.len(), |index| self.vectors(&batches[index]))?;
+        let vectors = in_parallel(n_threads, batches.len(), |index| self.vectors(&batches[index], kind))?;
 
         let mut embeddings: Vec<Option<Result<Embedding>>> = Vec::new();
         embeddings.resize_with(texts.len(), || None);
@@ -145,7 +156,13 @@ impl Embedder {
 
     /// Length of every vector.
     pub fn dimensions(&self) -> usize {
-        self.dimensions
+        self.head.dimensions()
+    }
+
+    /// What the model's vectors were trained to be compared by, as its folder says: `cosine`, `dot`, `euclidean`, `manhattan`.
+    /// Between vectors of unit length the first three rank alike; a model trained for `dot` loses the length of its vectors here.
+    pub fn similarity(&self) -> &str {
+        &self.similarity
     }
 
     /// The window: tokens of prompt, text and special tokens together.
@@ -197,9 +214,14 @@ impl Embedder {
         }
     }
 
-    fn vectors(&self, batch: &Batch) -> Result<Vec<Result<Vec<f32>, &'static str>>> {
-        let hidden = self.encoder.forward(batch)?;
-        Ok(self.pooling.apply(&hidden, &batch.spans)?)
+    fn vectors(&self, batch: &Batch, kind: Kind) -> Result<Vec<Result<Vec<f32>, NoVector>>> {
+        let hidden = self.hidden(batch)?;
+        Ok(self.head.vectors(&hidden, &batch.spans, self.n_prompt_tokens[kind as usize]))
+    }
+
+    /// The hidden rows of a batch in main memory, \[T, H\].
+    fn hidden(&self, batch: &Batch) -> Result<Vec<f32>> {
+        Ok(self.encoder.forward(batch)?.flatten_all()?.to_vec1()?)
     }
 }
 
@@ -235,5 +257,7 @@ fn in_parallel<T: Send>(n_threads: usize, n_jobs: usize, job: impl Fn(usize) -> 
     done.into_iter().map(|(_, result)| result).collect()
 }
 
+#[cfg(test)]
+mod parity;
 #[cfg(test)]
 mod tests;

@@ -38,6 +38,14 @@ pub enum Error {
         /// What could stand there.
         supported: &'static str,
     },
+    /// Vectors cannot be cut to that length.
+    #[error("{asked} dimensions: the model's vectors have {available}; ask for 1 to {available}")]
+    Dimensions {
+        /// As asked for.
+        asked: usize,
+        /// Length of the model's vectors.
+        available: usize,
+    },
     /// The device asked for is not there, or this build cannot use it.
     #[error("device {device}: {reason}")]
     Device {

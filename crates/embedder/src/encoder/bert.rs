@@ -99,21 +99,22 @@ struct Layer {
 
 impl Bert {
     pub(super) fn load(config: &BertConfig, weights: &Weights) -> Result<Self> {
-        let weights =
-            if weights.has("bert.embeddings.word_embeddings.weight") { weights.at("bert") } else { weights.clone() };
+        let weights = weights.encoder(&["bert"], "embeddings.word_embeddings.weight");
         let BertConfig { vocab_size, hidden_size: hidden, max_position_embeddings, type_vocab_size, .. } = *config;
         let tables = weights.at("embeddings");
         let words = tables.tensor("word_embeddings.weight", [vocab_size, hidden])?;
         let positions = tables.tensor("position_embeddings.weight", [max_position_embeddings, hidden])?;
         let kinds = tables.tensor("token_type_embeddings.weight", [type_vocab_size, hidden])?;
         let layers = weights.at("encoder").at("layer");
-        Ok(Self {
+        let bert = Self {
             embedding: Embedding::new(&words, &positions, &kinds.get(0)?)?,
             embedding_norm: load_norm(config, &tables)?,
             layers: (0..config.num_hidden_layers)
                 .map(|i| Layer::load(config, &layers.at(&i.to_string())))
                 .collect::<Result<_>>()?,
-        })
+        };
+        weights.check_all_taken()?;
+        Ok(bert)
     }
 
     /// T tokens → \[T, H\].

@@ -48,6 +48,12 @@ impl Config {
         config.max_position_embeddings
     }
 
+    /// Rows of the table of positions, where there is one.
+    pub(crate) fn n_position_rows(&self) -> Option<usize> {
+        let Self::Bert(config) = self;
+        Some(config.max_position_embeddings)
+    }
+
     /// Token ids are below this.
     pub(crate) fn vocab_size(&self) -> usize {
         let Self::Bert(config) = self;
