@@ -7,14 +7,18 @@ use serde::Serialize;
 
 use crate::folder::Folder;
 use crate::pooling::Head;
+use crate::precision::Precision;
 
 /// Changes when the same model would give other vectors than before.
 const VERSION: &str = "cento embedding 1";
-/// Weights are used, and vectors made, in this type.
-const DTYPE: &str = "f32";
-
 /// BLAKE3, as 64 hexadecimal digits.
-pub(crate) fn fingerprint(folder: &Folder, head: &Head, weights: &blake3::Hash, tokenizer: &blake3::Hash) -> String {
+pub(crate) fn fingerprint(
+    folder: &Folder,
+    head: &Head,
+    weights: &blake3::Hash,
+    tokenizer: &blake3::Hash,
+    precision: Precision,
+) -> String {
     let Folder { config, pooling, max_tokens, prompts, .. } = folder;
     let (config, pooling, max_tokens) = (json(config), json(pooling), max_tokens.to_string());
     let beyond_pooling = head.beyond_pooling().unwrap_or_default();
@@ -27,7 +31,7 @@ pub(crate) fn fingerprint(folder: &Folder, head: &Head, weights: &blake3::Hash, 
         ("query prompt", prompts.query.as_bytes()),
         ("document prompt", prompts.document.as_bytes()),
         ("max tokens", max_tokens.as_bytes()),
-        ("dtype", DTYPE.as_bytes()),
+        ("dtype", precision.name().as_bytes()),
     ];
     if !beyond_pooling.is_empty() {
         parts.push(("beyond pooling", beyond_pooling.as_bytes())); // most models have nothing there, and keep their fingerprint

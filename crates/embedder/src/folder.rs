@@ -37,6 +37,8 @@ pub(crate) struct Folder {
     pub(crate) truncate_dim: Option<usize>,
     /// The window in tokens, special tokens included.
     pub(crate) max_tokens: usize,
+    /// The longest sequence the encoder can be given.
+    pub(crate) n_positions: usize,
     pub(crate) prompts: Prompts,
     /// What the model's vectors were trained to be compared by: `cosine`, `dot`, `euclidean` or `manhattan`.
     pub(crate) similarity: String,
@@ -55,8 +57,10 @@ impl Folder {
         let n_dimensions = modules.rest.iter().try_fold(n_pooled, |n_inputs, module| module.n_outputs(n_inputs))?;
         let ModelConfig { prompts, similarity, truncate_dim } = ModelConfig::open(path)?;
         let settings = TransformerConfig::open(&transformer)?;
+        let (max_tokens, n_positions) = settings.window(&transformer, &config)?;
         Ok(Self {
-            max_tokens: settings.window(&transformer, &config)?,
+            max_tokens,
+            n_positions,
             lowercases: settings.do_lower_case,
             modules: modules.rest,
             transformer,
@@ -90,6 +94,18 @@ impl Folder {
             return damaged(format!(
                 "knows {n_ids} tokens, config.json has a vocabulary of {vocab_size}: it is another model's"
             ));
+        }
+        let expected = self.config.special_ids();
+        for (role, expected, found) in [
+            ("first token of every text", expected.start, tokenizer.start()),
+            ("last token of every text", expected.end, tokenizer.end()),
+            ("padding token", expected.padding, tokenizer.padding()),
+        ] {
+            if let (Some(expected), Some(found)) = (expected, found)
+                && expected != found
+            {
+                return damaged(format!("has {found} for the {role}, config.json {expected}: it is another model's"));
+            }
         }
         if self.max_tokens <= tokenizer.n_special() {
             return damaged(format!("a window of {} tokens has no room for text", self.max_tokens));

@@ -177,8 +177,21 @@ impl Head {
         spans.iter().map(|span| self.finish(self.pooling.apply(rows(span), self.width, n_prompt)?)).collect()
     }
 
+    /// The vector of the mean of `n_tokens` rows, given their sum, \[H\].
+    pub(crate) fn of_sum(&self, mut sum: Vec<f64>, n_tokens: u32) -> Result<Vec<f32>, NoVector> {
+        if !self.modules.is_empty() {
+            sum.iter_mut().for_each(|value| *value /= f64::from(n_tokens)); // without modules only the direction counts
+        }
+        self.finish(sum)
+    }
+
+    /// Whether vectors are made of one row of the encoder's width, as a mean is.
+    pub(crate) fn takes_one_row(&self) -> bool {
+        self.pooling.modes.len() == 1
+    }
+
     /// What follows pooling: modules, cut, unit length.
-    pub(crate) fn finish(&self, pooled: Vec<f64>) -> Result<Vec<f32>, NoVector> {
+    fn finish(&self, pooled: Vec<f64>) -> Result<Vec<f32>, NoVector> {
         let mut vector = self.modules.iter().fold(pooled, |vector, module| module.apply(vector));
         vector.truncate(self.dimensions);
         unit(&vector)

@@ -4,6 +4,7 @@
 //! cannot change the tokens (see [`cut`]), so memory stays small and a text far beyond the window costs no more than a long one.
 
 mod cut;
+mod places;
 
 use std::fs;
 use std::io;
@@ -13,6 +14,7 @@ use serde_json::Value;
 
 use crate::error::{Error, Result};
 use cut::Cuts;
+pub(crate) use places::Placed;
 
 /// Long text is counted in pieces of about this size.
 const PIECE_BYTES: usize = 64 * 1024;
@@ -135,6 +137,21 @@ impl Tokenizer {
     /// Number of special tokens added to every text that is embedded.
     pub(crate) fn n_special(&self) -> usize {
         self.before.len() + self.after.len()
+    }
+
+    /// Id of the special token before every text.
+    pub(crate) fn start(&self) -> Option<u32> {
+        self.before.first().copied()
+    }
+
+    /// Id of the last special token after every text.
+    pub(crate) fn end(&self) -> Option<u32> {
+        self.after.last().copied()
+    }
+
+    /// Id of the token that is known for padding, by any of its usual names.
+    pub(crate) fn padding(&self) -> Option<u32> {
+        ["<pad>", "[PAD]"].iter().find_map(|token| self.inner.token_to_id(token))
     }
 
     /// One more than the largest token id.

@@ -79,25 +79,28 @@ impl TransformerConfig {
 
     /// `max_seq_length` where the file gives it, else the tokenizer's `model_max_length`, at most the positions of the
     /// configuration. A folder may ask for more where positions are computed and not looked up.
-    pub(super) fn window(&self, transformer: &Path, config: &Config) -> Result<usize> {
+    ///
+    /// The second result is how many positions the encoder has: no fewer than the window.
+    pub(super) fn window(&self, transformer: &Path, config: &Config) -> Result<(usize, usize)> {
         let tokenizer_path = transformer.join("tokenizer_config.json");
         let tokenizer: TokenizerConfig = read_optional(&tokenizer_path)?.unwrap_or_default();
         if let Some(name) = tokenizer.truncation_side.filter(|side| side != "right") {
             let (path, what) = (tokenizer_path, "truncation side");
             return Err(Error::Unsupported { path, what, name, supported: "right" });
         }
-        let n_positions = config.n_positions();
-        let Some(window) = self.max_seq_length else {
-            let window = tokenizer.model_max_length.unwrap_or(f64::INFINITY);
-            return Ok(window.clamp(0.0, n_positions as f64) as usize);
-        };
-        let n_rows = config.n_position_rows();
-        if window > n_rows.unwrap_or(WINDOW_MAX) {
-            let reason = format!("max_seq_length {window} exceeds the encoder's {n_positions} positions");
+        let (n_positions, n_rows) = (config.n_positions(), config.n_position_rows());
+        let limit = tokenizer.model_max_length.unwrap_or(f64::INFINITY).clamp(0.0, n_positions as f64) as usize;
+        let window = self.max_seq_length.unwrap_or(limit);
+        let n_rows_max = n_rows.unwrap_or(WINDOW_MAX);
+        if window > n_rows_max {
+            let reason = format!("max_seq_length {window} exceeds the encoder's {n_rows_max} positions");
             return Err(Error::Damaged { path: transformer.join("sentence_bert_config.json"), reason });
         }
-        // RoBERTa's table has rows before the first position, which some folders count
-        Ok(if n_rows.is_some() { window.min(n_positions) } else { window })
+        Ok(match n_rows {
+            // RoBERTa's table has rows before the first position, which some folders count
+            Some(_) => (window.min(n_positions), n_positions),
+            None => (window, n_positions.min(WINDOW_MAX).max(window)),
+        })
     }
 }
 
