@@ -16,7 +16,7 @@ use crate::fingerprint::fingerprint;
 use crate::folder::{Folder, Prompts};
 use crate::layers::Workspace;
 use crate::pack::{Batch, pack};
-use crate::pooling::{NoVector, Pooling};
+use crate::pooling::{Head, NoVector};
 use crate::precision::Precision;
 use crate::tokens::{Encoded, Tokenizer};
 use crate::weights::Weights;
@@ -45,6 +45,8 @@ pub struct LoadOptions {
     pub threads: usize,
     /// Tokens computed at a time; a single longer text is still computed. 0 = [`DEFAULT_BATCH_TOKENS`].
     pub max_batch_tokens: usize,
+    /// Cuts vectors to their first so many values (Matryoshka); they have unit length nonetheless. `None`: as the folder says.
+    pub dimensions: Option<usize>,
 }
 
 impl Default for LoadOptions {
@@ -54,6 +56,7 @@ impl Default for LoadOptions {
             precision: Precision::F32,
             threads: 0,
             max_batch_tokens: DEFAULT_BATCH_TOKENS,
+            dimensions: None,
         }
     }
 }
@@ -83,9 +86,11 @@ pub struct Embedding {
 pub struct Embedder {
     encoder: Transformer,
     tokenizer: Tokenizer,
-    pooling: Pooling,
+    head: Head,
     prompts: Prompts,
-    dimensions: usize,
+    /// Tokens before the text: the prompt's and the special ones before it, by kind (query, document).
+    n_prompt_tokens: [usize; 2],
+    similarity: String,
     max_tokens: usize,
     n_positions: usize,
     fingerprint: String,
@@ -109,16 +114,23 @@ impl Embedder {
         folder.check_tokenizer(&tokenizer)?;
         let device = device::open(options.device)?;
         device::check_precision(&device, options.precision)?;
+        let head = Head::load(&folder, options.dimensions)?;
+        let n_prompt_tokens = |prompt: &str| {
+            let count = tokenizer.n_prompt_tokens(prompt, folder.max_tokens);
+            count.map_err(|reason| Error::Damaged { path: folder.tokenizer_path(), reason })
+        };
+        let n_prompt_tokens = [n_prompt_tokens(&folder.prompts.query)?, n_prompt_tokens(&folder.prompts.document)?];
         let (weights, weights_hash) = Weights::read(&folder.weights_path(), &device)?;
         Ok(Self {
-            encoder: folder.config.load(&weights, options.precision)?,
+            encoder: folder.config.load(&weights, folder.n_positions, options.precision)?,
             tokenizer,
-            pooling: folder.pooling,
-            dimensions: folder.config.hidden_size(),
+            fingerprint: fingerprint(&folder, &head, &weights_hash, &tokenizer_hash, options.precision),
+            head,
             max_tokens: folder.max_tokens,
-            n_positions: folder.config.n_positions(),
-            fingerprint: fingerprint(&folder, &weights_hash, &tokenizer_hash, options.precision),
+            n_positions: folder.n_positions,
             prompts: folder.prompts,
+            n_prompt_tokens,
+            similarity: folder.similarity,
             device,
             precision: options.precision,
             workspaces: Mutex::default(),
@@ -155,7 +167,7 @@ impl Embedder {
         let n_tokens: usize = ids.iter().map(Vec::len).sum();
         let n_threads = self.n_threads_for(n_tokens);
         let batches = pack(ids, self.batch_tokens(n_tokens, n_threads));
-        let vectors = in_parallel(n_threads, batches.len(), |index| self.vectors(&batches[index]))?;
+        let vectors = in_parallel(n_threads, batches.len(), |index| self.vectors(&batches[index], kind))?;
 
         let mut of_texts: Vec<Option<Result<Embedding>>> = Vec::new();
         of_texts.resize_with(texts.len(), || None);
@@ -179,7 +191,13 @@ impl Embedder {
 
     /// Length of every vector.
     pub fn dimensions(&self) -> usize {
-        self.dimensions
+        self.head.dimensions()
+    }
+
+    /// What the model's vectors were trained to be compared by, as its folder says: `cosine`, `dot`, `euclidean`, `manhattan`.
+    /// Between vectors of unit length the first three rank alike; a model trained for `dot` loses the length of its vectors here.
+    pub fn similarity(&self) -> &str {
+        &self.similarity
     }
 
     /// The window: tokens of prompt, text and special tokens together.
@@ -265,8 +283,15 @@ impl Embedder {
         }
     }
 
-    fn vectors(&self, batch: &Batch) -> Result<Vec<Result<Vec<f32>, NoVector>>> {
-        self.with_hidden(batch, |hidden, width| self.pooling.apply(hidden, width, &batch.spans))
+    fn vectors(&self, batch: &Batch, kind: Kind) -> Result<Vec<Result<Vec<f32>, NoVector>>> {
+        // a prompt that fills the window is cut, and what follows a text follows it
+        let n_prompt = self.n_prompt_tokens[kind as usize].min(self.max_tokens - self.tokenizer.n_around().1);
+        self.with_hidden(batch, |hidden, _| self.head.vectors(hidden, &batch.spans, n_prompt))
+    }
+
+    /// What lies behind the encoder.
+    pub(crate) fn head(&self) -> &Head {
+        &self.head
     }
 
     /// What `read` makes of the hidden rows of a batch, \[T, H\] in main memory, and of H.
@@ -327,5 +352,7 @@ pub(crate) fn in_parallel<T: Send>(
     done.into_iter().map(|(_, result)| result).collect()
 }
 
+#[cfg(test)]
+mod parity;
 #[cfg(test)]
 mod tests;
