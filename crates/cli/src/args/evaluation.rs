@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
+use super::embed::BenchEmbed;
 use super::query::Retrieval;
 
 /// Measures that `eval` and `compare` show unless told.
@@ -192,6 +193,8 @@ pub(crate) enum Bench {
     Latency(BenchTarget),
     /// Tokens a second of the encoder over the collection's own texts, queries a second of all threads together
     Throughput(BenchTarget),
+    /// Tokens and texts a second of an encoder alone, and the time of one short query; wants no collection
+    Embed(BenchEmbed),
     /// Recall and speed of the graph against the exact scan
     Recall {
         #[command(flatten)]
