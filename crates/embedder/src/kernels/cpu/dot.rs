@@ -3,8 +3,8 @@
 
 use std::arch::x86_64::*;
 
-use super::aligned::Buffer;
-use super::packed::{Tile, WIDTH};
+use super::aligned::{Buffer, prefetch};
+use super::packed::{Tile, TileRows, WIDTH};
 use super::simd::{Avx2, Bf16Dot, Vnni};
 
 /// Holds rows and sums to what `H` rows of as many words as there are lines read and write.
@@ -22,8 +22,16 @@ impl Tile for Bf16Pairs {
     type Sum = f32;
     const HEIGHT: usize = 12;
 
-    fn multiply(self, n_rows: usize, rows: &[u16], stride: usize, lines: &[[u32; WIDTH]], sums: &mut [[f32; WIDTH]]) {
-        let height = n_rows.next_multiple_of(4);
+    fn multiply(
+        self,
+        rows: TileRows<'_, u16>,
+        lines: &[[u32; WIDTH]],
+        next: &[[u32; WIDTH]],
+        sums: &mut [[f32; WIDTH]],
+    ) {
+        prefetch(next);
+        let TileRows { n, values: rows, stride } = rows;
+        let height = n.next_multiple_of(4);
         check(height, rows, stride, lines, sums);
         // SAFETY: `Bf16Dot` proves the instructions; `check` held the slices to the height.
         unsafe {
@@ -33,6 +41,18 @@ impl Tile for Bf16Pairs {
                 _ => bf16_pairs::<12>(rows, stride, lines, sums),
             }
         }
+    }
+}
+
+/// A [`Tile`] that carries the proof with it.
+pub(super) trait HasBf16Dot {
+    fn bf16_dot(self) -> Bf16Dot;
+}
+
+impl HasBf16Dot for Bf16Pairs {
+    #[inline(always)]
+    fn bf16_dot(self) -> Bf16Dot {
+        self.0
     }
 }
 
@@ -173,8 +193,16 @@ impl Tile for ByteFours {
     type Sum = i32;
     const HEIGHT: usize = 12;
 
-    fn multiply(self, n_rows: usize, rows: &[u8], stride: usize, lines: &[[u32; WIDTH]], sums: &mut [[i32; WIDTH]]) {
-        let height = n_rows.next_multiple_of(4);
+    fn multiply(
+        self,
+        rows: TileRows<'_, u8>,
+        lines: &[[u32; WIDTH]],
+        next: &[[u32; WIDTH]],
+        sums: &mut [[i32; WIDTH]],
+    ) {
+        prefetch(next);
+        let TileRows { n, values: rows, stride } = rows;
+        let height = n.next_multiple_of(4);
         check(height, rows, stride, lines, sums);
         // SAFETY: `Vnni` proves the instructions; `check` held the slices to the height.
         unsafe {
@@ -224,7 +252,15 @@ impl Tile for BytePairs {
     type Sum = i32;
     const HEIGHT: usize = 4;
 
-    fn multiply(self, _n_rows: usize, rows: &[u8], stride: usize, lines: &[[u32; WIDTH]], sums: &mut [[i32; WIDTH]]) {
+    fn multiply(
+        self,
+        rows: TileRows<'_, u8>,
+        lines: &[[u32; WIDTH]],
+        next: &[[u32; WIDTH]],
+        sums: &mut [[i32; WIDTH]],
+    ) {
+        prefetch(next);
+        let TileRows { values: rows, stride, .. } = rows;
         check(Self::HEIGHT, rows, stride, lines, sums);
         // SAFETY: `Avx2` proves the instructions; `check` held the slices to four rows.
         unsafe { byte_pairs(rows, stride, lines, sums) }

@@ -10,7 +10,7 @@ use crate::kernels::cpu::LANES;
 use crate::kernels::cpu::aligned::Buffer;
 use crate::kernels::cpu::amx::{Bf16Tiles, Tiles};
 use crate::kernels::cpu::dot;
-use crate::kernels::cpu::packed::{Packed, Tile, WIDTH};
+use crate::kernels::cpu::packed::{Packed, Tile, TileRows, WIDTH};
 use crate::kernels::cpu::simd::{Bf16Dot, Kernel, Simd};
 use crate::kernels::cpu::transpose::transpose;
 
@@ -134,7 +134,8 @@ impl Head<'_> {
         let (lines, _) = halves.scores.as_chunks_mut::<WIDTH>();
         for (c, sums) in lines.chunks_exact_mut(QUERIES).enumerate() {
             let keys = halves.keys.panel(keys.start / WIDTH + c);
-            Bf16Tiles(self.tiles).multiply(queries.len(), &halves.rows, self.width, keys, sums);
+            let rows = TileRows { n: queries.len(), values: &halves.rows, stride: self.width };
+            Bf16Tiles(self.tiles, self.dot).multiply(rows, keys, &[], sums);
         }
         let stride = weights_stride(n_lines);
         halves.weights.resize(QUERIES * stride);
@@ -155,7 +156,8 @@ impl Head<'_> {
             let n = WIDTH.min(self.dimensions - first);
             let values = &halves.values.panel(first / WIDTH)[first_step..][..n_steps];
             let mut sums = [[0.0; WIDTH]; QUERIES];
-            Bf16Tiles(self.tiles).multiply(queries.len(), &halves.weights, weights_stride(n_lines), values, &mut sums);
+            let rows = TileRows { n: queries.len(), values: &halves.weights, stride: weights_stride(n_lines) };
+            Bf16Tiles(self.tiles, self.dot).multiply(rows, values, &[], &mut sums);
             for (i, (sums, out)) in sums.iter().zip(out.chunks_mut(out_stride)).take(queries.len()).enumerate() {
                 let inverse = 1.0 / halves.sums[i];
                 let scaled = sums.map(|sum| sum * inverse);
