@@ -48,6 +48,16 @@ impl Tiles {
         }
         work(&Self { thread: PhantomData });
     }
+
+    /// To multiply bf16 with.
+    pub(super) fn of_bf16(&self, dot: Bf16Dot) -> Bf16Tiles<'_> {
+        Bf16Tiles { tiles: PhantomData, dot }
+    }
+
+    /// To multiply bytes with.
+    pub(super) fn of_bytes(&self) -> ByteTiles<'_> {
+        ByteTiles { tiles: PhantomData }
+    }
 }
 
 impl Drop for Tiles {
@@ -59,11 +69,16 @@ impl Drop for Tiles {
 
 /// Rows of bf16 times weights of bf16, summed in f32.
 #[derive(Clone, Copy)]
-pub(super) struct Bf16Tiles<'a>(pub(super) &'a Tiles, pub(super) Bf16Dot);
+pub(super) struct Bf16Tiles<'a> {
+    tiles: PhantomData<&'a Tiles>,
+    dot: Bf16Dot,
+}
 
 /// Rows of unsigned bytes times weights of signed bytes, summed exactly in 32 bits.
 #[derive(Clone, Copy)]
-pub(super) struct ByteTiles<'a>(pub(super) &'a Tiles);
+pub(super) struct ByteTiles<'a> {
+    tiles: PhantomData<&'a Tiles>,
+}
 
 /// Bytes of the next weights that are asked for with every tile of these: enough for all of them in eight blocks of 32 rows.
 const AHEAD: usize = 256;
@@ -193,6 +208,6 @@ impl Tile for ByteTiles<'_> {
 impl HasBf16Dot for Bf16Tiles<'_> {
     #[inline(always)]
     fn bf16_dot(self) -> Bf16Dot {
-        self.1
+        self.dot
     }
 }

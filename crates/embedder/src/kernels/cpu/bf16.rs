@@ -65,7 +65,7 @@ impl Bf16 {
         #[cfg(target_arch = "x86_64")]
         if let (Some(proof), Some(dot)) = (simd.amx(), simd.bf16_dot()) {
             let scratch = &mut scratch.short;
-            return amx::Tiles::with(proof, |tiles| simd.run(Run { tile: amx::Bf16Tiles(tiles, dot), layer, scratch }));
+            return amx::Tiles::with(proof, |tiles| simd.run(Run { tile: tiles.of_bf16(dot), layer, scratch }));
         }
         #[cfg(target_arch = "x86_64")]
         if let Some(proof) = simd.bf16_dot() {

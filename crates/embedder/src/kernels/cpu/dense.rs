@@ -52,15 +52,6 @@ impl Weight {
             Self::Int8(weight) => weight.n_outputs(),
         }
     }
-
-    /// Memory of the numbers.
-    pub(crate) fn n_bytes(&self) -> usize {
-        match self {
-            Self::F32(weight) => weight.n_bytes(),
-            Self::Bf16(Bf16(weight)) => weight.n_bytes(),
-            Self::Int8(weight) => weight.n_bytes(),
-        }
-    }
 }
 
 /// Memory that products and attention reuse from call to call; one for every thread that computes.

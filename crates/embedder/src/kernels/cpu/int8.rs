@@ -89,16 +89,12 @@ impl Int8 {
         self.packed.n_outputs()
     }
 
-    pub(super) fn n_bytes(&self) -> usize {
-        self.packed.n_bytes() + size_of_val(&self.scales[..]) + size_of_val(&self.totals[..])
-    }
-
     /// One dense layer with this weight.
     pub(super) fn run(&self, simd: Simd, layer: Dense<'_>) {
         let weight = self;
         #[cfg(target_arch = "x86_64")]
         if let Some(proof) = simd.amx() {
-            return amx::Tiles::with(proof, |tiles| simd.run(Run { tile: amx::ByteTiles(tiles), layer, weight }));
+            return amx::Tiles::with(proof, |tiles| simd.run(Run { tile: tiles.of_bytes(), layer, weight }));
         }
         #[cfg(target_arch = "x86_64")]
         if let Some(proof) = simd.vnni() {

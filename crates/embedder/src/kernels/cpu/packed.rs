@@ -95,10 +95,6 @@ impl Packed {
         self.n_outputs
     }
 
-    pub(super) fn n_bytes(&self) -> usize {
-        self.words.n_bytes()
-    }
-
     /// The lines of the outputs from `panel * WIDTH` on.
     #[inline(always)]
     pub(super) fn panel(&self, panel: usize) -> &[[u32; WIDTH]] {

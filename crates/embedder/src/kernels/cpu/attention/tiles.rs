@@ -62,7 +62,7 @@ struct Head<'a> {
     /// D in whole cache lines: the length of a row of queries.
     width: usize,
     scoring: Scoring<'a>,
-    tiles: &'a Tiles,
+    tiles: Bf16Tiles<'a>,
     dot: Bf16Dot,
 }
 
@@ -70,7 +70,7 @@ impl Kernel for InTiles<'_> {
     #[inline(always)]
     fn run(self) {
         let Self { attention: Attention { n_heads, hidden, qkv, out, scratch, .. }, scoring, tiles, dot, simd } = self;
-        let dimensions = hidden / n_heads;
+        let (dimensions, tiles) = (hidden / n_heads, tiles.of_bf16(dot));
         let halves = &mut scratch.tiles;
         for number in 0..n_heads {
             let head = Head { number, dimensions, width: dimensions.next_multiple_of(32), scoring, tiles, dot };
@@ -135,7 +135,7 @@ impl Head<'_> {
         for (c, sums) in lines.chunks_exact_mut(QUERIES).enumerate() {
             let keys = halves.keys.panel(keys.start / WIDTH + c);
             let rows = TileRows { n: queries.len(), values: &halves.rows, stride: self.width };
-            Bf16Tiles(self.tiles, self.dot).multiply(rows, keys, &[], sums);
+            self.tiles.multiply(rows, keys, &[], sums);
         }
         let stride = weights_stride(n_lines);
         halves.weights.resize(QUERIES * stride);
@@ -157,7 +157,7 @@ impl Head<'_> {
             let values = &halves.values.panel(first / WIDTH)[first_step..][..n_steps];
             let mut sums = [[0.0; WIDTH]; QUERIES];
             let rows = TileRows { n: queries.len(), values: &halves.weights, stride: weights_stride(n_lines) };
-            Bf16Tiles(self.tiles, self.dot).multiply(rows, values, &[], &mut sums);
+            self.tiles.multiply(rows, values, &[], &mut sums);
             for (i, (sums, out)) in sums.iter().zip(out.chunks_mut(out_stride)).take(queries.len()).enumerate() {
                 let inverse = 1.0 / halves.sums[i];
                 let scaled = sums.map(|sum| sum * inverse);
