@@ -5,6 +5,7 @@
 //! | `tidy` | the crates are a star; what the rules of the house say of files |
 //! | `readme` | what README and ARCHITECTURE show is what happens |
 //! | `answers` | search, context, run, get: content, budgets, citations, invariance |
+//! | `late` | late vectors: which a collection has, which a search uses |
 //! | `collection` | adding, changing, vanishing, deleting, killing, locking, damage |
 //! | `embed` | texts into matrices: types, ids, manifest, kills and reruns, bad input; the speed of an encoder |
 //! | `bad_input` | each kind of bad input: the message, the exit code, nothing lost |
@@ -20,6 +21,7 @@ mod collection;
 mod contexts;
 mod embed;
 mod evaluation;
+mod late;
 mod quality;
 mod readme;
 mod reproduce;

@@ -6,15 +6,18 @@
 use std::num::NonZero;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard};
 use std::thread;
 
 use crate::device::{self, Device, DeviceChoice};
-use crate::encoder::Encoder;
+use crate::encoder::Transformer;
 use crate::error::{Error, Result};
 use crate::fingerprint::fingerprint;
 use crate::folder::{Folder, Prompts};
+use crate::layers::Workspace;
 use crate::pack::{Batch, pack};
-use crate::pooling::Pooling;
+use crate::pooling::{Head, NoVector};
+use crate::precision::Precision;
 use crate::tokens::{Encoded, Tokenizer};
 use crate::weights::Weights;
 
@@ -28,20 +31,33 @@ const MIN_BATCH_TOKENS: usize = 128;
 /// Batches per thread that a call is cut into where it can be, so that the threads finish together.
 const BATCHES_PER_THREAD: usize = 4;
 
-/// How a model is loaded and run. None of it changes a vector, but for the device (within rounding).
+/// Texts tokenized before the first of them is computed, at most.
+const BLOCK_TEXTS: usize = 8192;
+
+/// How a model is loaded and run. Only precision changes a vector, and the device within rounding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LoadOptions {
     /// Where the model is computed.
     pub device: DeviceChoice,
+    /// Number type of weights and products. Vectors of different precisions do not mix.
+    pub precision: Precision,
     /// CPU threads; 0 = as many as there are cores.
     pub threads: usize,
     /// Tokens computed at a time; a single longer text is still computed. 0 = [`DEFAULT_BATCH_TOKENS`].
     pub max_batch_tokens: usize,
+    /// Cuts vectors to their first so many values (Matryoshka); they have unit length nonetheless. `None`: as the folder says.
+    pub dimensions: Option<usize>,
 }
 
 impl Default for LoadOptions {
     fn default() -> Self {
-        Self { device: DeviceChoice::Auto, threads: 0, max_batch_tokens: DEFAULT_BATCH_TOKENS }
+        Self {
+            device: DeviceChoice::Auto,
+            precision: Precision::F32,
+            threads: 0,
+            max_batch_tokens: DEFAULT_BATCH_TOKENS,
+            dimensions: None,
+        }
     }
 }
 
@@ -68,14 +84,20 @@ pub struct Embedding {
 /// A loaded model.
 #[derive(Debug)]
 pub struct Embedder {
-    encoder: Encoder,
+    encoder: Transformer,
     tokenizer: Tokenizer,
-    pooling: Pooling,
+    head: Head,
     prompts: Prompts,
-    dimensions: usize,
+    /// Tokens before the text: the prompt's and the special ones before it, by kind (query, document).
+    n_prompt_tokens: [usize; 2],
+    similarity: String,
     max_tokens: usize,
+    n_positions: usize,
     fingerprint: String,
     device: Device,
+    precision: Precision,
+    /// One for each thread that has computed so far; taken for a call and given back.
+    workspaces: Mutex<Vec<Workspace>>,
     n_threads: usize,
     max_batch_tokens: usize,
 }
@@ -91,16 +113,27 @@ impl Embedder {
         let (tokenizer, tokenizer_hash) = Tokenizer::load_hashed(&folder.tokenizer_path())?;
         folder.check_tokenizer(&tokenizer)?;
         let device = device::open(options.device)?;
+        device::check_precision(&device, options.precision)?;
+        let head = Head::load(&folder, options.dimensions)?;
+        let n_prompt_tokens = |prompt: &str| {
+            let count = tokenizer.n_prompt_tokens(prompt, folder.max_tokens);
+            count.map_err(|reason| Error::Damaged { path: folder.tokenizer_path(), reason })
+        };
+        let n_prompt_tokens = [n_prompt_tokens(&folder.prompts.query)?, n_prompt_tokens(&folder.prompts.document)?];
         let (weights, weights_hash) = Weights::read(&folder.weights_path(), &device)?;
         Ok(Self {
-            encoder: Encoder::load(&folder.config, &weights)?,
+            encoder: folder.config.load(&weights, folder.n_positions, options.precision)?,
             tokenizer,
-            pooling: folder.pooling,
-            dimensions: folder.config.hidden_size(),
+            fingerprint: fingerprint(&folder, &head, &weights_hash, &tokenizer_hash, options.precision),
+            head,
             max_tokens: folder.max_tokens,
-            fingerprint: fingerprint(&folder, &weights_hash, &tokenizer_hash),
+            n_positions: folder.n_positions,
             prompts: folder.prompts,
+            n_prompt_tokens,
+            similarity: folder.similarity,
             device,
+            precision: options.precision,
+            workspaces: Mutex::default(),
             n_threads: if options.threads == 0 { n_cores() } else { options.threads },
             max_batch_tokens: if options.max_batch_tokens == 0 {
                 DEFAULT_BATCH_TOKENS
@@ -117,25 +150,38 @@ impl Embedder {
     /// # Errors
     /// If a text cannot be tokenized or its vector is not finite: the first such text is named. If the device fails.
     pub fn embed(&self, texts: &[String], kind: Kind) -> Result<Vec<Embedding>> {
+        let mut embeddings = Vec::with_capacity(texts.len());
+        for block in texts.chunks(BLOCK_TEXTS) {
+            self.embed_block(block, embeddings.len(), kind, &mut embeddings)?;
+        }
+        Ok(embeddings)
+    }
+
+    /// Appends the embeddings of some texts; the first of them has the number `first` in the call.
+    fn embed_block(&self, texts: &[String], first: usize, kind: Kind, embeddings: &mut Vec<Embedding>) -> Result<()> {
         let prompt = self.prompt(kind);
         let encoded = in_parallel(self.n_threads.min(texts.len().div_ceil(8)), texts.len(), |index| {
-            self.encode(prompt, &texts[index]).map_err(|reason| Error::Tokenize { index, reason })
+            self.encode(prompt, &texts[index]).map_err(|reason| Error::Tokenize { index: first + index, reason })
         })?;
         let (ids, truncated): (Vec<_>, Vec<_>) = encoded.into_iter().map(|text| (text.ids, text.truncated)).unzip();
         let n_tokens: usize = ids.iter().map(Vec::len).sum();
-        let n_threads = if self.device.is_cpu() { self.n_threads.min(n_tokens.div_ceil(MIN_BATCH_TOKENS)) } else { 1 };
+        let n_threads = self.n_threads_for(n_tokens);
         let batches = pack(ids, self.batch_tokens(n_tokens, n_threads));
-        let vectors = in_parallel(n_threads, batches.len(), |index| self.vectors(&batches[index]))?;
+        let vectors = in_parallel(n_threads, batches.len(), |index| self.vectors(&batches[index], kind))?;
 
-        let mut embeddings: Vec<Option<Result<Embedding>>> = Vec::new();
-        embeddings.resize_with(texts.len(), || None);
+        let mut of_texts: Vec<Option<Result<Embedding>>> = Vec::new();
+        of_texts.resize_with(texts.len(), || None);
         for (batch, vectors) in batches.iter().zip(vectors) {
             for ((&index, span), vector) in batch.inputs.iter().zip(batch.spans.iter()).zip(vectors) {
                 let embedding = |vector| Embedding { vector, n_tokens: span.len() as u32, truncated: truncated[index] };
-                embeddings[index] = Some(vector.map(embedding).map_err(|reason| Error::Vector { index, reason }));
+                let named = |reason| Error::Vector { index: first + index, reason };
+                of_texts[index] = Some(vector.map(embedding).map_err(named));
             }
         }
-        embeddings.into_iter().map(|embedding| embedding.expect("every text is in a batch")).collect()
+        for embedding in of_texts {
+            embeddings.push(embedding.expect("every text is in a batch")?);
+        }
+        Ok(())
     }
 
     /// The exact text that is embedded for `text`: its prompt, then the text.
@@ -145,7 +191,13 @@ impl Embedder {
 
     /// Length of every vector.
     pub fn dimensions(&self) -> usize {
-        self.dimensions
+        self.head.dimensions()
+    }
+
+    /// What the model's vectors were trained to be compared by, as its folder says: `cosine`, `dot`, `euclidean`, `manhattan`.
+    /// Between vectors of unit length the first three rank alike; a model trained for `dot` loses the length of its vectors here.
+    pub fn similarity(&self) -> &str {
+        &self.similarity
     }
 
     /// The window: tokens of prompt, text and special tokens together.
@@ -183,9 +235,37 @@ impl Embedder {
         &self.fingerprint
     }
 
+    /// Number type of weights and products.
+    pub fn precision(&self) -> Precision {
+        self.precision
+    }
+
+    /// Floating-point operations that a text of that many tokens takes, a multiply-add counted as two: dense layers and attention.
+    pub fn flops(&self, n_tokens: usize) -> u64 {
+        self.encoder.flops(n_tokens)
+    }
+
     /// Where the model is computed, in words.
     pub fn device_name(&self) -> String {
         device::name(&self.device)
+    }
+
+    /// The longest sequence the encoder has positions for; [`Embedder::max_tokens`] may be less.
+    pub fn n_positions(&self) -> usize {
+        self.n_positions
+    }
+
+    pub(crate) fn n_threads(&self) -> usize {
+        self.n_threads
+    }
+
+    pub(crate) fn max_batch_tokens(&self) -> usize {
+        self.max_batch_tokens
+    }
+
+    /// Threads that share so many tokens.
+    pub(crate) fn n_threads_for(&self, n_tokens: usize) -> usize {
+        if self.device.is_cpu() { self.n_threads.min(n_tokens.div_ceil(MIN_BATCH_TOKENS)) } else { 1 }
     }
 
     fn encode(&self, prompt: &str, text: &str) -> Result<Encoded, String> {
@@ -196,22 +276,53 @@ impl Embedder {
     }
 
     /// Small calls are cut finer, so that every thread has some of the work.
-    fn batch_tokens(&self, n_tokens: usize, n_threads: usize) -> usize {
+    pub(crate) fn batch_tokens(&self, n_tokens: usize, n_threads: usize) -> usize {
         match n_threads {
             0 | 1 => self.max_batch_tokens,
             n => n_tokens.div_ceil(n * BATCHES_PER_THREAD).max(MIN_BATCH_TOKENS).min(self.max_batch_tokens),
         }
     }
 
-    fn vectors(&self, batch: &Batch) -> Result<Vec<Result<Vec<f32>, &'static str>>> {
-        let hidden = self.encoder.forward(batch)?;
-        Ok(self.pooling.apply(&hidden, &batch.spans)?)
+    fn vectors(&self, batch: &Batch, kind: Kind) -> Result<Vec<Result<Vec<f32>, NoVector>>> {
+        // a prompt that fills the window is cut, and what follows a text follows it
+        let n_prompt = self.n_prompt_tokens[kind as usize].min(self.max_tokens - self.tokenizer.n_around().1);
+        self.with_hidden(batch, |hidden, _| self.head.vectors(hidden, &batch.spans, n_prompt))
+    }
+
+    /// What lies behind the encoder.
+    pub(crate) fn head(&self) -> &Head {
+        &self.head
+    }
+
+    /// What `read` makes of the hidden rows of a batch, \[T, H\] in main memory, and of H.
+    pub(crate) fn with_hidden<R>(&self, batch: &Batch, read: impl FnOnce(&[f32], usize) -> R) -> Result<R> {
+        let mut workspace = self.workspace();
+        let rows = self.encoder.forward(batch, &mut workspace)?;
+        let result = {
+            let hidden = rows.to_host()?;
+            read(&hidden, hidden.len() / batch.ids.len())
+        };
+        workspace.give(rows);
+        self.workspaces().push(workspace);
+        Ok(result)
+    }
+
+    fn workspace(&self) -> Workspace {
+        self.workspaces().pop().unwrap_or_else(|| Workspace::new(device::simd()))
+    }
+
+    fn workspaces(&self) -> MutexGuard<'_, Vec<Workspace>> {
+        self.workspaces.lock().expect("no thread panics while it holds this")
     }
 }
 
 /// `job(0)`, `job(1)`, … on threads that take the next number when they are free; results in order, or the error of the
 /// lowest number that failed.
-fn in_parallel<T: Send>(n_threads: usize, n_jobs: usize, job: impl Fn(usize) -> Result<T> + Sync) -> Result<Vec<T>> {
+pub(crate) fn in_parallel<T: Send>(
+    n_threads: usize,
+    n_jobs: usize,
+    job: impl Fn(usize) -> Result<T> + Sync,
+) -> Result<Vec<T>> {
     if n_threads <= 1 || n_jobs <= 1 {
         return (0..n_jobs).map(job).collect();
     }
@@ -241,5 +352,7 @@ fn in_parallel<T: Send>(n_threads: usize, n_jobs: usize, job: impl Fn(usize) -> 
     done.into_iter().map(|(_, result)| result).collect()
 }
 
+#[cfg(test)]
+mod parity;
 #[cfg(test)]
 mod tests;

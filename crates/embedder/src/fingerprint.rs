@@ -6,17 +6,23 @@
 use serde::Serialize;
 
 use crate::folder::Folder;
+use crate::pooling::Head;
+use crate::precision::Precision;
 
 /// Changes when the same model would give other vectors than before.
 const VERSION: &str = "cento embedding 1";
-/// Weights are used, and vectors made, in this type.
-const DTYPE: &str = "f32";
-
 /// BLAKE3, as 64 hexadecimal digits.
-pub(crate) fn fingerprint(folder: &Folder, weights: &blake3::Hash, tokenizer: &blake3::Hash) -> String {
+pub(crate) fn fingerprint(
+    folder: &Folder,
+    head: &Head,
+    weights: &blake3::Hash,
+    tokenizer: &blake3::Hash,
+    precision: Precision,
+) -> String {
     let Folder { config, pooling, max_tokens, prompts, .. } = folder;
     let (config, pooling, max_tokens) = (json(config), json(pooling), max_tokens.to_string());
-    let parts: [(&str, &[u8]); 9] = [
+    let beyond_pooling = head.beyond_pooling().unwrap_or_default();
+    let mut parts: Vec<(&str, &[u8])> = vec![
         ("version", VERSION.as_bytes()),
         ("weights", weights.as_bytes()),
         ("tokenizer", tokenizer.as_bytes()),
@@ -25,8 +31,11 @@ pub(crate) fn fingerprint(folder: &Folder, weights: &blake3::Hash, tokenizer: &b
         ("query prompt", prompts.query.as_bytes()),
         ("document prompt", prompts.document.as_bytes()),
         ("max tokens", max_tokens.as_bytes()),
-        ("dtype", DTYPE.as_bytes()),
+        ("dtype", precision.name().as_bytes()),
     ];
+    if !beyond_pooling.is_empty() {
+        parts.push(("beyond pooling", beyond_pooling.as_bytes())); // most models have nothing there, and keep their fingerprint
+    }
     let mut hasher = blake3::Hasher::new();
     for (name, value) in parts {
         for bytes in [name.as_bytes(), value] {

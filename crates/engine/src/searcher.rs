@@ -30,9 +30,9 @@ impl Snapshot {
                 Some(name) => deletes::read(&folder.join("deletes").join(name))?,
                 None => RoaringBitmap::new(),
             };
-            let segment = Segment::open(&folder.join("segments").join(&entry.name), &entry.name, &analyzer, deleted)?;
+            let path = folder.join("segments").join(&entry.name);
+            let segment = Segment::open(&path, &entry.name, &analyzer, manifest.config.pooling, deleted)?;
             if segment.chunks.len() as u64 != entry.n_rows || segment.documents.len() as u64 != entry.n_documents {
-                let path = folder.join("segments").join(&entry.name);
                 let reason = format!(
                     "the manifest says {} documents and {} rows, the files {} and {}",
                     entry.n_documents,
@@ -129,8 +129,12 @@ impl Searcher {
             let config = &self.snapshot.manifest.config;
             let models = Models::from_env()?;
             let located = models.resolve(self.options.model.as_ref().unwrap_or(&config.model))?;
-            let load =
-                LoadOptions { device: self.options.device, threads: self.options.threads, ..LoadOptions::default() };
+            let load = LoadOptions {
+                device: self.options.device,
+                precision: config.precision,
+                threads: self.options.threads,
+                ..LoadOptions::default()
+            };
             let encoder = Embedder::load(&located.folder, &load)?;
             if encoder.fingerprint() != config.model_fingerprint {
                 return Err(Error::Mismatch {

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use cento_engine::OutputType;
+use cento_engine::{OutputType, Precision};
 use clap::{Args, ValueEnum};
 
 use super::cache::CachePlace;
@@ -25,6 +25,9 @@ pub(crate) struct Embed {
     pub(crate) model: String,
     #[command(flatten)]
     pub(crate) device: Device,
+    /// Number type the encoder computes in: f32, the reference; bf16 (f16 on a GPU) or, on the CPU, int8, which are faster and close to it
+    #[arg(long, value_name = "TYPE", default_value_t = Precision::F32)]
+    pub(crate) precision: Precision,
     /// Keep the first N dimensions, made unit length again; for models trained so (Matryoshka) [default: all]
     #[arg(long, value_name = "N")]
     pub(crate) dimensions: Option<usize>,
@@ -83,4 +86,7 @@ pub(crate) struct BenchEmbed {
     pub(crate) model: String,
     #[command(flatten)]
     pub(crate) device: Device,
+    /// Number type the encoder computes in: f32, the reference; bf16 (f16 on a GPU) or, on the CPU, int8, which are faster and close to it
+    #[arg(long, value_name = "TYPE", default_value_t = Precision::F32)]
+    pub(crate) precision: Precision,
 }

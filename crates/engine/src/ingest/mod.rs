@@ -8,6 +8,7 @@ mod options;
 mod report;
 mod ledger;
 mod build;
+mod late;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -21,6 +22,7 @@ use self::ledger::{ContentHash, Group, Ledger};
 pub use self::options::IndexOptions;
 use self::options::{capped, chunk_config, load_encoder, settle};
 pub use self::report::{IndexReport, Issue, Progress, Stage};
+use crate::config::{CollectionConfig, VectorColumn};
 use crate::documents::{self, Inspection};
 use crate::error::{AtPath, Error, Result};
 use crate::fs::Fs;
@@ -83,7 +85,7 @@ pub fn dry_run(
             Err(error) => ledger.fail(file, &error),
             Ok(mut documents) => {
                 while ledger.fill(&mut group, file, &mut documents) {
-                    count(group.take(), &chunking, &encoder.embedder, &mut ledger.report);
+                    count(group.take(), &config, &chunking, &encoder.embedder, &mut ledger.report);
                 }
                 ledger.report.notes.extend(documents.notes());
             }
@@ -92,20 +94,31 @@ pub fn dry_run(
         state.n_documents = ledger.n_documents();
         progress(&state);
     }
-    count(group.take(), &chunking, &encoder.embedder, &mut ledger.report);
+    count(group.take(), &config, &chunking, &encoder.embedder, &mut ledger.report);
     ledger.tombstone_vanished();
     Ok(ledger.report)
 }
 
-fn count(group: Vec<(Document, ContentHash)>, chunking: &ChunkConfig, encoder: &Embedder, report: &mut IndexReport) {
+fn count(
+    group: Vec<(Document, ContentHash)>,
+    config: &CollectionConfig,
+    chunking: &ChunkConfig,
+    encoder: &Embedder,
+    report: &mut IndexReport,
+) {
     let prepare = |(document, hash)| prepare(document, hash, chunking, encoder);
     let prepared: Vec<Prepared> = group.into_par_iter().map(prepare).collect();
     for prepared in &prepared {
         let visible = prepared.chunks.iter().zip(&prepared.headers).filter(|(chunk, _)| !chunk.hidden);
         for (chunk, header) in visible {
             report.n_chunks += 1;
-            report.n_tokens +=
-                u64::from(chunk.n_tokens) + (encoder.tokenizer().count(header) + encoder.n_special()) as u64;
+            for vectors in config.pooling.columns() {
+                report.n_tokens += u64::from(chunk.n_tokens)
+                    + match vectors {
+                        VectorColumn::Plain => (encoder.tokenizer().count(header) + encoder.n_special()) as u64,
+                        VectorColumn::Late => 0,
+                    };
+            }
         }
     }
 }

@@ -1,12 +1,12 @@
 //! What a collection is built with: the caller's wishes, held against what the collection has.
 
 use cento_corpus::{self as corpus, ChunkConfig, ChunkSize, HeaderStyle, ReadOptions};
-use cento_embedder::{DeviceChoice, Embedder, Kind, LoadOptions};
+use cento_embedder::{DeviceChoice, Embedder, Kind, LoadOptions, Precision};
 use cento_lexical::Language;
 use cento_vector::Scalar;
 
 use crate::cache::CacheOptions;
-use crate::config::{CHUNKER_VERSION, ChunkTokens, CollectionConfig, GRAPH_ROWS_MIN};
+use crate::config::{CHUNKER_VERSION, ChunkTokens, CollectionConfig, GRAPH_ROWS_MIN, LateReading, Pooling};
 use crate::error::{Error, Result};
 use crate::manifest::Manifest;
 use crate::model::{DEFAULT_MODEL, Models};
@@ -24,6 +24,12 @@ pub struct IndexOptions {
     pub language: Option<Language>,
     /// Scalar type of stored vectors.
     pub vectors: Option<Scalar>,
+    /// Number type the encoder computes in.
+    pub precision: Option<Precision>,
+    /// Which vectors a chunk has.
+    pub pooling: Option<Pooling>,
+    /// Tokens read together for late vectors.
+    pub late_window: Option<usize>,
     /// How files are found and read.
     pub read: ReadOptions,
     /// Where the encoder runs.
@@ -44,6 +50,9 @@ impl Default for IndexOptions {
             chunk_tokens: None,
             language: None,
             vectors: None,
+            precision: None,
+            pooling: None,
+            late_window: None,
             read: ReadOptions::default(),
             device: DeviceChoice::Auto,
             threads: 0,
@@ -67,7 +76,14 @@ pub(super) fn load_encoder(known: Option<&Manifest>, options: &IndexOptions) -> 
     };
     let models = Models::from_env()?;
     let located = models.resolve(&spec)?;
-    let load = LoadOptions { device: options.device, threads: options.threads, ..LoadOptions::default() };
+    let precision = options.precision.or(known.map(|manifest| manifest.config.precision)).unwrap_or_default();
+    if let Some(known) = known
+        && known.config.precision != precision
+    {
+        let (collection, requested) = (known.config.precision.to_string(), precision.to_string());
+        return Err(Error::Mismatch { setting: "precision", collection, requested });
+    }
+    let load = LoadOptions { device: options.device, precision, threads: options.threads, ..LoadOptions::default() };
     Ok(Encoder { spec: located.name, embedder: Embedder::load(&located.folder, &load)? })
 }
 
@@ -77,6 +93,7 @@ pub(super) fn settle(
     options: &IndexOptions,
     encoder: &Encoder,
 ) -> Result<CollectionConfig> {
+    let pooling = options.pooling.or(known.map(|known| known.pooling)).unwrap_or_default();
     let asked = CollectionConfig {
         model: encoder.spec.clone(),
         model_fingerprint: encoder.embedder.fingerprint().to_owned(),
@@ -92,6 +109,9 @@ pub(super) fn settle(
             Scalar::F32 => "f32".to_owned(),
             Scalar::F16 => "f16".to_owned(),
         },
+        precision: encoder.embedder.precision(),
+        pooling,
+        late: late_reading(pooling, options.late_window, &encoder.embedder)?,
     };
     let Some(known) = known else { return Ok(asked) };
     let differs = |setting, collection: &str, requested: &str| match collection == requested {
@@ -114,7 +134,28 @@ pub(super) fn settle(
     if options.vectors.is_some() {
         differs("vectors", &known.vectors, &asked.vectors)?;
     }
+    differs("pooling", &known.pooling.to_string(), &asked.pooling.to_string())?;
+    if let (Some(_), Some(known), Some(asked)) = (options.late_window, known.late, asked.late) {
+        differs("late-window", &known.window_tokens.to_string(), &asked.window_tokens.to_string())?;
+    }
     Ok(known.clone())
+}
+
+/// How documents are read where chunks have late vectors; the encoder's window unless another one is asked for.
+fn late_reading(pooling: Pooling, window: Option<usize>, encoder: &Embedder) -> Result<Option<LateReading>> {
+    let refuse = |reason: String| Error::Setting {
+        setting: "late-window",
+        value: window.map(|window| window.to_string()).unwrap_or_default(),
+        reason,
+    };
+    match (pooling, window) {
+        (Pooling::Plain, None) => Ok(None),
+        (Pooling::Plain, Some(_)) => Err(refuse("is for late vectors only; ask for --pooling late or both".to_owned())),
+        _ => {
+            let windows = encoder.late_windows(window, None).map_err(|error| refuse(format!("cannot be: {error}")))?;
+            Ok(Some(LateReading { window_tokens: windows.n_positions(), overlap_tokens: windows.overlap() }))
+        }
+    }
 }
 
 fn named(config: &CollectionConfig) -> String {

@@ -44,11 +44,11 @@ pub struct IndexReport {
     pub n_removed: u64,
     /// New rows.
     pub n_chunks: u64,
-    /// Tokens of the new rows' embedded text, special tokens counted.
+    /// Tokens of the new rows' vectors: those of its embedded text, special tokens counted; those pooled for a late vector.
     pub n_tokens: u64,
     /// Tokens that went through the encoder in this run.
     pub n_tokens_embedded: u64,
-    /// Rows whose vector came from the embedding cache.
+    /// Rows whose vectors came from the embedding cache.
     pub n_from_log: u64,
     /// Rows longer than the encoder's window, embedded by their beginning (only with `--chunk-tokens document`).
     pub n_truncated: u64,

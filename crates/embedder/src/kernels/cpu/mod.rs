@@ -4,18 +4,31 @@
 //! sums over [`LANES`] fixed partial sums). Neither the number of rows beside it, nor the thread, nor the instruction set
 //! changes a bit of it; the instruction sets differ only in how many such chains run side by side.
 //!
-//! Letters: T rows (tokens), K inputs, N outputs of a product; S tokens of one text.
+//! Letters: T rows (tokens), K inputs, N outputs of a product; S tokens of one text; H hidden, D = H / heads; F inner.
 
-pub(crate) mod attention;
-pub(crate) mod elementary;
-pub(crate) mod norm;
-pub(crate) mod product;
 pub(crate) mod simd;
+pub(crate) mod dense;
+pub(crate) mod attention;
+pub(crate) mod norm;
+pub(crate) mod gather;
+pub(crate) mod rotary;
+pub(crate) mod gate;
+pub(crate) mod elementary;
+mod product;
+mod packed;
+mod bf16;
+mod int8;
+#[cfg(target_arch = "x86_64")]
+mod dot;
+#[cfg(target_arch = "x86_64")]
+mod amx;
+mod transpose;
+mod aligned;
 
 pub(crate) use simd::Simd;
 
 /// Partial sums of a reduction: a multiple of every vector length in use, so that all of them add in the same order.
-const LANES: usize = 16;
+const LANES: usize = 32;
 
 /// Sum of `term` over `values`: element `i` goes into partial sum `i % LANES`, the partial sums are added as a binary tree.
 #[inline(always)]
@@ -23,35 +36,54 @@ fn lane_sum(values: &[f32], term: impl Fn(f32) -> f32) -> f32 {
     let (chunks, tail) = values.as_chunks::<LANES>();
     let mut lanes = [0.0f32; LANES];
     for chunk in chunks {
-        for (lane, &value) in lanes.iter_mut().zip(chunk) {
-            *lane += term(value);
+        for i in 0..LANES {
+            lanes[i] += term(chunk[i]);
         }
     }
-    for (lane, &value) in lanes.iter_mut().zip(tail) {
-        *lane += term(value);
+    let padded = padded(tail, 0.0);
+    for i in 0..LANES {
+        lanes[i] += if i < tail.len() { term(padded[i]) } else { 0.0 };
     }
-    let mut width = LANES / 2;
-    while width > 0 {
-        for i in 0..width {
-            lanes[i] += lanes[i + width];
-        }
-        width /= 2;
-    }
-    lanes[0]
+    reduced(lanes, |a, b| a + b)
 }
 
-/// The largest of `values`; a NaN among them is passed over.
+/// The largest `term` of `values`; a NaN among them is passed over.
 #[inline(always)]
-fn lane_max(values: &[f32]) -> f32 {
+fn lane_max(values: &[f32], term: impl Fn(f32) -> f32) -> f32 {
     let larger = |a: f32, b: f32| if b > a { b } else { a };
     let (chunks, tail) = values.as_chunks::<LANES>();
     let mut lanes = [f32::NEG_INFINITY; LANES];
     for chunk in chunks {
-        for (lane, &value) in lanes.iter_mut().zip(chunk) {
-            *lane = larger(*lane, value);
+        for i in 0..LANES {
+            lanes[i] = larger(lanes[i], term(chunk[i]));
         }
     }
-    lanes.iter().chain(tail).copied().fold(f32::NEG_INFINITY, larger)
+    let padded = padded(tail, f32::NAN);
+    for i in 0..LANES {
+        lanes[i] = larger(lanes[i], term(padded[i]));
+    }
+    reduced(lanes, larger)
+}
+
+/// Fewer than [`LANES`] values, and `rest` where there are none.
+#[inline(always)]
+fn padded(tail: &[f32], rest: f32) -> [f32; LANES] {
+    let mut padded = [rest; LANES];
+    padded[..tail.len()].copy_from_slice(tail);
+    padded
+}
+
+/// One value of all lanes, as a binary tree.
+#[inline(always)]
+fn reduced(mut lanes: [f32; LANES], join: impl Fn(f32, f32) -> f32) -> f32 {
+    let mut width = LANES / 2;
+    while width > 0 {
+        for i in 0..width {
+            lanes[i] = join(lanes[i], lanes[i + width]);
+        }
+        width /= 2;
+    }
+    lanes[0]
 }
 
 /// `n` reproducible values in [-1, 1) from a linear congruential generator.
