@@ -54,6 +54,7 @@ pub(crate) fn index(args: &args::Index, threads: usize) -> anyhow::Result<IndexO
         late_window: args.late_window,
         read: ReadOptions { format: args.format, lossy: args.lossy, max_file_bytes: args.max_file_bytes },
         device: args.device.device,
+        precision: args.precision,
         threads,
         graph_rows_min: args.graph_rows_min,
         cache: if args.no_cache { None } else { Some(cache(&args.cache)?) },

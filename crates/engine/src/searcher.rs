@@ -129,8 +129,12 @@ impl Searcher {
             let config = &self.snapshot.manifest.config;
             let models = Models::from_env()?;
             let located = models.resolve(self.options.model.as_ref().unwrap_or(&config.model))?;
-            let load =
-                LoadOptions { device: self.options.device, threads: self.options.threads, ..LoadOptions::default() };
+            let load = LoadOptions {
+                device: self.options.device,
+                precision: config.precision,
+                threads: self.options.threads,
+                ..LoadOptions::default()
+            };
             let encoder = Embedder::load(&located.folder, &load)?;
             if encoder.fingerprint() != config.model_fingerprint {
                 return Err(Error::Mismatch {
