@@ -31,10 +31,12 @@ mod kernels;
 mod layers;
 mod pack;
 mod pooling;
+mod scan;
 mod tokens;
 mod weights;
 
 pub use device::DeviceChoice;
 pub use embedder::{DEFAULT_BATCH_TOKENS, Embedder, Embedding, Kind, LoadOptions};
 pub use error::{Error, Result};
+pub use scan::{Accelerator, Kept, RowType, Scan};
 pub use tokens::Tokenizer;

@@ -51,6 +51,7 @@ mod embeddings;
 mod ingest;
 mod commit;
 
+mod scan;
 mod searcher;
 mod scope;
 mod retrieve;

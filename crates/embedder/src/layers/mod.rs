@@ -5,6 +5,7 @@
 
 pub(crate) mod attention;
 pub(crate) mod embedding;
+pub(crate) mod gate;
 pub(crate) mod linear;
 pub(crate) mod norm;
 
