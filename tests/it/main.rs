@@ -5,6 +5,7 @@
 //! | `tidy` | the crates are a star; what the rules of the house say of files |
 //! | `readme` | what README and ARCHITECTURE show is what happens |
 //! | `answers` | search, context, run, get: content, budgets, citations, invariance |
+//! | `late` | late vectors: which a collection has, which a search uses |
 //! | `collection` | adding, changing, vanishing, deleting, killing, locking, damage |
 //! | `bad_input` | each kind of bad input: the message, the exit code, nothing lost |
 //! | `evaluation` | eval, compare, fuse: figures by hand, gates, formats, orders |
@@ -18,6 +19,7 @@ mod bad_input;
 mod collection;
 mod contexts;
 mod evaluation;
+mod late;
 mod quality;
 mod readme;
 mod reproduce;

@@ -60,10 +60,11 @@ fn code(error: &anyhow::Error) -> u8 {
             | Error::TooManyResults { .. }
             | Error::Setting { .. }
             | Error::LabelTaken { .. }
+            | Error::NoCacheFolder
             | Error::Assembly(_),
         ) => USAGE,
-        Some(Error::UnknownDocument { .. } | Error::OutOfRange { .. }) => NOTHING,
-        Some(Error::Embedder(_) | Error::Model(_)) => MODEL,
+        Some(Error::UnknownDocument { .. } | Error::OutOfRange { .. } | Error::NotCached { .. }) => NOTHING,
+        Some(Error::Embedder(_) | Error::Model(_) | Error::Text { .. }) => MODEL,
         _ => DATA,
     }
 }

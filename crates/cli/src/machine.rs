@@ -45,6 +45,8 @@ fn instructions() -> String {
         ("AVX-512", std::arch::is_x86_feature_detected!("avx512f")),
         ("AVX2", std::arch::is_x86_feature_detected!("avx2")),
         ("FMA", std::arch::is_x86_feature_detected!("fma")),
+        ("AVX-512 VNNI", std::arch::is_x86_feature_detected!("avx512vnni")),
+        ("AVX-512 BF16", std::arch::is_x86_feature_detected!("avx512bf16")),
     ];
     let there: Vec<&str> = known.iter().filter(|(_, there)| *there).map(|(name, _)| *name).collect();
     there.join(", ")

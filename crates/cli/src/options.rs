@@ -5,8 +5,8 @@ use std::path::Path;
 
 use anyhow::Context as _;
 use cento_engine::{
-    BudgetTokenizer, Explain, Fusion, IndexOptions, Mode, Policy, ReadOptions, Scalar, Scan, SearchRequest, Searcher,
-    SearcherOptions,
+    BudgetTokenizer, CacheOptions, Explain, Fusion, IndexOptions, Mode, Policy, ReadOptions, Scalar, Scan,
+    SearchRequest, Searcher, SearcherOptions,
 };
 
 use crate::args;
@@ -40,8 +40,8 @@ pub(crate) fn query(argument: &str) -> anyhow::Result<String> {
     Ok(text.trim().to_owned())
 }
 
-pub(crate) fn index(args: &args::Index, threads: usize) -> IndexOptions {
-    IndexOptions {
+pub(crate) fn index(args: &args::Index, threads: usize) -> anyhow::Result<IndexOptions> {
+    Ok(IndexOptions {
         model: args.model.clone(),
         header: args.header,
         chunk_tokens: args.chunk_tokens,
@@ -50,11 +50,23 @@ pub(crate) fn index(args: &args::Index, threads: usize) -> IndexOptions {
             args::Vectors::F32 => Scalar::F32,
             args::Vectors::F16 => Scalar::F16,
         }),
+        pooling: args.pooling,
+        late_window: args.late_window,
         read: ReadOptions { format: args.format, lossy: args.lossy, max_file_bytes: args.max_file_bytes },
         device: args.device.device,
         threads,
         graph_rows_min: args.graph_rows_min,
-    }
+        cache: if args.no_cache { None } else { Some(cache(&args.cache)?) },
+    })
+}
+
+/// The embedding cache: where the command line says, or where the user's caches are.
+pub(crate) fn cache(place: &args::CachePlace) -> anyhow::Result<CacheOptions> {
+    let max_bytes = place.max_bytes.0;
+    Ok(match &place.folder {
+        Some(folder) => CacheOptions { folder: folder.clone(), max_bytes },
+        None => CacheOptions { max_bytes, ..CacheOptions::of_user()? },
+    })
 }
 
 /// Opens the collection as a query command asks for it.
@@ -84,6 +96,8 @@ pub(crate) fn request(query: String, k: usize, retrieval: &args::Retrieval, scan
             (_, true) => Scan::Auto,
             _ => scan,
         },
+        find: retrieval.find_vectors,
+        score: retrieval.score_vectors,
         scope: (!retrieval.within.is_empty()).then(|| retrieval.within.clone()),
         explain: Explain::Arms,
         ..SearchRequest::new(query)

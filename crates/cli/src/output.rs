@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::exit_code;
 use anyhow::Context as _;
-use cento_engine::{Hit, Progress, Stage};
+use cento_engine::{EmbedProgress, Hit, Progress, Stage};
 use indicatif::{HumanBytes, HumanCount, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 /// As the standard macros, but a reader that has seen enough, as `head` has, ends the process quietly.
@@ -87,6 +87,27 @@ impl Bar {
                 self.bar.set_message(format!("writing the segment{rows}"));
             }
         }
+    }
+
+    /// Shows how far an embedding run is: by bytes read where their number is known, with texts and tokens a second.
+    pub(crate) fn embed(&self, progress: &EmbedProgress) {
+        if self.bar.length().is_none()
+            && let Some(n_bytes) = progress.n_bytes_total
+        {
+            self.bar.set_length(n_bytes);
+            self.bar.set_position(progress.n_bytes);
+            self.bar.reset_eta(); // what an earlier run did is no measure of this one
+            self.bar.set_style(style("{wide_bar} {percent}% {msg} [{elapsed}, {eta} left]"));
+        }
+        self.bar.set_position(progress.n_bytes);
+        let seconds = self.bar.elapsed().as_secs_f64().max(1e-3);
+        let n_new = progress.n_rows - progress.n_resumed;
+        self.bar.set_message(format!(
+            "{} texts, {:.0}/s, {:.0} tokens/s",
+            HumanCount(progress.n_rows),
+            n_new as f64 / seconds,
+            progress.n_tokens as f64 / seconds
+        ));
     }
 
     /// Shows how many of a known number are done.

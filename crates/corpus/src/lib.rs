@@ -38,7 +38,7 @@ pub use error::{Error, Result};
 pub use folder::{FoundFile, Root, Skipped, Walk, walk};
 pub use header::{HeaderStyle, header};
 pub use piece::{BYTES_PER_TOKEN_MAX, Tokens};
-pub use read::{Documents, Format, LINE_BYTES_MAX, MAX_FILE_BYTES, ReadOptions, parse, read};
+pub use read::{Documents, Format, LINE_BYTES_MAX, MAX_FILE_BYTES, ReadOptions, Record, Records, parse, read};
 pub use section::Section;
 pub use sentence::sentences;
 

@@ -7,6 +7,8 @@ pub(crate) use candle_core::Device;
 
 use crate::error::{Error, Result};
 use crate::kernels::cpu::Simd;
+use crate::kernels::cpu::simd::UnknownSet;
+use crate::precision::Precision;
 
 /// The device asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -62,20 +64,40 @@ impl FromStr for DeviceChoice {
 /// If this build cannot use it, or it is not there. Only `auto` goes on to the next device.
 pub(crate) fn open(choice: DeviceChoice) -> Result<Device> {
     match choice {
-        DeviceChoice::Auto => Ok(open_cuda(0).or_else(|_| open_metal()).unwrap_or(Device::Cpu)),
-        DeviceChoice::Cpu => Ok(Device::Cpu),
+        DeviceChoice::Auto => open_cuda(0).or_else(|_| open_metal()).or_else(|_| open_cpu()),
+        DeviceChoice::Cpu => open_cpu(),
         DeviceChoice::Cuda(number) => open_cuda(number),
         DeviceChoice::Metal => open_metal(),
+    }
+}
+
+/// Refuses a precision that the device does not compute in.
+pub(crate) fn check_precision(device: &Device, precision: Precision) -> Result<()> {
+    let refuse = |reason| Err(Error::Precision { precision: precision.to_string(), reason });
+    match (device.is_cpu(), precision) {
+        (true, Precision::F16) => refuse("the CPU computes in f32, bf16 or int8; bf16 costs as little"),
+        (false, Precision::Int8) => refuse("accelerators compute in f32, bf16 or f16; bf16 is as fast"),
+        _ => Ok(()),
     }
 }
 
 /// The device in words, with what distinguishes one machine's from another's.
 pub(crate) fn name(device: &Device) -> String {
     match device {
-        Device::Cpu => format!("cpu ({})", Simd::detect().name()),
+        Device::Cpu => format!("cpu ({})", simd().name()),
         Device::Cuda(_) => "cuda".to_owned(),
         Device::Metal(_) => "metal".to_owned(),
     }
+}
+
+fn open_cpu() -> Result<Device> {
+    let refused = |error: UnknownSet| Error::Device { device: "cpu".to_owned(), reason: error.to_string() };
+    Simd::allowed().map(|_| Device::Cpu).map_err(refused)
+}
+
+/// The instruction set that the kernels use.
+pub(crate) fn simd() -> Simd {
+    Simd::allowed().expect("checked when the CPU was opened")
 }
 
 #[cfg(feature = "cuda")]
@@ -112,6 +134,15 @@ mod tests {
             assert_eq!(name.parse::<DeviceChoice>().unwrap().to_string(), name);
         }
         assert_eq!("cuda".parse::<DeviceChoice>().unwrap(), DeviceChoice::Cuda(0));
+    }
+
+    #[test]
+    fn the_cpu_refuses_f16_and_names_what_it_has() {
+        let message = check_precision(&Device::Cpu, Precision::F16).unwrap_err().to_string();
+        assert!(message.contains("f16") && message.contains("bf16"), "{message}");
+        for precision in [Precision::F32, Precision::Bf16, Precision::Int8] {
+            check_precision(&Device::Cpu, precision).unwrap();
+        }
     }
 
     #[test]

@@ -5,16 +5,19 @@
 
 use std::num::NonZero;
 use std::path::Path;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use crate::device::{self, Device, DeviceChoice};
-use crate::encoder::Encoder;
+use crate::encoder::Transformer;
 use crate::error::{Error, Result};
 use crate::fingerprint::fingerprint;
 use crate::folder::{Folder, Prompts};
+use crate::layers::Workspace;
 use crate::pack::{Batch, pack};
-use crate::pooling::Pooling;
+use crate::pooling::{NoVector, Pooling};
+use crate::precision::Precision;
 use crate::tokens::{Encoded, Tokenizer};
 use crate::weights::Weights;
 
@@ -28,11 +31,16 @@ const MIN_BATCH_TOKENS: usize = 128;
 /// Batches per thread that a call is cut into where it can be, so that the threads finish together.
 const BATCHES_PER_THREAD: usize = 4;
 
-/// How a model is loaded and run. None of it changes a vector, but for the device (within rounding).
+/// Texts tokenized before the first of them is computed, at most.
+const BLOCK_TEXTS: usize = 8192;
+
+/// How a model is loaded and run. Only precision changes a vector, and the device within rounding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LoadOptions {
     /// Where the model is computed.
     pub device: DeviceChoice,
+    /// Number type of weights and products. Vectors of different precisions do not mix.
+    pub precision: Precision,
     /// CPU threads; 0 = as many as there are cores.
     pub threads: usize,
     /// Tokens computed at a time; a single longer text is still computed. 0 = [`DEFAULT_BATCH_TOKENS`].
@@ -41,7 +49,12 @@ pub struct LoadOptions {
 
 impl Default for LoadOptions {
     fn default() -> Self {
-        Self { device: DeviceChoice::Auto, threads: 0, max_batch_tokens: DEFAULT_BATCH_TOKENS }
+        Self {
+            device: DeviceChoice::Auto,
+            precision: Precision::F32,
+            threads: 0,
+            max_batch_tokens: DEFAULT_BATCH_TOKENS,
+        }
     }
 }
 
@@ -68,14 +81,18 @@ pub struct Embedding {
 /// A loaded model.
 #[derive(Debug)]
 pub struct Embedder {
-    encoder: Encoder,
+    encoder: Transformer,
     tokenizer: Tokenizer,
     pooling: Pooling,
     prompts: Prompts,
     dimensions: usize,
     max_tokens: usize,
+    n_positions: usize,
     fingerprint: String,
     device: Device,
+    precision: Precision,
+    /// One for each thread that has computed so far; taken for a call and given back.
+    workspaces: Mutex<Vec<Workspace>>,
     n_threads: usize,
     max_batch_tokens: usize,
 }
@@ -91,16 +108,20 @@ impl Embedder {
         let (tokenizer, tokenizer_hash) = Tokenizer::load_hashed(&folder.tokenizer_path())?;
         folder.check_tokenizer(&tokenizer)?;
         let device = device::open(options.device)?;
+        device::check_precision(&device, options.precision)?;
         let (weights, weights_hash) = Weights::read(&folder.weights_path(), &device)?;
         Ok(Self {
-            encoder: Encoder::load(&folder.config, &weights)?,
+            encoder: folder.config.load(&weights, options.precision)?,
             tokenizer,
             pooling: folder.pooling,
             dimensions: folder.config.hidden_size(),
             max_tokens: folder.max_tokens,
-            fingerprint: fingerprint(&folder, &weights_hash, &tokenizer_hash),
+            n_positions: folder.config.n_positions(),
+            fingerprint: fingerprint(&folder, &weights_hash, &tokenizer_hash, options.precision),
             prompts: folder.prompts,
             device,
+            precision: options.precision,
+            workspaces: Mutex::default(),
             n_threads: if options.threads == 0 { n_cores() } else { options.threads },
             max_batch_tokens: if options.max_batch_tokens == 0 {
                 DEFAULT_BATCH_TOKENS
@@ -117,25 +138,38 @@ impl Embedder {
     /// # Errors
     /// If a text cannot be tokenized or its vector is not finite: the first such text is named. If the device fails.
     pub fn embed(&self, texts: &[String], kind: Kind) -> Result<Vec<Embedding>> {
+        let mut embeddings = Vec::with_capacity(texts.len());
+        for block in texts.chunks(BLOCK_TEXTS) {
+            self.embed_block(block, embeddings.len(), kind, &mut embeddings)?;
+        }
+        Ok(embeddings)
+    }
+
+    /// Appends the embeddings of some texts; the first of them has the number `first` in the call.
+    fn embed_block(&self, texts: &[String], first: usize, kind: Kind, embeddings: &mut Vec<Embedding>) -> Result<()> {
         let prompt = self.prompt(kind);
         let encoded = in_parallel(self.n_threads.min(texts.len().div_ceil(8)), texts.len(), |index| {
-            self.encode(prompt, &texts[index]).map_err(|reason| Error::Tokenize { index, reason })
+            self.encode(prompt, &texts[index]).map_err(|reason| Error::Tokenize { index: first + index, reason })
         })?;
         let (ids, truncated): (Vec<_>, Vec<_>) = encoded.into_iter().map(|text| (text.ids, text.truncated)).unzip();
         let n_tokens: usize = ids.iter().map(Vec::len).sum();
-        let n_threads = if self.device.is_cpu() { self.n_threads.min(n_tokens.div_ceil(MIN_BATCH_TOKENS)) } else { 1 };
+        let n_threads = self.n_threads_for(n_tokens);
         let batches = pack(ids, self.batch_tokens(n_tokens, n_threads));
         let vectors = in_parallel(n_threads, batches.len(), |index| self.vectors(&batches[index]))?;
 
-        let mut embeddings: Vec<Option<Result<Embedding>>> = Vec::new();
-        embeddings.resize_with(texts.len(), || None);
+        let mut of_texts: Vec<Option<Result<Embedding>>> = Vec::new();
+        of_texts.resize_with(texts.len(), || None);
         for (batch, vectors) in batches.iter().zip(vectors) {
             for ((&index, span), vector) in batch.inputs.iter().zip(batch.spans.iter()).zip(vectors) {
                 let embedding = |vector| Embedding { vector, n_tokens: span.len() as u32, truncated: truncated[index] };
-                embeddings[index] = Some(vector.map(embedding).map_err(|reason| Error::Vector { index, reason }));
+                let named = |reason| Error::Vector { index: first + index, reason };
+                of_texts[index] = Some(vector.map(embedding).map_err(named));
             }
         }
-        embeddings.into_iter().map(|embedding| embedding.expect("every text is in a batch")).collect()
+        for embedding in of_texts {
+            embeddings.push(embedding.expect("every text is in a batch")?);
+        }
+        Ok(())
     }
 
     /// The exact text that is embedded for `text`: its prompt, then the text.
@@ -151,6 +185,12 @@ impl Embedder {
     /// The window: tokens of prompt, text and special tokens together.
     pub fn max_tokens(&self) -> usize {
         self.max_tokens
+    }
+
+    /// Narrows the window: at most `max_tokens` of a text are read, prompt and special tokens counted. The fingerprint stays.
+    pub fn limit_tokens(&mut self, max_tokens: usize) {
+        assert!(self.n_special() < max_tokens && max_tokens <= self.max_tokens, "{max_tokens} of {}", self.max_tokens);
+        self.max_tokens = max_tokens;
     }
 
     /// Special tokens added to every text; they count toward the window.
@@ -177,9 +217,42 @@ impl Embedder {
         &self.fingerprint
     }
 
+    /// Number type of weights and products.
+    pub fn precision(&self) -> Precision {
+        self.precision
+    }
+
+    /// Floating-point operations that a text of that many tokens takes, a multiply-add counted as two: dense layers and attention.
+    pub fn flops(&self, n_tokens: usize) -> u64 {
+        self.encoder.flops(n_tokens)
+    }
+
     /// Where the model is computed, in words.
     pub fn device_name(&self) -> String {
         device::name(&self.device)
+    }
+
+    /// The longest sequence the encoder has positions for; [`Embedder::max_tokens`] may be less.
+    pub fn n_positions(&self) -> usize {
+        self.n_positions
+    }
+
+    pub(crate) fn n_threads(&self) -> usize {
+        self.n_threads
+    }
+
+    pub(crate) fn max_batch_tokens(&self) -> usize {
+        self.max_batch_tokens
+    }
+
+    /// Threads that share so many tokens.
+    pub(crate) fn n_threads_for(&self, n_tokens: usize) -> usize {
+        if self.device.is_cpu() { self.n_threads.min(n_tokens.div_ceil(MIN_BATCH_TOKENS)) } else { 1 }
+    }
+
+    /// The hidden rows of a batch, \[T, H\], in the host's memory.
+    pub(crate) fn hidden(&self, batch: &Batch) -> Result<Vec<f32>> {
+        Ok(self.encoder.forward(batch)?.flatten_all()?.to_vec1()?)
     }
 
     fn encode(&self, prompt: &str, text: &str) -> Result<Encoded, String> {
@@ -190,22 +263,37 @@ impl Embedder {
     }
 
     /// Small calls are cut finer, so that every thread has some of the work.
-    fn batch_tokens(&self, n_tokens: usize, n_threads: usize) -> usize {
+    pub(crate) fn batch_tokens(&self, n_tokens: usize, n_threads: usize) -> usize {
         match n_threads {
             0 | 1 => self.max_batch_tokens,
             n => n_tokens.div_ceil(n * BATCHES_PER_THREAD).max(MIN_BATCH_TOKENS).min(self.max_batch_tokens),
         }
     }
 
-    fn vectors(&self, batch: &Batch) -> Result<Vec<Result<Vec<f32>, &'static str>>> {
-        let hidden = self.encoder.forward(batch)?;
-        Ok(self.pooling.apply(&hidden, &batch.spans)?)
+    fn vectors(&self, batch: &Batch) -> Result<Vec<Result<Vec<f32>, NoVector>>> {
+        let hidden = self.hidden(batch)?;
+        Ok(self.pooling.apply(&hidden, hidden.len() / batch.ids.len(), &batch.spans))
+    }
+
+    /// The hidden rows of a batch in main memory, \[T, H\].
+    fn hidden(&self, batch: &Batch) -> Result<Vec<f32>> {
+        let spare = self.workspaces.lock().expect("no thread panics while it holds this").pop();
+        let mut workspace = spare.unwrap_or_else(|| Workspace::new(device::simd()));
+        let rows = self.encoder.forward(batch, &mut workspace)?;
+        let hidden = rows.to_host()?.into_owned();
+        workspace.give(rows);
+        self.workspaces.lock().expect("no thread panics while it holds this").push(workspace);
+        Ok(hidden)
     }
 }
 
 /// `job(0)`, `job(1)`, … on threads that take the next number when they are free; results in order, or the error of the
 /// lowest number that failed.
-fn in_parallel<T: Send>(n_threads: usize, n_jobs: usize, job: impl Fn(usize) -> Result<T> + Sync) -> Result<Vec<T>> {
+pub(crate) fn in_parallel<T: Send>(
+    n_threads: usize,
+    n_jobs: usize,
+    job: impl Fn(usize) -> Result<T> + Sync,
+) -> Result<Vec<T>> {
     if n_threads <= 1 || n_jobs <= 1 {
         return (0..n_jobs).map(job).collect();
     }

@@ -1,6 +1,7 @@
 //! What can go wrong between a model folder and a vector, by what the caller can do about it.
 
 use std::io;
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 /// Result of this crate.
@@ -38,6 +39,14 @@ pub enum Error {
         /// What could stand there.
         supported: &'static str,
     },
+    /// The number type asked for is unknown, or the device does not compute in it.
+    #[error("precision {precision}: {reason}")]
+    Precision {
+        /// As the caller named it.
+        precision: String,
+        /// What could be asked for instead.
+        reason: &'static str,
+    },
     /// The device asked for is not there, or this build cannot use it.
     #[error("device {device}: {reason}")]
     Device {
@@ -61,6 +70,26 @@ pub enum Error {
         index: usize,
         /// `is not finite` or `has length zero`.
         reason: &'static str,
+    },
+    /// Late chunking cannot read windows of this size.
+    #[error("{what} of {n_tokens} tokens: the encoder allows {} to {}", allowed.start(), allowed.end())]
+    LateWindow {
+        /// What was asked for: `window` or `overlap`.
+        what: &'static str,
+        /// As asked for.
+        n_tokens: usize,
+        /// What could be.
+        allowed: RangeInclusive<usize>,
+    },
+    /// What is to be read before each window of a document takes more than half of it.
+    #[error("document {index}: a prefix of {n_tokens} tokens leaves too little of a window; at most {max} fit")]
+    LatePrefix {
+        /// Position among the documents of the call.
+        index: usize,
+        /// Tokens of the prompt and the prefix.
+        n_tokens: usize,
+        /// How many there may be.
+        max: usize,
     },
     /// The bytes are not an embedding log of this version.
     #[error("embedding log: {reason}")]

@@ -6,14 +6,17 @@
 use serde::Serialize;
 
 use crate::folder::Folder;
+use crate::precision::Precision;
 
 /// Changes when the same model would give other vectors than before.
 const VERSION: &str = "cento embedding 1";
-/// Weights are used, and vectors made, in this type.
-const DTYPE: &str = "f32";
-
 /// BLAKE3, as 64 hexadecimal digits.
-pub(crate) fn fingerprint(folder: &Folder, weights: &blake3::Hash, tokenizer: &blake3::Hash) -> String {
+pub(crate) fn fingerprint(
+    folder: &Folder,
+    weights: &blake3::Hash,
+    tokenizer: &blake3::Hash,
+    precision: Precision,
+) -> String {
     let Folder { config, pooling, max_tokens, prompts, .. } = folder;
     let (config, pooling, max_tokens) = (json(config), json(pooling), max_tokens.to_string());
     let parts: [(&str, &[u8]); 9] = [
@@ -25,7 +28,7 @@ pub(crate) fn fingerprint(folder: &Folder, weights: &blake3::Hash, tokenizer: &b
         ("query prompt", prompts.query.as_bytes()),
         ("document prompt", prompts.document.as_bytes()),
         ("max tokens", max_tokens.as_bytes()),
-        ("dtype", DTYPE.as_bytes()),
+        ("dtype", precision.name().as_bytes()),
     ];
     let mut hasher = blake3::Hasher::new();
     for (name, value) in parts {

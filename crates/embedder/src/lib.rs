@@ -1,7 +1,7 @@
 //! Text in, unit vectors out, on any device, one vector per text.
 //!
-//! [`Embedder::load`] opens a folder as sentence-transformers saves it; [`Embedder::embed`] turns texts into vectors;
-//! [`cache`] keeps what was embedded.
+//! [`Embedder::load`] opens a folder as sentence-transformers saves it; [`Embedder::embed`] turns texts into vectors,
+//! [`Embedder::embed_late`] the chunks of whole documents; [`cache`] keeps what was embedded.
 //!
 //! Data flow: `folder` (what the model is) → `weights`; text → `tokens` → `pack` → `encoder` (made of `layers`, which call
 //! `kernels` on the CPU) → `pooling` → vector.
@@ -28,9 +28,11 @@ mod error;
 mod fingerprint;
 mod folder;
 mod kernels;
+mod late;
 mod layers;
 mod pack;
 mod pooling;
+mod precision;
 mod scan;
 mod tokens;
 mod weights;
@@ -38,5 +40,7 @@ mod weights;
 pub use device::DeviceChoice;
 pub use embedder::{DEFAULT_BATCH_TOKENS, Embedder, Embedding, Kind, LoadOptions};
 pub use error::{Error, Result};
+pub use late::{DEFAULT_OVERLAP, LateDocument, LateWindows};
+pub use precision::Precision;
 pub use scan::{Accelerator, Kept, RowType, Scan};
 pub use tokens::Tokenizer;

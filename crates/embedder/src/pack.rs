@@ -36,6 +36,8 @@ impl Spans {
 pub(crate) struct Batch {
     /// Token ids of all texts, \[T\].
     pub(crate) ids: Vec<u32>,
+    /// For each token the kind of its text (`token_type`), \[T\]; empty where all are of kind 0.
+    pub(crate) kinds: Vec<u8>,
     pub(crate) spans: Spans,
     /// For each text its position among the inputs.
     pub(crate) inputs: Vec<usize>,
@@ -65,7 +67,7 @@ pub(crate) fn pack(texts: Vec<Vec<u32>>, budget: usize) -> Vec<Batch> {
         rest = after;
         let lengths: Vec<usize> = inputs.iter().map(|&input| texts[input].len()).collect();
         let ids = inputs.iter().flat_map(|&input| texts[input].iter().copied()).collect();
-        batches.push(Batch { ids, spans: Spans::of_lengths(&lengths), inputs: inputs.to_vec() });
+        batches.push(Batch { ids, kinds: Vec::new(), spans: Spans::of_lengths(&lengths), inputs: inputs.to_vec() });
     }
     batches
 }

@@ -4,7 +4,6 @@
 //! Differs: sums and the norm are taken in double precision; the vectors always have length 1, also where the model folder
 //! has no Normalize module (the direction is the same).
 
-use candle_core::Tensor;
 use serde::Serialize;
 
 use crate::pack::Spans;
@@ -35,10 +34,8 @@ impl Pooling {
     }
 
     /// The vector of every span, or why it has none.
-    pub(crate) fn apply(self, hidden: &Tensor, spans: &Spans) -> candle_core::Result<Vec<Result<Vec<f32>, NoVector>>> {
-        let width = hidden.dim(1)?;
-        let values = hidden.flatten_all()?.to_vec1::<f32>()?;
-        Ok(spans.iter().map(|span| self.vector(&values[span.start * width..span.end * width], width)).collect())
+    pub(crate) fn apply(self, hidden: &[f32], width: usize, spans: &Spans) -> Vec<Result<Vec<f32>, NoVector>> {
+        spans.iter().map(|span| self.vector(&hidden[span.start * width..span.end * width], width)).collect()
     }
 
     /// `rows` are the hidden rows of one text, at least one.
@@ -60,7 +57,8 @@ impl Pooling {
     }
 }
 
-fn unit(vector: &[f64]) -> Result<Vec<f32>, NoVector> {
+/// The vector at length 1.
+pub(crate) fn unit(vector: &[f64]) -> Result<Vec<f32>, NoVector> {
     let norm = vector.iter().map(|value| value * value).sum::<f64>().sqrt();
     if !norm.is_finite() {
         return Err("is not finite");
@@ -73,14 +71,11 @@ fn unit(vector: &[f64]) -> Result<Vec<f32>, NoVector> {
 
 #[cfg(test)]
 mod tests {
-    use candle_core::Device;
-
     use super::*;
 
     #[track_caller]
     fn check(pooling: Pooling, rows: &[[f32; 2]], expected: Result<[f32; 2], NoVector>) {
-        let hidden = Tensor::from_vec(rows.concat(), (rows.len(), 2), &Device::Cpu).unwrap();
-        let pooled = pooling.apply(&hidden, &Spans::of_lengths(&[rows.len()])).unwrap();
+        let pooled = pooling.apply(&rows.concat(), 2, &Spans::of_lengths(&[rows.len()]));
         assert_eq!(pooled, [expected.map(|vector| vector.to_vec())]);
     }
 

@@ -4,6 +4,7 @@
 //! cannot change the tokens (see [`cut`]), so memory stays small and a text far beyond the window costs no more than a long one.
 
 mod cut;
+mod places;
 
 use std::fs;
 use std::io;
@@ -13,6 +14,7 @@ use serde_json::Value;
 
 use crate::error::{Error, Result};
 use cut::Cuts;
+pub(crate) use places::Placed;
 
 /// Long text is counted in pieces of about this size.
 const PIECE_BYTES: usize = 64 * 1024;

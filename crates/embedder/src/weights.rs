@@ -11,12 +11,33 @@ use candle_nn::VarBuilder;
 
 use crate::device::Device;
 use crate::error::{Error, Result};
+use crate::layers::linear::{Activation, Linear};
+use crate::layers::norm::LayerNorm;
+use crate::precision::Precision;
 
 /// Tensors under one prefix of the file.
 #[derive(Clone)]
 pub(crate) struct Weights {
     builder: VarBuilder<'static>,
     path: PathBuf,
+}
+
+/// Whether a layer has a bias; the configuration says so, never the file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Bias {
+    With,
+    Without,
+}
+
+impl Bias {
+    /// As a flag in `config.json`.
+    pub(crate) fn if_set(flag: bool) -> Self {
+        if flag { Self::With } else { Self::Without }
+    }
+
+    fn there_is(self) -> bool {
+        self == Self::With
+    }
 }
 
 impl Weights {
@@ -57,6 +78,44 @@ impl Weights {
             path: self.path.clone(),
             reason: format!("tensor {:?}: {}", self.full_name(name), first_line(&error)),
         })
+    }
+
+    /// The dense layer here: `weight` \[N, K\] and `bias` \[N\].
+    pub(crate) fn linear(
+        &self,
+        n_inputs: usize,
+        n_outputs: usize,
+        bias: Bias,
+        activation: Activation,
+        precision: Precision,
+    ) -> Result<Linear> {
+        let weight = self.tensor("weight", [n_outputs, n_inputs])?;
+        let bias = bias.there_is().then(|| self.tensor("bias", [n_outputs])).transpose()?;
+        Ok(Linear::new(&weight, bias.as_ref(), activation, precision)?)
+    }
+
+    /// Dense layers of the same inputs as one: their outputs stand side by side.
+    pub(crate) fn side_by_side(
+        parts: &[Self],
+        n_inputs: usize,
+        n_outputs_each: usize,
+        bias: Bias,
+        precision: Precision,
+    ) -> Result<Linear> {
+        let stacked = |tensors: Result<Vec<Tensor>>| -> Result<Tensor> { Ok(Tensor::cat(&tensors?, 0)?) };
+        let weight = stacked(parts.iter().map(|part| part.tensor("weight", [n_outputs_each, n_inputs])).collect())?;
+        let bias = match bias.there_is() {
+            true => Some(stacked(parts.iter().map(|part| part.tensor("bias", [n_outputs_each])).collect())?),
+            false => None,
+        };
+        Ok(Linear::new(&weight, bias.as_ref(), Activation::None, precision)?)
+    }
+
+    /// The layer norm here: `weight` and `bias`, both \[H\]; older files call them `gamma` and `beta`.
+    pub(crate) fn norm(&self, hidden: usize, bias: Bias, epsilon: f64, precision: Precision) -> Result<LayerNorm> {
+        let (scale, shift) = if self.has("gamma") { ("gamma", "beta") } else { ("weight", "bias") };
+        let shift = bias.there_is().then(|| self.tensor(shift, [hidden])).transpose()?;
+        Ok(LayerNorm::new(&self.tensor(scale, [hidden])?, shift.as_ref(), epsilon, precision)?)
     }
 
     fn full_name(&self, name: &str) -> String {

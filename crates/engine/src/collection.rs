@@ -6,10 +6,10 @@ use std::path::Path;
 use cento_vector::hnsw;
 use serde::Serialize;
 
-use crate::config::CollectionConfig;
+use crate::config::{CollectionConfig, VectorColumn};
 use crate::error::{AtPath, Error, Result};
 use crate::searcher::Snapshot;
-use crate::segment::Segment;
+use crate::segment::{Column, Segment};
 
 /// What a collection holds.
 #[derive(Debug, Clone, Serialize)]
@@ -54,13 +54,16 @@ pub fn status(folder: &Path) -> Result<Status> {
         name: segment.name.clone(),
         n_documents: segment.documents.len() as u64,
         n_rows: segment.chunks.len() as u64,
-        scan: if segment.graph.is_some() { "graph" } else { "exact" },
+        scan: if segment.columns[0].graph.is_some() { "graph" } else { "exact" },
     };
     let mut n_bytes = BTreeMap::new();
     for segment in &snapshot.segments {
         add_sizes(&folder.join("segments").join(&segment.name), &mut n_bytes)?;
     }
-    add_sizes(&folder.join("embeddings"), &mut n_bytes)?;
+    let embeddings = folder.join("embeddings"); // of a collection made before embeddings went to the user's cache
+    if embeddings.is_dir() {
+        add_sizes(&embeddings, &mut n_bytes)?;
+    }
     Ok(Status {
         version: 1,
         generation: snapshot.manifest.generation,
@@ -137,17 +140,23 @@ pub fn doctor(folder: &Path) -> Result<Diagnosis> {
             check(name, result);
         }
         check("documents have their rows, chunks lie in their documents", check_documents(segment));
-        if let Some(graph) = &segment.graph {
-            check("every row can be reached in the graph", check_reachable(graph, segment));
+        for (column, vectors) in segment.columns.iter().zip(snapshot.manifest.config.pooling.columns()) {
+            if let Some(graph) = &column.graph {
+                let name = match vectors {
+                    VectorColumn::Plain => "every row can be reached in the graph",
+                    VectorColumn::Late => "every row can be reached in the graph of late vectors",
+                };
+                check(name, check_reachable(graph, column, &segment.name));
+            }
         }
     }
     Ok(Diagnosis { version: 1, generation: snapshot.manifest.generation, checks })
 }
 
-fn check_reachable(graph: &hnsw::FrozenGraph, segment: &Segment) -> Result<()> {
-    match hnsw::health(graph, &segment.rows, &hnsw::HealthConfig::default())?.n_unreachable {
+fn check_reachable(graph: &hnsw::FrozenGraph, column: &Column, segment: &str) -> Result<()> {
+    match hnsw::health(graph, &column.rows, &hnsw::HealthConfig::default())?.n_unreachable {
         0 => Ok(()),
-        n => Err(Error::Corrupt { path: segment.name.clone().into(), reason: format!("{n} rows cannot be reached") }),
+        n => Err(Error::Corrupt { path: segment.into(), reason: format!("{n} rows cannot be reached") }),
     }
 }
 

@@ -18,6 +18,12 @@ pub const CANDIDATE_DEPTH: usize = 1000;
 /// a search needs (1,000 candidates), still visits thousands of rows at random.
 pub const GRAPH_ROWS_MIN: usize = 100_000;
 
+/// The vectors that find documents, unless asked otherwise, in a collection with both kinds.
+pub const FIND: VectorColumn = VectorColumn::Plain;
+
+/// The vectors that score chunks inside a document, unless asked otherwise, in a collection with both kinds.
+pub const SCORE: VectorColumn = VectorColumn::Late;
+
 /// Version of the chunker's rules; chunks of another version would not be the same chunks.
 pub const CHUNKER_VERSION: u32 = 1;
 
@@ -41,6 +47,108 @@ pub struct CollectionConfig {
     pub language: String,
     /// Scalar type of the stored vectors.
     pub vectors: String,
+    /// Which vectors a chunk has; not written for [`Pooling::Plain`], as before there was a choice.
+    #[serde(default, skip_serializing_if = "Pooling::is_plain")]
+    pub pooling: Pooling,
+    /// How documents are read for late vectors, where there are any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub late: Option<LateReading>,
+}
+
+/// Which vectors the chunks of a collection have.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Pooling {
+    /// Each chunk is embedded by itself, behind its header.
+    #[default]
+    Plain,
+    /// Each chunk is the mean of its tokens in the document read as a whole.
+    Late,
+    /// A vector of either kind.
+    Both,
+}
+
+impl Pooling {
+    fn is_plain(&self) -> bool {
+        *self == Self::Plain
+    }
+
+    /// The vectors of a chunk, in the order of their columns in a segment.
+    pub fn columns(self) -> &'static [VectorColumn] {
+        match self {
+            Self::Plain => &[VectorColumn::Plain],
+            Self::Late => &[VectorColumn::Late],
+            Self::Both => &[VectorColumn::Plain, VectorColumn::Late],
+        }
+    }
+}
+
+impl Display for Pooling {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Plain => "plain",
+            Self::Late => "late",
+            Self::Both => "both",
+        })
+    }
+}
+
+impl FromStr for Pooling {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self> {
+        match name {
+            "plain" => Ok(Self::Plain),
+            "late" => Ok(Self::Late),
+            "both" => Ok(Self::Both),
+            _ => Err(unknown("pooling", name, "is not plain, late or both")),
+        }
+    }
+}
+
+/// One kind of vector.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum VectorColumn {
+    /// Of the chunk by itself, behind its header.
+    Plain,
+    /// Of the chunk in its document.
+    Late,
+}
+
+impl Display for VectorColumn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Plain => "plain",
+            Self::Late => "late",
+        })
+    }
+}
+
+impl FromStr for VectorColumn {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self> {
+        match name {
+            "plain" => Ok(Self::Plain),
+            "late" => Ok(Self::Late),
+            _ => Err(unknown("vectors", name, "is not plain or late")),
+        }
+    }
+}
+
+/// How documents are read for late vectors: see [`cento_embedder::LateWindows`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LateReading {
+    /// Tokens read together.
+    pub window_tokens: usize,
+    /// Tokens that neighbouring windows have in common, at least.
+    pub overlap_tokens: usize,
+}
+
+fn unknown(setting: &'static str, value: &str, reason: &str) -> Error {
+    Error::Setting { setting, value: value.to_owned(), reason: reason.to_owned() }
 }
 
 impl CollectionConfig {

@@ -171,10 +171,10 @@ impl Pool<'_> {
         segment.text(&record, citation.span.clone())
     }
 
-    /// The vector of a candidate, of unit length.
+    /// The vector of a candidate, of unit length; the plain one where the collection has both kinds.
     pub fn vector(&self, chunk: &str) -> Result<Vec<f32>> {
         let (segment, row) = self.place(chunk);
-        Ok(self.searcher.snapshot.segments[segment].rows.row(row)?.into_owned())
+        Ok(self.searcher.snapshot.segments[segment].columns[0].rows.row(row)?.into_owned())
     }
 
     fn place(&self, chunk: &str) -> (usize, u32) {

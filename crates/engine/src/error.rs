@@ -63,6 +63,95 @@ pub enum Error {
         /// Format number of this build.
         supported: u32,
     },
+    /// Nothing says where embeddings are to be kept.
+    #[error("no folder for the embedding cache: set CENTO_CACHE to a folder, or HOME; or go without, with --no-cache")]
+    NoCacheFolder,
+    /// The cache has nothing of that model.
+    #[error("no model {model:?} in the embedding cache; it has {}", if known.is_empty() { "none".to_owned() } else { known.join(", ") })]
+    NotCached {
+        /// What was asked for.
+        model: String,
+        /// The models it has.
+        known: Vec<String>,
+    },
+    /// The input holds no text to embed.
+    #[error("{input}: no text to embed{reason}")]
+    NoTexts {
+        /// The input.
+        input: PathBuf,
+        /// The first line that holds none and why, after a semicolon, if there is such a line.
+        reason: String,
+    },
+    /// A text of an input cannot be embedded.
+    #[error("{input}: line {line} (id {id:?})")]
+    Text {
+        /// The input.
+        input: PathBuf,
+        /// Its line, from 1.
+        line: u64,
+        /// The text's id.
+        id: String,
+        /// Why.
+        source: Box<cento_embedder::Error>,
+    },
+    /// A text is longer than the window, and that was to be an error.
+    #[error(
+        "{input}: line {line} (id {id:?}) is longer than {max_tokens} tokens; --too-long truncate leaves its end out"
+    )]
+    TextTooLong {
+        /// The input.
+        input: PathBuf,
+        /// Its line, from 1.
+        line: u64,
+        /// The text's id.
+        id: String,
+        /// The window.
+        max_tokens: usize,
+    },
+    /// An interrupted run had begun with another input.
+    #[error(
+        "{input}: the first {n_texts} texts are not those of the run that was interrupted; give that input, or begin anew with --restart"
+    )]
+    InputChanged {
+        /// The input.
+        input: PathBuf,
+        /// Texts that were embedded.
+        n_texts: u64,
+    },
+    /// An interrupted run had begun with another setting.
+    #[error(
+        "{part}: this run was begun with {setting} {begun}, this command asks for {wanted}; ask for the same to go on, or begin anew with --restart"
+    )]
+    PlanDiffers {
+        /// The folder of the interrupted run.
+        part: PathBuf,
+        /// The setting that differs.
+        setting: String,
+        /// Its value then.
+        begun: String,
+        /// Its value now.
+        wanted: String,
+    },
+    /// Another process is making the same result.
+    #[error("{path}: another process is writing here; wait for it to end, or name another file")]
+    OutputLocked {
+        /// The folder of the run.
+        path: PathBuf,
+    },
+    /// A file is in the way that no run of ours made.
+    #[error("{path}: is there, and was not made by `cento embed`; name another file, or remove it")]
+    NotOurs {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A NumPy array that cannot be used.
+    #[error("{path}: {reason}")]
+    Array {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
     /// Another process is writing to the collection.
     #[error("{path}: another process is writing to this collection; wait for it to end, readers are not affected")]
     Locked {

@@ -46,15 +46,19 @@ mod table;
 mod text;
 mod segment;
 mod deletes;
+mod cache;
 mod embeddings;
 
 mod ingest;
 mod commit;
 
+mod embed;
+
 mod scan;
 mod searcher;
 mod scope;
 mod retrieve;
+mod dense;
 mod run;
 mod context;
 mod tokens;
@@ -77,10 +81,15 @@ pub use cento_embedder::DeviceChoice;
 pub use cento_lexical::Language;
 pub use cento_vector::Scalar;
 
+pub use cache::{CACHE_BYTES_MAX, CacheOptions, CachePrune, CachePruned, CacheStatus, CachedModel};
+pub use cache::{prune as prune_cache, status as cache_status};
 pub use collection::{Check, Diagnosis, SegmentStatus, Status, doctor, status};
-pub use config::{CANDIDATE_DEPTH, ChunkTokens, CollectionConfig};
+pub use config::{CANDIDATE_DEPTH, ChunkTokens, CollectionConfig, LateReading, Pooling, VectorColumn};
 pub use context::{ContextRequest, ContextTimings, Pool};
+pub use dense::VectorsUsed;
 pub use documents::{Excerpt, InspectedChunk, InspectedSection, Inspection, delete};
+pub use embed::{EmbedInput, EmbedOptions, EmbedProgress, EmbedReport, Manifest as EmbedManifest};
+pub use embed::{ManifestInput, OutputType, TooLong, embed};
 pub use error::{Error, Result};
 pub use fs::{File, Fs, OsFs};
 pub use ingest::{IndexOptions, IndexReport, Issue, Progress, Stage, dry_run, index, inspect};

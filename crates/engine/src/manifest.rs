@@ -130,6 +130,7 @@ fn checksum(manifest: &Manifest) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::Pooling;
     use crate::fs::OsFs;
 
     fn manifest() -> Manifest {
@@ -142,6 +143,8 @@ mod tests {
             header: "structured".to_owned(),
             language: "english".to_owned(),
             vectors: "f32".to_owned(),
+            pooling: Pooling::Plain,
+            late: None,
         };
         Manifest {
             format: FORMAT,

@@ -21,14 +21,14 @@ pub enum Nearest {
 }
 
 impl Searcher {
-    /// The `k` rows nearest to a unit vector, nearest first, ties by row.
+    /// The `k` rows nearest to a unit vector, nearest first, ties by row; by their plain vectors where they have both kinds.
     pub fn nearest(&self, query: &[f32], k: usize, how: Nearest) -> Result<Vec<RowId>> {
         let mut found: Vec<(Neighbor, usize)> = Vec::new();
         for (at, segment) in self.snapshot.segments.iter().enumerate() {
-            let live = segment.live.as_ref();
-            let neighbors = match (how, &segment.graph) {
-                (Nearest::Graph { ef }, Some(graph)) => hnsw::search(graph, &segment.rows, query, k, ef.max(k), live)?,
-                _ => exact::search(&segment.rows, query, k, live)?,
+            let (live, column) = (segment.live.as_ref(), &segment.columns[0]);
+            let neighbors = match (how, &column.graph) {
+                (Nearest::Graph { ef }, Some(graph)) => hnsw::search(graph, &column.rows, query, k, ef.max(k), live)?,
+                _ => exact::search(&column.rows, query, k, live)?,
             };
             found.extend(neighbors.into_iter().map(|neighbor| (neighbor, at)));
         }
@@ -40,7 +40,10 @@ impl Searcher {
     pub fn graph_rows(&self) -> (u64, u64) {
         let rows = |segment: &crate::segment::Segment| segment.n_live_rows() as u64;
         let segments = &self.snapshot.segments;
-        (segments.iter().filter(|segment| segment.graph.is_some()).map(rows).sum(), segments.iter().map(rows).sum())
+        (
+            segments.iter().filter(|segment| segment.columns[0].graph.is_some()).map(rows).sum(),
+            segments.iter().map(rows).sum(),
+        )
     }
 
     /// The texts of `n` chunks, evenly spread over the collection; all of them where it has fewer.

@@ -10,11 +10,11 @@ use std::time::{Duration, Instant};
 use cento_assembly::fuse::{self, Arm, Contribution, Fused, Method, Normalize};
 use cento_embedder::Kind;
 use cento_lexical::{self as lexical, Bm25, Part, Unit};
-use cento_vector::{Neighbor, exact, hnsw};
 use roaring::RoaringBitmap;
 use serde::{Deserialize, Serialize};
 
-use crate::config::CANDIDATE_DEPTH;
+use crate::config::{CANDIDATE_DEPTH, VectorColumn};
+use crate::dense::VectorsUsed;
 use crate::error::{Error, Result};
 use crate::scope::Scope;
 use crate::searcher::Searcher;
@@ -83,6 +83,10 @@ pub struct SearchRequest {
     pub fusion: Fusion,
     /// How vectors are scanned.
     pub scan: Scan,
+    /// Vectors that find documents; see [`Searcher::vectors_used`].
+    pub find: Option<VectorColumn>,
+    /// Vectors that score chunks inside a document.
+    pub score: Option<VectorColumn>,
     /// Ids of the documents that may answer; `None` for all. Applied before each arm takes its candidates.
     pub scope: Option<Vec<String>>,
     /// Results with a lower score are left out.
@@ -101,6 +105,8 @@ impl SearchRequest {
             mode: Mode::default(),
             fusion: Fusion::default(),
             scan: Scan::default(),
+            find: None,
+            score: None,
             scope: None,
             min_score: None,
             explain: Explain::default(),
@@ -131,6 +137,9 @@ pub struct SearchResponse {
     pub fusion: Option<Fusion>,
     /// How vectors were scanned: `exact`, `graph`, `exact and graph`, or `none`.
     pub scanned: &'static str,
+    /// Which vectors found documents, and which scored chunks inside one; nothing if none were asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub vectors: Option<VectorsUsed>,
     /// Generation of the collection.
     pub generation: u64,
     /// Fingerprint of the encoder.
@@ -196,6 +205,7 @@ pub(crate) struct ChunkKey {
 pub(crate) struct Ranking {
     pub(crate) fused: Vec<Fused<ChunkKey>>,
     pub(crate) scanned: &'static str,
+    pub(crate) vectors: Option<VectorsUsed>,
 }
 
 impl Searcher {
@@ -229,6 +239,7 @@ impl Searcher {
             mode: request.mode,
             fusion: (request.mode == Mode::Hybrid).then_some(request.fusion),
             scanned: ranking.scanned,
+            vectors: ranking.vectors,
             generation: manifest.generation,
             model_fingerprint: manifest.config.model_fingerprint.clone(),
             hits,
@@ -246,16 +257,16 @@ impl Searcher {
             None => None,
         };
         let mut arms = Vec::new();
-        let mut scanned = "none";
+        let (mut scanned, mut vectors) = ("none", None);
         if request.mode != Mode::Lexical {
             let start = Instant::now();
             let embedding = self.encoder()?.embed(std::slice::from_ref(&request.query), Kind::Query)?;
             timings.embed = start.elapsed();
             let start = Instant::now();
-            let (hits, how) = self.dense_chunks(&embedding[0].vector, request, scope.as_ref())?;
+            let found = self.dense_chunks(&embedding[0].vector, request, scope.as_ref())?;
             timings.dense = start.elapsed();
-            scanned = how;
-            arms.push(arm(DENSE, hits));
+            (scanned, vectors) = (found.scanned, Some(found.used));
+            arms.push(arm(DENSE, found.chunks));
         }
         if request.mode != Mode::Dense {
             let start = Instant::now();
@@ -265,39 +276,7 @@ impl Searcher {
         let start = Instant::now();
         let fused = fuse_arms(&mut arms, request.fusion)?;
         timings.fuse = start.elapsed();
-        Ok(Ranking { fused, scanned })
-    }
-
-    fn dense_chunks(
-        &self,
-        query: &[f32],
-        request: &SearchRequest,
-        scope: Option<&Scope>,
-    ) -> Result<(Vec<(ChunkKey, f64)>, &'static str)> {
-        let depth = request.candidates;
-        let mut candidates = Vec::new();
-        let (mut n_exact, mut n_graph) = (0, 0);
-        for (at, segment) in self.snapshot.segments.iter().enumerate() {
-            let allowed = allowed_rows(segment, scope.map(|scope| scope.rows(at)));
-            let allowed = allowed.as_deref();
-            let neighbors = match (&segment.graph, request.scan) {
-                (Some(graph), Scan::Auto) => {
-                    n_graph += 1;
-                    hnsw::search(graph, &segment.rows, query, depth, depth, allowed)?
-                }
-                _ => {
-                    n_exact += 1;
-                    exact::search(&segment.rows, query, depth, allowed)?
-                }
-            };
-            candidates.extend(neighbors.into_iter().map(|Neighbor { row, distance }| (at, row, score(distance))));
-        }
-        let scanned = match (n_exact, n_graph) {
-            (_, 0) => "exact",
-            (0, _) => "graph",
-            _ => "exact and graph",
-        };
-        Ok((self.best_chunks(candidates, depth)?, scanned))
+        Ok(Ranking { fused, scanned, vectors })
     }
 
     fn lexical_chunks(&self, request: &SearchRequest, scope: Option<&Scope>) -> Result<Vec<(ChunkKey, f64)>> {
@@ -324,7 +303,11 @@ impl Searcher {
     }
 
     /// The `depth` best of (segment, row, score), ties by public id descending; public ids are made only for those.
-    fn best_chunks(&self, mut candidates: Vec<(usize, u32, f64)>, depth: usize) -> Result<Vec<(ChunkKey, f64)>> {
+    pub(crate) fn best_chunks(
+        &self,
+        mut candidates: Vec<(usize, u32, f64)>,
+        depth: usize,
+    ) -> Result<Vec<(ChunkKey, f64)>> {
         keep_best(&mut candidates, depth, |candidate| candidate.2);
         let keyed = candidates.into_iter().map(|(segment, row, score)| Ok((self.chunk_key(segment, row)?, score)));
         let mut keyed = keyed.collect::<Result<Vec<_>>>()?;

@@ -5,15 +5,15 @@
 
 use cento_embedder::Kind;
 use cento_lexical::Unit;
-use cento_vector::{exact, hnsw};
+use cento_vector::exact;
 use roaring::RoaringBitmap;
 
-use crate::config::CANDIDATE_DEPTH;
+use crate::config::{CANDIDATE_DEPTH, VectorColumn};
 use crate::error::{Error, Result};
 use crate::retrieve::{self, DENSE, Fusion, LEXICAL, Mode, Scan};
 use crate::scope::Scope;
 use crate::searcher::Searcher;
-use crate::segment::Segment;
+use crate::segment::{Column, Segment};
 
 /// Queries scanned together: their distances to all rows are held at once.
 const BATCH_QUERIES: usize = 32;
@@ -43,6 +43,8 @@ pub struct RunRequest {
     pub fusion: Fusion,
     /// How vectors are scanned.
     pub scan: Scan,
+    /// Vectors that find documents; see [`Searcher::vectors_used`].
+    pub find: Option<VectorColumn>,
 }
 
 impl Default for RunRequest {
@@ -53,6 +55,7 @@ impl Default for RunRequest {
             mode: Mode::default(),
             fusion: Fusion::default(),
             scan: Scan::Exact,
+            find: None,
         }
     }
 }
@@ -126,21 +129,23 @@ impl Searcher {
         let texts: Vec<String> = queries.iter().map(|query| query.text.clone()).collect();
         let embeddings = self.encoder()?.embed(&texts, Kind::Query)?;
         let vectors: Vec<f32> = embeddings.iter().flat_map(|embedding| embedding.vector.iter().copied()).collect();
+        let find = self.column(self.vectors_used(request.find, None)?.find);
         let mut of_query = vec![Vec::new(); queries.len()];
         for (at, segment) in self.snapshot.segments.iter().enumerate() {
-            let n_rows = segment.rows.len();
-            let graph = segment.graph.as_ref().filter(|_| request.scan == Scan::Auto);
+            let column = &segment.columns[find];
+            let n_rows = column.rows.len();
+            let graph = column.graph.as_ref().filter(|_| request.scan == Scan::Auto);
             let mut distances = Vec::new();
             if graph.is_none() {
                 distances.resize(queries.len() * n_rows, 0.0);
-                exact::distances(&segment.rows, &vectors, &mut distances)?;
+                exact::distances(&column.rows, &vectors, &mut distances)?;
             }
             for (n, scored) in of_query.iter_mut().enumerate() {
                 let allowed = retrieve::allowed_rows(segment, scopes[n].as_ref().map(|scope| scope.rows(at)));
                 let allowed = allowed.as_deref();
                 let best = match graph {
                     None => retrieve::best_of_units(&distances[n * n_rows..(n + 1) * n_rows], segment, allowed)?,
-                    Some(graph) => near_units(graph, segment, &embeddings[n].vector, request.candidates, allowed)?,
+                    Some(_) => near_units(column, segment, &embeddings[n].vector, request.candidates, allowed)?,
                 };
                 let found =
                     best.into_iter().enumerate().filter_map(|(unit, score)| score.map(|score| (unit as u32, score)));
@@ -172,7 +177,7 @@ impl Searcher {
 
 /// As [`retrieve::best_of_units`], from the chunks the graph finds.
 fn near_units(
-    graph: &hnsw::FrozenGraph,
+    column: &Column,
     segment: &Segment,
     query: &[f32],
     n_documents: usize,
@@ -181,7 +186,7 @@ fn near_units(
     let n_chunks = GRAPH_CHUNKS_PER_DOCUMENT * n_documents;
     let units = segment.units()?;
     let mut best = vec![None; units.documents.len()];
-    for neighbor in hnsw::search(graph, &segment.rows, query, n_chunks, n_chunks, allowed)? {
+    for neighbor in column.nearest(query, n_chunks, Scan::Auto, allowed)? {
         let unit = units.of_row[neighbor.row as usize];
         retrieve::keep_larger(&mut best[unit as usize], retrieve::score(neighbor.distance));
     }

@@ -30,9 +30,9 @@ impl Snapshot {
                 Some(name) => deletes::read(&folder.join("deletes").join(name))?,
                 None => RoaringBitmap::new(),
             };
-            let segment = Segment::open(&folder.join("segments").join(&entry.name), &entry.name, &analyzer, deleted)?;
+            let path = folder.join("segments").join(&entry.name);
+            let segment = Segment::open(&path, &entry.name, &analyzer, manifest.config.pooling, deleted)?;
             if segment.chunks.len() as u64 != entry.n_rows || segment.documents.len() as u64 != entry.n_documents {
-                let path = folder.join("segments").join(&entry.name);
                 let reason = format!(
                     "the manifest says {} documents and {} rows, the files {} and {}",
                     entry.n_documents,

@@ -2,9 +2,10 @@
 
 use std::path::PathBuf;
 
-use cento_engine::{ChunkTokens, HeaderStyle, Language, corpus};
+use cento_engine::{ChunkTokens, HeaderStyle, Language, Pooling, corpus};
 use clap::{Args, Subcommand, ValueEnum};
 
+use super::cache::CachePlace;
 use super::query::Device;
 
 #[derive(Debug, Args)]
@@ -30,6 +31,13 @@ pub(crate) struct Index {
     /// Stored vectors: f32 or f16 [default: the collection's, or f32]
     #[arg(long, value_name = "TYPE")]
     pub(crate) vectors: Option<Vectors>,
+    /// What a chunk's vector is made of: plain, the chunk behind its header; late, its tokens in the document read as a whole; both, a
+    /// vector of either kind [default: the collection's, or plain]
+    #[arg(long, value_name = "KIND")]
+    pub(crate) pooling: Option<Pooling>,
+    /// Tokens read together for late vectors [default: the collection's, or the encoder's window]
+    #[arg(long, value_name = "N")]
+    pub(crate) late_window: Option<usize>,
     /// Segments of at least this many rows get an HNSW graph
     #[arg(long, value_name = "N", default_value_t = cento_engine::config::GRAPH_ROWS_MIN)]
     pub(crate) graph_rows_min: usize,
@@ -41,6 +49,11 @@ pub(crate) struct Index {
     pub(crate) max_file_bytes: u64,
     #[command(flatten)]
     pub(crate) device: Device,
+    #[command(flatten)]
+    pub(crate) cache: CachePlace,
+    /// Neither take embeddings from the cache nor keep any; an interrupted run begins anew
+    #[arg(long, value_parser = clap::builder::BoolishValueParser::new(), help_heading = "Embedding cache")]
+    pub(crate) no_cache: bool,
     /// Read and chunk, but embed and write nothing
     #[arg(long, value_parser = clap::builder::BoolishValueParser::new())]
     pub(crate) dry_run: bool,

@@ -192,6 +192,8 @@ pub(crate) enum Bench {
     Latency(BenchTarget),
     /// Tokens a second of the encoder over the collection's own texts, queries a second of all threads together
     Throughput(BenchTarget),
+    /// Tokens and texts a second of an encoder alone, and the time of one short query; wants no collection
+    Embed(BenchEmbed),
     /// Recall and speed of the graph against the exact scan
     Recall {
         #[command(flatten)]

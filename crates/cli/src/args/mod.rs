@@ -2,13 +2,17 @@
 
 mod collection;
 mod query;
+mod embed;
+mod cache;
 mod evaluation;
 
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
+pub(crate) use self::cache::{Cache, CachePlace, CacheVerb};
 pub(crate) use self::collection::{Completions, Config, Delete, Get, Index, Inspect, Model, Vectors};
+pub(crate) use self::embed::{BenchEmbed, Embed, TextKind, TooLong};
 pub(crate) use self::evaluation::{
     Bench, BenchTarget, Compare, Eval, EvalContext, Fuse, FuseMethod, Judging, Normalize, Reproduce,
 };
@@ -70,6 +74,10 @@ pub(crate) enum Command {
     Fuse(Fuse),
     /// Rerun recorded figures from scratch, each beside what is expected
     Reproduce(Reproduce),
+    /// Embed texts into a NumPy matrix, with ids and a manifest
+    Embed(Embed),
+    /// Say what the embedding cache holds, or make it smaller
+    Cache(Cache),
     /// Measure latency, throughput and recall on this machine
     #[command(subcommand)]
     Bench(Bench),

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use cento_engine::{DeviceChoice, Format, Strategy};
+use cento_engine::{DeviceChoice, Format, Strategy, VectorColumn};
 use clap::{Args, ValueEnum};
 
 #[derive(Debug, Clone, Args)]
@@ -31,6 +31,12 @@ pub(crate) struct Retrieval {
     /// Use the graph where there is one
     #[arg(long, value_parser = clap::builder::BoolishValueParser::new())]
     pub(crate) ann: bool,
+    /// Vectors that find documents: plain or late [default: the collection's; plain where it has both]
+    #[arg(long, value_name = "KIND")]
+    pub(crate) find_vectors: Option<VectorColumn>,
+    /// Vectors that score chunks inside a document: plain or late [default: the collection's; late where it has both]
+    #[arg(long, value_name = "KIND")]
+    pub(crate) score_vectors: Option<VectorColumn>,
     /// Answer from these documents only (ids, repeatable); applied before anything is ranked
     #[arg(long, value_name = "DOC")]
     pub(crate) within: Vec<String>,

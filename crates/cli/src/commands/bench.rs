@@ -25,6 +25,7 @@ pub(crate) fn execute(bench: &Bench, global: &Global) -> anyhow::Result<Outcome>
     match bench {
         Bench::Latency(target) => latency(target, global),
         Bench::Throughput(target) => throughput(target, global),
+        Bench::Embed(args) => super::bench_embed::execute(args, global),
         Bench::Recall { target, ef } => recall(target, ef, global),
     }
 }
@@ -195,21 +196,21 @@ fn remark(global: &Global, n_queries: usize, searcher: &Searcher) {
 }
 
 /// Percentiles of times in milliseconds, by nearest rank.
-struct Percentiles {
-    p50: f64,
-    p95: f64,
-    p99: f64,
+pub(super) struct Percentiles {
+    pub(super) p50: f64,
+    pub(super) p95: f64,
+    pub(super) p99: f64,
 }
 
 impl Percentiles {
-    fn of(times: impl Iterator<Item = Duration>) -> Self {
+    pub(super) fn of(times: impl Iterator<Item = Duration>) -> Self {
         let mut ms: Vec<f64> = times.map(|time| time.as_secs_f64() * 1e3).collect();
         ms.sort_unstable_by(f64::total_cmp);
         let at = |share: f64| ms[((share * ms.len() as f64).ceil() as usize).clamp(1, ms.len()) - 1];
         Self { p50: at(0.5), p95: at(0.95), p99: at(0.99) }
     }
 
-    fn json(&self) -> Value {
+    pub(super) fn json(&self) -> Value {
         json!({"p50": self.p50, "p95": self.p95, "p99": self.p99})
     }
 }

@@ -22,6 +22,12 @@ pub(crate) fn status(global: &Global) -> anyhow::Result<Outcome> {
         "model {} (fingerprint {}), {} dimensions, vectors {}",
         config.model, config.model_fingerprint, config.dimensions, config.vectors
     );
+    if let Some(late) = &config.late {
+        println!(
+            "pooling {}: documents read in windows of {} tokens that overlap by {}",
+            config.pooling, late.window_tokens, late.overlap_tokens
+        );
+    }
     println!("chunks of {} tokens, {} headers, language {}", config.chunk_tokens, config.header, config.language);
     for (label, path) in &status.roots {
         println!("root {label} = {path}");

@@ -25,7 +25,7 @@ pub(crate) fn execute(args: &Index, global: &Global) -> anyhow::Result<Outcome> 
         .iter()
         .map(|path| Root::parse(path).map_err(cento_engine::Error::from))
         .collect::<Result<Vec<_>, _>>()?;
-    let options = options::index(args, global.threads);
+    let options = options::index(args, global.threads)?;
     super::end_on_interrupt(
         "the collection is as it was, and what was embedded is kept: run the same command again to go on",
     )?;
@@ -55,7 +55,7 @@ pub(crate) fn execute(args: &Index, global: &Global) -> anyhow::Result<Outcome> 
     Ok(Outcome::Done)
 }
 
-fn issues(what: &str, issues: &[Issue]) {
+pub(super) fn issues(what: &str, issues: &[Issue]) {
     for issue in issues.iter().take(SHOWN_ISSUES) {
         eprintln!("{what}: {}: {}", issue.path, issue.reason);
     }
@@ -78,7 +78,7 @@ fn summary(answer: &Answer<'_>) {
         count(report.failed.len() as u64),
     );
     println!(
-        "{} chunks, {} tokens ({} embedded now, {} chunks found in the embedding log)",
+        "{} chunks, {} tokens ({} embedded now, {} chunks found in the embedding cache)",
         count(report.n_chunks),
         count(report.n_tokens),
         count(report.n_tokens_embedded),

@@ -14,7 +14,10 @@ mod eval;
 mod eval_context;
 mod compare;
 mod fuse;
+mod embed;
+mod cache;
 mod bench;
+mod bench_embed;
 mod reproduce;
 mod documents;
 mod inspect;
@@ -36,6 +39,8 @@ pub(crate) fn execute(invocation: &Invocation) -> anyhow::Result<Outcome> {
         Command::Compare(args) => compare::execute(args, global),
         Command::Fuse(args) => fuse::execute(args, global),
         Command::Reproduce(args) => reproduce::execute(args, global),
+        Command::Embed(args) => embed::execute(args, global),
+        Command::Cache(args) => cache::execute(args, global),
         Command::Bench(args) => bench::execute(args, global),
         Command::Get(args) => documents::get(args, global),
         Command::Delete(args) => documents::delete(args, global),

@@ -84,8 +84,8 @@ fn rank(
 ) -> anyhow::Result<(usize, usize)> {
     // One more than wanted, as the topic itself may be among them.
     let k = (args.k + usize::from(args.remove_query)).min(search.candidates.max(args.k));
-    let request =
-        RunRequest { k, candidates: search.candidates, mode: search.mode, fusion: search.fusion, scan: search.scan };
+    let SearchRequest { candidates, mode, fusion, scan, find, .. } = *search;
+    let request = RunRequest { k, candidates, mode, fusion, scan, find };
     let query = |topic: &Topic| RunQuery { text: topic.text.clone(), scope: scope(topic, search) };
     let queries: Vec<RunQuery> = topics.iter().map(query).collect();
     let bar = Bar::new(global.quiet);

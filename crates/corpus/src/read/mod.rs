@@ -7,6 +7,7 @@ mod front_matter;
 mod html;
 mod jsonl;
 mod markdown;
+mod records;
 mod text;
 
 use std::collections::BTreeMap;
@@ -19,6 +20,8 @@ use std::str::FromStr;
 use crate::document::{Document, TextKind};
 use crate::error::{Error, Result};
 use crate::folder::FoundFile;
+
+pub use self::records::{Record, Records};
 
 /// Default of [`ReadOptions::max_file_bytes`].
 pub const MAX_FILE_BYTES: u64 = 64 * 1024 * 1024;

@@ -1,4 +1,4 @@
-//! A log as a crash may leave it: whatever happened to its end, the frames before are found.
+//! What is kept is found again as it was; what is not as it was is not found.
 
 use proptest::prelude::*;
 
@@ -6,55 +6,39 @@ use super::*;
 
 const DIMENSIONS: usize = 5;
 
-fn log(n_frames: usize) -> Vec<u8> {
-    let mut log = header(DIMENSIONS).to_vec();
-    for i in 0..n_frames {
-        log.extend(encode_frame(&key("model", &i.to_string()), i as u32, &vector(i)));
-    }
-    log
+fn vector(n: usize) -> Vec<f32> {
+    (0..DIMENSIONS).map(|d| (n * DIMENSIONS + d) as f32 / 7.0).collect()
 }
 
-fn vector(i: usize) -> Vec<f32> {
-    (0..DIMENSIONS).map(|d| (i * DIMENSIONS + d) as f32 / 7.0).collect()
+fn kept(n: usize) -> (Entry, Vec<u8>) {
+    let bytes = encode_vector(&vector(n));
+    (Entry::new(key("model", &n.to_string()), n as u32, &bytes), bytes)
 }
 
-/// The first `n_frames` of [`log`] are found, and nothing else.
-#[track_caller]
-fn check(damaged: &[u8], n_frames: usize) {
-    let (frames, n_bytes) = scan(damaged, DIMENSIONS).unwrap();
-    assert_eq!(frames.len(), n_frames);
-    assert_eq!(n_bytes, HEADER_BYTES + n_frames * frame_bytes(DIMENSIONS));
-    for (i, frame) in frames.iter().enumerate() {
-        assert_eq!((frame.key, frame.n_tokens), (key("model", &i.to_string()), i as u32));
-        assert_eq!(frame.vector(damaged), vector(i));
-        assert_eq!(frame.vector_offset % 4, 0);
+#[test]
+fn an_entry_and_its_vector_come_back_as_they_were() {
+    for n in 0..4 {
+        let (entry, bytes) = kept(n);
+        let found = Entry::decode(&entry.encode());
+        assert_eq!(found, entry);
+        assert_eq!((found.key, found.n_tokens), (key("model", &n.to_string()), n as u32));
+        assert!(found.fits(&bytes));
+        assert_eq!(decode_vector(&bytes), vector(n));
+        assert_eq!(text_bytes(DIMENSIONS), entry.encode().len() + bytes.len());
     }
 }
 
 #[test]
-fn round_trip() {
-    for n_frames in 0..4 {
-        check(&log(n_frames), n_frames);
+fn a_vector_fits_its_own_entry_only() {
+    let vectors: Vec<_> = (0..4).map(kept).collect();
+    for (i, (entry, _)) in vectors.iter().enumerate() {
+        for (j, (_, bytes)) in vectors.iter().enumerate() {
+            assert_eq!(entry.fits(bytes), i == j);
+        }
+        assert!(!entry.fits(&[]) && !entry.fits(&[0; 4 * DIMENSIONS]));
     }
-}
-
-#[test]
-fn a_log_cut_anywhere_keeps_its_whole_frames() {
-    let log = log(3);
-    for n_bytes in HEADER_BYTES..log.len() {
-        check(&log[..n_bytes], (n_bytes - HEADER_BYTES) / frame_bytes(DIMENSIONS));
-    }
-    for n_bytes in 0..HEADER_BYTES {
-        assert_eq!(scan(&log[..n_bytes], DIMENSIONS).unwrap(), (vec![], 0));
-    }
-}
-
-#[test]
-fn zeros_end_a_log() {
-    for n_zeros in [1, 4, 100, 10_000] {
-        check(&[log(2), vec![0; n_zeros]].concat(), 2);
-        assert_eq!(scan(&vec![0; HEADER_BYTES + n_zeros], DIMENSIONS).unwrap(), (vec![], 0));
-    }
+    let zeros = Entry::decode(&[0; ENTRY_BYTES]);
+    assert!(!zeros.fits(&[0; 4 * DIMENSIONS]), "what a hole in a file reads as is no entry");
 }
 
 #[test]
@@ -68,25 +52,60 @@ fn a_key_binds_model_and_text() {
 #[test]
 fn another_file_is_refused_in_words() {
     #[track_caller]
-    fn refused(log: &[u8], dimensions: usize, reason: &str) {
-        let message = scan(log, dimensions).unwrap_err().to_string();
+    fn refused(header: [u8; HEADER_BYTES], dimensions: usize, reason: &str) {
+        let message = check_header(&header, dimensions).unwrap_err().to_string();
         assert!(message.contains(reason), "{message}");
     }
-    refused(&log(1), DIMENSIONS + 1, "5 dimensions, the model's 6");
-    refused(&[b'x'; 100], DIMENSIONS, "not an embedding log");
-    let mut newer = log(1);
-    newer[8] = 2;
-    refused(&newer, DIMENSIONS, "newer Cento");
-    let mut damaged = log(1);
+    check_header(&header(DIMENSIONS), DIMENSIONS).unwrap();
+    refused(header(DIMENSIONS), DIMENSIONS + 1, "5 dimensions, the model's 6");
+    refused([b'x'; HEADER_BYTES], DIMENSIONS, "no embeddings of Cento");
+    refused([0; HEADER_BYTES], DIMENSIONS, "no embeddings of Cento");
+    refused(header_of(3, DIMENSIONS), DIMENSIONS, "newer Cento");
+    refused(header_of(1, DIMENSIONS), DIMENSIONS, "version 1 stands where version 2 is expected");
+    let mut damaged = header(DIMENSIONS);
     damaged[20] = 1;
-    refused(&damaged, DIMENSIONS, "header is damaged");
+    refused(damaged, DIMENSIONS, "header is damaged");
+}
+
+/// A frame as the log of a collection had it.
+fn frame(key: &Key, n_tokens: u32, vector: &[f32]) -> Vec<u8> {
+    let n_bytes = log::frame_bytes(vector.len());
+    let mut frame = ((n_bytes - 4) as u32).to_le_bytes().to_vec();
+    frame.extend_from_slice(key);
+    frame.extend_from_slice(&n_tokens.to_le_bytes());
+    frame.extend(encode_vector(vector));
+    frame.extend_from_slice(&xxh3_64(&frame).to_le_bytes());
+    frame
+}
+
+#[test]
+fn a_frame_of_an_old_log_is_read() {
+    log::check_header(&header_of(1, DIMENSIONS), DIMENSIONS).unwrap();
+    assert!(log::check_header(&header(DIMENSIONS), DIMENSIONS).is_err());
+    let frame = frame(&key("model", "7"), 7, &vector(7));
+    assert_eq!(frame.len(), log::frame_bytes(DIMENSIONS));
+    assert_eq!(log::decode_frame(&frame), Some((key("model", "7"), 7)));
+    assert_eq!(decode_vector(&frame[log::VECTOR_OFFSET..][..4 * DIMENSIONS]), vector(7));
+    assert_eq!(log::decode_frame(&vec![0; frame.len()]), None);
 }
 
 proptest! {
     #[test]
-    fn an_altered_byte_ends_the_log_before_its_frame(at in HEADER_BYTES..HEADER_BYTES + 3 * frame_bytes(DIMENSIONS), flip in 1u8..=255) {
-        let mut damaged = log(3);
-        damaged[at] ^= flip;
-        check(&damaged, (at - HEADER_BYTES) / frame_bytes(DIMENSIONS));
+    fn an_altered_byte_is_noticed(at in 0..ENTRY_BYTES + 4 * DIMENSIONS, flip in 1u8..=255) {
+        let (entry, mut bytes) = kept(1);
+        let mut encoded = entry.encode();
+        match at.checked_sub(ENTRY_BYTES) {
+            None => encoded[at] ^= flip,
+            Some(at) => bytes[at] ^= flip,
+        }
+        let is_padding = (KEY_BYTES + 4..KEY_BYTES + 8).contains(&at);
+        prop_assert_eq!(Entry::decode(&encoded).fits(&bytes), is_padding);
+    }
+
+    #[test]
+    fn an_altered_byte_of_an_old_frame_is_noticed(at in 0..log::frame_bytes(DIMENSIONS), flip in 1u8..=255) {
+        let mut frame = frame(&key("model", "1"), 1, &vector(1));
+        frame[at] ^= flip;
+        prop_assert_eq!(log::decode_frame(&frame), None);
     }
 }

@@ -12,7 +12,8 @@ fn tiny() -> PathBuf {
 }
 
 fn load(folder: &Path, n_threads: usize, max_batch_tokens: usize) -> Embedder {
-    let options = LoadOptions { device: DeviceChoice::Cpu, threads: n_threads, max_batch_tokens };
+    let options =
+        LoadOptions { device: DeviceChoice::Cpu, threads: n_threads, max_batch_tokens, ..LoadOptions::default() };
     Embedder::load(folder, &options).unwrap()
 }
 

@@ -1,22 +1,20 @@
-//! BERT: word and position vectors, then layers of self-attention and a two-layer network, each with its residual and norm.
+//! BERT: word, position and type vectors; post-norm layers with full attention and a GELU network.
 //!
-//! Source: Devlin et al. 2019; tensor names as in Hugging Face transformers, with or without the prefix `bert.`.
-//! Shapes: T tokens of all texts, packed, H hidden, F inner; every hidden tensor is \[T, H\].
-//! Differs: queries, keys and values are one product \[T, 3H\]; texts are packed, so there is no padding and no mask.
+//! Source: Devlin et al. 2019.
+//! Differs: queries, keys and values are one product \[T, 3H\].
 
 use std::path::Path;
 
-use candle_core::Tensor;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::transformer::{Layer, Norms, Transformer};
 use crate::error::{Error, Result};
-use crate::layers::attention::SelfAttention;
-use crate::layers::embedding::Embedding;
-use crate::layers::linear::{Activation, Linear};
-use crate::layers::norm::LayerNorm;
-use crate::pack::Batch;
-use crate::weights::Weights;
+use crate::layers::attention::{Order, SelfAttention};
+use crate::layers::embedding::{Embedding, Positions};
+use crate::layers::linear::Activation;
+use crate::precision::Precision;
+use crate::weights::{Bias, Weights};
 
 /// The part of `config.json` that shapes the computation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -78,93 +76,53 @@ impl BertConfig {
     }
 }
 
-/// The encoder with its weights.
-#[derive(Debug)]
-pub(crate) struct Bert {
-    embedding: Embedding,
-    embedding_norm: LayerNorm,
-    layers: Vec<Layer>,
+/// The encoder from tensors named as in Hugging Face transformers, with or without the prefix `bert.`.
+pub(super) fn load(config: &BertConfig, weights: &Weights, precision: Precision) -> Result<Transformer> {
+    let weights =
+        if weights.has("bert.embeddings.word_embeddings.weight") { weights.at("bert") } else { weights.clone() };
+    let BertConfig { vocab_size, hidden_size: hidden, max_position_embeddings, type_vocab_size, .. } = *config;
+    let tables = weights.at("embeddings");
+    let words = tables.tensor("word_embeddings.weight", [vocab_size, hidden])?;
+    let positions = tables.tensor("position_embeddings.weight", [max_position_embeddings, hidden])?;
+    let kinds = tables.tensor("token_type_embeddings.weight", [type_vocab_size, hidden])?;
+    let layers = weights.at("encoder").at("layer");
+    Ok(Transformer {
+        embedding: Embedding::new(&words, Some((&positions, Positions::FromZero)), Some(&kinds), precision)?,
+        embedding_norm: Some(tables.at("LayerNorm").norm(hidden, Bias::With, config.layer_norm_eps, precision)?),
+        layers: (0..config.num_hidden_layers)
+            .map(|i| load_layer(config, &layers.at(&i.to_string()), precision))
+            .collect::<Result<_>>()?,
+        final_norm: None,
+    })
 }
 
-#[derive(Debug)]
-struct Layer {
-    qkv: Linear,
-    attention: SelfAttention,
-    attention_out: Linear,
-    attention_norm: LayerNorm,
-    inner: Linear,
-    outer: Linear,
-    norm: LayerNorm,
-}
-
-impl Bert {
-    pub(super) fn load(config: &BertConfig, weights: &Weights) -> Result<Self> {
-        let weights =
-            if weights.has("bert.embeddings.word_embeddings.weight") { weights.at("bert") } else { weights.clone() };
-        let BertConfig { vocab_size, hidden_size: hidden, max_position_embeddings, type_vocab_size, .. } = *config;
-        let tables = weights.at("embeddings");
-        let words = tables.tensor("word_embeddings.weight", [vocab_size, hidden])?;
-        let positions = tables.tensor("position_embeddings.weight", [max_position_embeddings, hidden])?;
-        let kinds = tables.tensor("token_type_embeddings.weight", [type_vocab_size, hidden])?;
-        let layers = weights.at("encoder").at("layer");
-        Ok(Self {
-            embedding: Embedding::new(&words, &positions, &kinds.get(0)?)?,
-            embedding_norm: load_norm(config, &tables)?,
-            layers: (0..config.num_hidden_layers)
-                .map(|i| Layer::load(config, &layers.at(&i.to_string())))
-                .collect::<Result<_>>()?,
-        })
-    }
-
-    /// T tokens → \[T, H\].
-    pub(super) fn forward(&self, batch: &Batch) -> candle_core::Result<Tensor> {
-        let mut hidden = self.embedding_norm.forward(&self.embedding.forward(batch)?)?;
-        for layer in &self.layers {
-            hidden = layer.forward(&hidden, batch)?;
-        }
-        Ok(hidden)
-    }
-}
-
-impl Layer {
-    fn load(config: &BertConfig, weights: &Weights) -> Result<Self> {
-        let (hidden, inner) = (config.hidden_size, config.intermediate_size);
-        let attention = weights.at("attention");
-        let part = |name: &str| attention.at("self").at(name);
-        let (query, key, value) = (part("query"), part("key"), part("value"));
-        let qkv_weight = [&query, &key, &value].map(|part| part.tensor("weight", [hidden, hidden]));
-        let qkv_bias = [&query, &key, &value].map(|part| part.tensor("bias", [hidden]));
-        let qkv_weight = Tensor::cat(&qkv_weight.into_iter().collect::<Result<Vec<_>>>()?, 0)?; // [3H, H]
-        let qkv_bias = Tensor::cat(&qkv_bias.into_iter().collect::<Result<Vec<_>>>()?, 0)?; // [3H]
-        let dense = |weights: &Weights, n_inputs, n_outputs, activation| -> Result<Linear> {
-            let weights = weights.at("dense");
-            let (weight, bias) =
-                (weights.tensor("weight", [n_outputs, n_inputs])?, weights.tensor("bias", [n_outputs])?);
-            Ok(Linear::new(&weight, &bias, activation)?)
-        };
-        Ok(Self {
-            qkv: Linear::new(&qkv_weight, &qkv_bias, Activation::None)?,
-            attention: SelfAttention { n_heads: config.num_attention_heads },
-            attention_out: dense(&attention.at("output"), hidden, hidden, Activation::None)?,
-            attention_norm: load_norm(config, &attention.at("output"))?,
-            inner: dense(&weights.at("intermediate"), hidden, inner, Activation::Gelu)?,
-            outer: dense(&weights.at("output"), inner, hidden, Activation::None)?,
-            norm: load_norm(config, &weights.at("output"))?,
-        })
-    }
-
-    fn forward(&self, hidden: &Tensor, batch: &Batch) -> candle_core::Result<Tensor> {
-        let context = self.attention.forward(&self.qkv.forward(hidden)?, &batch.spans)?;
-        let hidden = self.attention_norm.forward_sum(&self.attention_out.forward(&context)?, hidden)?;
-        let inner = self.inner.forward(&hidden)?; // [T, F]
-        self.norm.forward_sum(&self.outer.forward(&inner)?, &hidden)
-    }
-}
-
-/// Older files call the scale `gamma` and the shift `beta`.
-fn load_norm(config: &BertConfig, weights: &Weights) -> Result<LayerNorm> {
-    let weights = weights.at("LayerNorm");
-    let (scale, shift) = if weights.has("gamma") { ("gamma", "beta") } else { ("weight", "bias") };
-    let (scale, shift) = (weights.tensor(scale, [config.hidden_size])?, weights.tensor(shift, [config.hidden_size])?);
-    Ok(LayerNorm::new(&scale, &shift, config.layer_norm_eps)?)
+fn load_layer(config: &BertConfig, weights: &Weights, precision: Precision) -> Result<Layer> {
+    let (hidden, inner, epsilon) = (config.hidden_size, config.intermediate_size, config.layer_norm_eps);
+    let attention = weights.at("attention");
+    let part = |name: &str| attention.at("self").at(name);
+    let attention_out = attention.at("output");
+    Ok(Layer {
+        norms: Norms::Post {
+            attention: attention_out.at("LayerNorm").norm(hidden, Bias::With, epsilon, precision)?,
+            outer: weights.at("output").at("LayerNorm").norm(hidden, Bias::With, epsilon, precision)?,
+        },
+        qkv: Weights::side_by_side(
+            &[part("query"), part("key"), part("value")],
+            hidden,
+            hidden,
+            Bias::With,
+            precision,
+        )?,
+        attention: SelfAttention {
+            n_heads: config.num_attention_heads,
+            scale: 1.0 / ((hidden / config.num_attention_heads) as f32).sqrt(),
+            order: Order::InRows,
+            window: None,
+            precision,
+        },
+        attention_out: attention_out.at("dense").linear(hidden, hidden, Bias::With, Activation::None, precision)?,
+        inner: weights.at("intermediate").at("dense").linear(hidden, inner, Bias::With, Activation::Gelu, precision)?,
+        gate: None,
+        outer: weights.at("output").at("dense").linear(inner, hidden, Bias::With, Activation::None, precision)?,
+    })
 }

@@ -1,19 +1,20 @@
 //! Encoders: packed token ids in, one hidden row per token out.
 //!
-//! A new architecture is one file here, a variant of [`Config`] and one of [`Encoder`].
+//! A new architecture is one file here: its configuration, the names of its tensors, and a line in each `match` of [`Config`].
 
 pub(crate) mod bert;
+pub(crate) mod transformer;
 
 use std::path::Path;
 
-use candle_core::Tensor;
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::error::{Error, Result};
-use crate::pack::Batch;
+use crate::precision::Precision;
 use crate::weights::Weights;
-use bert::{Bert, BertConfig};
+use bert::BertConfig;
+pub(crate) use transformer::Transformer;
 
 /// What `config.json` says, by architecture. Serialised, it is part of the model's fingerprint.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -38,40 +39,29 @@ impl Config {
 
     /// H.
     pub(crate) fn hidden_size(&self) -> usize {
-        let Self::Bert(config) = self;
-        config.hidden_size
+        match self {
+            Self::Bert(config) => config.hidden_size,
+        }
     }
 
     /// The longest text there are positions for, in tokens.
     pub(crate) fn n_positions(&self) -> usize {
-        let Self::Bert(config) = self;
-        config.max_position_embeddings
+        match self {
+            Self::Bert(config) => config.max_position_embeddings,
+        }
     }
 
     /// Token ids are below this.
     pub(crate) fn vocab_size(&self) -> usize {
-        let Self::Bert(config) = self;
-        config.vocab_size
-    }
-}
-
-/// A loaded encoder.
-#[derive(Debug)]
-pub(crate) enum Encoder {
-    Bert(Bert),
-}
-
-impl Encoder {
-    pub(crate) fn load(config: &Config, weights: &Weights) -> Result<Self> {
-        match config {
-            Config::Bert(config) => Ok(Self::Bert(Bert::load(config, weights)?)),
+        match self {
+            Self::Bert(config) => config.vocab_size,
         }
     }
 
-    /// T tokens → \[T, H\].
-    pub(crate) fn forward(&self, batch: &Batch) -> Result<Tensor> {
+    /// The encoder with the weights of a file.
+    pub(crate) fn load(&self, weights: &Weights, precision: Precision) -> Result<Transformer> {
         match self {
-            Self::Bert(bert) => Ok(bert.forward(batch)?),
+            Self::Bert(config) => bert::load(config, weights, precision),
         }
     }
 }

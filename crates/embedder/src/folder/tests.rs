@@ -53,7 +53,7 @@ impl Copy {
     }
 
     fn load(&self) -> Result<Embedder> {
-        Embedder::load(self.0.path(), &LoadOptions { device: DeviceChoice::Cpu, threads: 1, max_batch_tokens: 0 })
+        Embedder::load(self.0.path(), &LoadOptions { device: DeviceChoice::Cpu, threads: 1, ..LoadOptions::default() })
     }
 
     #[track_caller]

@@ -1,30 +1,102 @@
 //! Self-attention of packed texts: no token attends beyond its own text.
+//!
+//! Source: Vaswani et al. 2017, eq. 1. Order enters by rotating queries and keys (Su et al. 2021), by a bias that depends on the
+//! distance of two tokens (Press et al. 2022, ALiBi; Raffel et al. 2020, buckets), or not at all where positions were added
+//! to the word vectors. Local attention: Beltagy et al. 2020.
 
-use candle_core::{CpuStorage, CustomOp1, D, Layout, Result, Shape, Tensor};
+use std::sync::Arc;
+
+use candle_core::{D, DType, Device, Result, Tensor};
 use candle_nn::ops::softmax;
 
-use super::values;
-use crate::kernels::cpu::Simd;
-use crate::kernels::cpu::attention::{Attention, Scratch};
-use crate::pack::Spans;
+use super::{Rows, Workspace};
+use crate::kernels::cpu::attention::Attention;
+pub(crate) use crate::kernels::cpu::attention::RelativeBias;
+use crate::kernels::cpu::rotary::Rotate;
+use crate::pack::{Batch, Spans};
+use crate::precision::Precision;
 
-/// Softmax attention with `n_heads` heads, given queries, keys and values of all tokens in one tensor.
-#[derive(Debug, Clone, Copy)]
+/// Softmax attention, given queries, keys and values of all tokens side by side.
+#[derive(Debug, Clone)]
 pub(crate) struct SelfAttention {
     pub(crate) n_heads: usize,
+    /// What scores are multiplied by, `1 / √D` in all encoders so far.
+    pub(crate) scale: f32,
+    pub(crate) order: Order,
+    /// A token sees keys at most this far from it; `None`: all of its text.
+    pub(crate) window: Option<usize>,
+    pub(crate) precision: Precision,
+}
+
+/// How a token knows where the others stand. Layers share the tables.
+#[derive(Debug, Clone)]
+pub(crate) enum Order {
+    /// By what was added to its vector.
+    InRows,
+    Rotary(Arc<Rotary>),
+    Relative(Arc<RelativeBias>),
+}
+
+/// Cosines and sines of rotary positions: pair i of a head is turned by `position * base^(-2i / width)`.
+#[derive(Debug)]
+pub(crate) struct Rotary {
+    /// \[P, width / 2\].
+    cos: Vec<f32>,
+    sin: Vec<f32>,
+    /// Values of a head that are turned, the first ones; even.
+    width: usize,
+}
+
+impl Rotary {
+    /// Tables for `n_positions`. Angles are computed as the reference does, in f32 from a frequency in f32.
+    pub(crate) fn new(width: usize, base: f64, n_positions: usize) -> Self {
+        let frequencies: Vec<f32> =
+            (0..width / 2).map(|i| 1.0 / (base as f32).powf((2 * i) as f32 / width as f32)).collect();
+        let angles = || (0..n_positions).flat_map(|p| frequencies.iter().map(move |&frequency| p as f32 * frequency));
+        Self { cos: angles().map(f32::cos).collect(), sin: angles().map(f32::sin).collect(), width }
+    }
 }
 
 impl SelfAttention {
     /// \[T, 3H\] (a row is `q | k | v`) → \[T, H\].
-    pub(crate) fn forward(self, qkv: &Tensor, spans: &Spans) -> Result<Tensor> {
-        if qkv.device().is_cpu() {
-            return qkv.apply_op1_no_bwd(&CpuAttention { n_heads: self.n_heads, spans });
+    pub(crate) fn forward(&self, mut qkv: Rows, batch: &Batch, workspace: &mut Workspace) -> Result<Rows> {
+        if let Rows::Device(qkv) = &qkv {
+            return Ok(Rows::Device(self.forward_on_device(qkv, &batch.spans)?));
         }
-        self.forward_on_device(qkv, spans)
+        let Rows::Cpu(rows) = &mut qkv else { unreachable!("handled above") };
+        let (n_tokens, stride) = (rows.n_rows(), rows.width());
+        let (hidden, n_heads) = (stride / 3, self.n_heads);
+        if let Order::Rotary(rotary) = &self.order {
+            let positions: Vec<u32> = batch.positions().collect();
+            let (cos, sin, positions) = (&rotary.cos, &rotary.sin, positions.as_slice());
+            let (half, qkv) = (rotary.width / 2, rows.values_mut());
+            Rotate { n_heads, hidden, cos, sin, half, positions, qkv }.run(workspace.simd);
+        }
+        let bias = match &self.order {
+            Order::Relative(bias) => Some(bias.as_ref()),
+            _ => None,
+        };
+        let mut out = workspace.take(n_tokens, hidden);
+        for span in batch.spans.iter() {
+            let attention = Attention {
+                n_heads,
+                hidden,
+                scale: self.scale,
+                bias,
+                window: self.window,
+                precision: self.precision,
+                qkv: &rows.values()[span.start * stride..span.end * stride],
+                out: &mut out.values_mut()[span.start * hidden..span.end * hidden],
+                scratch: &mut workspace.scratch,
+            };
+            attention.run(workspace.simd);
+        }
+        workspace.give(qkv);
+        Ok(Rows::Cpu(out))
     }
 
-    /// Text by text, each as one small padded batch of its own.
-    fn forward_on_device(self, qkv: &Tensor, spans: &Spans) -> Result<Tensor> {
+    /// Text by text, each as one small batch of its own; the oracle of the kernels.
+    fn forward_on_device(&self, qkv: &Tensor, spans: &Spans) -> Result<Tensor> {
         let hidden = qkv.dim(1)? / 3;
         let dimensions = hidden / self.n_heads;
         let mut contexts = Vec::with_capacity(spans.len());
@@ -33,52 +105,94 @@ impl SelfAttention {
                 let rows = qkv.narrow(0, span.start, span.len())?.narrow(1, part * hidden, hidden)?;
                 rows.reshape((span.len(), self.n_heads, dimensions))?.transpose(0, 1)?.contiguous() // [A, S, D]
             };
-            let scores = (heads(0)?.matmul(&heads(1)?.t()?)? / (dimensions as f64).sqrt())?;
-            let context = softmax(&scores, D::Minus1)?.matmul(&heads(2)?)?;
+            let (mut queries, mut keys) = (heads(0)?, heads(1)?);
+            if let Order::Rotary(rotary) = &self.order {
+                (queries, keys) = (rotary.turn(&queries)?, rotary.turn(&keys)?);
+            }
+            let mut scores = (queries.matmul(&keys.t()?)?.to_dtype(DType::F32)? * f64::from(self.scale))?;
+            if let Some(bias) = self.bias_of(span.len(), qkv.device())? {
+                scores = scores.broadcast_add(&bias)?;
+            }
+            let context = softmax(&scores, D::Minus1)?.to_dtype(qkv.dtype())?.matmul(&heads(2)?)?;
             contexts.push(context.transpose(0, 1)?.reshape((span.len(), hidden))?);
         }
         Tensor::cat(&contexts, 0)
     }
-}
 
-struct CpuAttention<'a> {
-    n_heads: usize,
-    spans: &'a Spans,
-}
-
-impl CustomOp1 for CpuAttention<'_> {
-    fn name(&self) -> &'static str {
-        "self-attention"
-    }
-
-    fn cpu_fwd(&self, storage: &CpuStorage, layout: &Layout) -> Result<(CpuStorage, Shape)> {
-        let (n_tokens, width) = layout.shape().dims2()?;
-        let (hidden, qkv, simd) = (width / 3, values(storage, layout)?, Simd::detect());
-        let mut out = vec![0.0; n_tokens * hidden];
-        let mut scratch = Scratch::new(simd);
-        for span in self.spans.iter() {
-            let out = &mut out[span.start * hidden..span.end * hidden];
-            let qkv = &qkv[span.start * width..span.end * width];
-            simd.run(Attention { n_heads: self.n_heads, hidden, qkv, out, scratch: &mut scratch });
+    /// What is added to the scores of a text of S tokens: \[A or 1, S, S\], or nothing.
+    fn bias_of(&self, n_tokens: usize, device: &Device) -> Result<Option<Tensor>> {
+        let (bias, n_heads) = match &self.order {
+            Order::Relative(bias) => (Some(bias), self.n_heads),
+            _ => (None, 1),
+        };
+        if bias.is_none() && self.window.is_none() {
+            return Ok(None);
         }
-        Ok((CpuStorage::F32(out), (n_tokens, hidden).into()))
+        let mut values = Vec::with_capacity(n_heads * n_tokens * n_tokens);
+        for head in 0..n_heads {
+            for query in 0..n_tokens {
+                values.extend((0..n_tokens).map(|key| match self.window {
+                    Some(window) if key.abs_diff(query) > window => f32::NEG_INFINITY,
+                    _ => bias.map_or(0.0, |bias| bias.values[head * (2 * bias.reach + 1) + bias.reach + key - query]),
+                }));
+            }
+        }
+        Tensor::from_vec(values, (n_heads, n_tokens, n_tokens), device).map(Some)
+    }
+}
+
+impl Rotary {
+    /// \[A, S, D\] → the same, turned by the positions 0, 1, …, S - 1.
+    fn turn(&self, x: &Tensor) -> Result<Tensor> {
+        let (_, n_tokens, dimensions) = x.dims3()?;
+        let half = self.width / 2;
+        let table = |values: &[f32]| {
+            Tensor::from_slice(&values[..n_tokens * half], (1, n_tokens, half), x.device())?.to_dtype(x.dtype())
+        };
+        let (cos, sin) = (table(&self.cos)?, table(&self.sin)?);
+        let (first, second) = (x.narrow(2, 0, half)?, x.narrow(2, half, half)?);
+        let turned = [
+            (first.broadcast_mul(&cos)? - second.broadcast_mul(&sin)?)?,
+            (second.broadcast_mul(&cos)? + first.broadcast_mul(&sin)?)?,
+            x.narrow(2, self.width, dimensions - self.width)?,
+        ];
+        Tensor::cat(&turned[..if dimensions > self.width { 3 } else { 2 }], 2)?.contiguous()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::layers::tests::{assert_close, noise};
+    use crate::layers::tests::{assert_close, both, noise, workspace};
+    use crate::pack::pack;
 
     #[test]
     fn both_forms_agree() {
-        for (n_heads, dimensions, lengths) in [(1, 4, vec![1]), (2, 16, vec![3, 40, 2]), (3, 32, vec![130, 17])] {
-            let (spans, hidden) = (Spans::of_lengths(&lengths), n_heads * dimensions);
+        let mut workspace = workspace();
+        for (n_heads, dimensions, lengths) in [(1, 4, vec![1]), (2, 16, vec![40, 3, 2]), (3, 32, vec![130, 17])] {
+            let (batch, hidden) =
+                (pack(lengths.iter().map(|&n| vec![0; n]).collect(), 1000).remove(0), n_heads * dimensions);
             let n_tokens: usize = lengths.iter().sum();
-            let qkv = noise(5, n_tokens * 3 * hidden).reshape((n_tokens, 3 * hidden)).unwrap();
-            let attention = SelfAttention { n_heads };
-            let ours = attention.forward(&qkv, &spans).unwrap();
-            assert_close(&ours, &attention.forward_on_device(&qkv, &spans).unwrap(), 1e-5);
+            let reach = n_tokens - 1;
+            let values = noise(6, n_heads * (2 * reach + 1)).to_vec1().unwrap();
+            let orders = [
+                Order::InRows,
+                Order::Rotary(Arc::new(Rotary::new(dimensions, 10_000.0, n_tokens))),
+                Order::Rotary(Arc::new(Rotary::new(dimensions / 2, 100.0, n_tokens))),
+                Order::Relative(Arc::new(RelativeBias { n_heads, reach, values })),
+            ];
+            for order in orders {
+                for window in [None, Some(5)] {
+                    let qkv = noise(5, n_tokens * 3 * hidden).reshape((n_tokens, 3 * hidden)).unwrap();
+                    let (ours, theirs) = both(&qkv, &mut workspace);
+                    let scale = 1.0 / (dimensions as f32).sqrt();
+                    let precision = Precision::F32;
+                    let attention = SelfAttention { n_heads, scale, order: order.clone(), window, precision };
+                    let ours = attention.forward(ours, &batch, &mut workspace).unwrap();
+                    let theirs = attention.forward(theirs, &batch, &mut workspace).unwrap();
+                    assert_close(&ours, &theirs, 1e-5);
+                }
+            }
         }
     }
 }

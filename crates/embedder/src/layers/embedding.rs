@@ -1,63 +1,172 @@
-//! From token ids to the first hidden rows: word vector plus the vector of its position.
+//! From token ids to the first hidden rows: the vector of the word, plus that of its place and kind.
 
-use candle_core::{DType, Device, Result, Tensor};
+use candle_core::{DType, Result, Tensor};
 
+use super::{Rows, Workspace};
+use crate::kernels::cpu::gather::Gather;
 use crate::pack::Batch;
+use crate::precision::Precision;
 
-/// Word and position tables. What all tokens share (the type vector of single texts) is added to the positions when loading.
+/// Word vectors, and a table of what is added to them.
+///
+/// A place is a position in a text of one kind (`token_type`): row `kind * n_positions + position` of the second table is the
+/// position's vector plus the kind's, added once when the model is loaded.
 #[derive(Debug)]
-pub(crate) enum Embedding {
-    Cpu { words: Vec<f32>, positions: Vec<f32>, hidden: usize },
-    Device { words: Tensor, positions: Tensor },
+pub(crate) struct Embedding {
+    form: Form,
+    /// Rows of the second table for one kind; 0 where there is no table.
+    n_positions: usize,
+    positions: Positions,
+}
+
+/// How tokens are numbered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Positions {
+    /// All have the same place: order enters through attention alone.
+    None,
+    /// 0, 1, 2, …
+    FromZero,
+    /// RoBERTa's: tokens that are not padding count from `padding + 1` on; one that is has the place `padding` itself.
+    After { padding: u32 },
+}
+
+#[derive(Debug)]
+enum Form {
+    Cpu { words: Vec<f32>, places: Option<Vec<f32>>, hidden: usize },
+    Device { words: Tensor, places: Option<Tensor> },
 }
 
 impl Embedding {
-    /// From words \[V, H\], positions \[P, H\] and the type vector \[H\].
-    pub(crate) fn new(words: &Tensor, positions: &Tensor, kind: &Tensor) -> Result<Self> {
-        let positions = positions.broadcast_add(kind)?;
-        if !words.device().is_cpu() {
-            return Ok(Self::Device { words: words.clone(), positions });
-        }
-        let values = |table: &Tensor| table.to_dtype(DType::F32)?.flatten_all()?.to_vec1::<f32>();
-        Ok(Self::Cpu { words: values(words)?, positions: values(&positions)?, hidden: words.dim(1)? })
+    /// From words \[V, H\], positions \[P, H\] and kinds \[C, H\].
+    pub(crate) fn new(
+        words: &Tensor,
+        positions: Option<(&Tensor, Positions)>,
+        kinds: Option<&Tensor>,
+        precision: Precision,
+    ) -> Result<Self> {
+        let places = match (positions, kinds) {
+            (Some((positions, _)), Some(kinds)) => {
+                let of_kind = |kind| positions.broadcast_add(&kinds.get(kind)?);
+                Some(Tensor::cat(&(0..kinds.dim(0)?).map(of_kind).collect::<Result<Vec<_>>>()?, 0)?)
+            }
+            (Some((positions, _)), None) => Some(positions.clone()),
+            (None, kinds) => kinds.cloned(),
+        };
+        let n_positions = match (positions, kinds) {
+            (Some((positions, _)), _) => positions.dim(0)?,
+            (None, Some(_)) => 1,
+            (None, None) => 0,
+        };
+        let positions = positions.map_or(Positions::None, |(_, positions)| positions);
+        let form = match words.device().is_cpu() {
+            true => {
+                let values = |table: &Tensor| table.to_dtype(DType::F32)?.flatten_all()?.to_vec1::<f32>();
+                let places = places.as_ref().map(values).transpose()?;
+                Form::Cpu { words: values(words)?, places, hidden: words.dim(1)? }
+            }
+            false => Self::for_device(words, places.as_ref(), precision)?,
+        };
+        Ok(Self { form, n_positions, positions })
     }
 
-    /// A batch of T tokens → \[T, H\]. Ids and positions are within the tables: checked when the model was loaded.
-    pub(crate) fn forward(&self, batch: &Batch) -> Result<Tensor> {
-        match self {
-            Self::Cpu { words, positions, hidden } => {
-                let mut rows = Vec::with_capacity(batch.ids.len() * hidden);
-                for (&id, position) in batch.ids.iter().zip(batch.positions()) {
-                    let word = &words[id as usize * hidden..][..*hidden];
-                    let position = &positions[position as usize * hidden..][..*hidden];
-                    rows.extend(word.iter().zip(position).map(|(word, position)| word + position));
-                }
-                Tensor::from_vec(rows, (batch.ids.len(), *hidden), &Device::Cpu)
+    fn for_device(words: &Tensor, places: Option<&Tensor>, precision: Precision) -> Result<Form> {
+        let dtype = super::dtype(precision);
+        Ok(Form::Device {
+            words: words.to_dtype(dtype)?,
+            places: places.map(|places| places.to_dtype(dtype)).transpose()?,
+        })
+    }
+
+    /// A batch of T tokens → \[T, H\]. Ids and places are within the tables: checked when the model was loaded.
+    pub(crate) fn forward(&self, batch: &Batch, workspace: &mut Workspace) -> Result<Rows> {
+        let places = self.places(batch);
+        match &self.form {
+            Form::Cpu { words, places: table, hidden } => {
+                let mut out = workspace.take(batch.ids.len(), *hidden);
+                let places = table.as_deref().map(|table| (table, places.as_slice()));
+                let (ids, out_values) = (batch.ids.as_slice(), out.values_mut());
+                Gather { words, ids, positions: places, constant: None, out: out_values }.run(workspace.simd);
+                Ok(Rows::Cpu(out))
             }
-            Self::Device { words, positions } => {
+            Form::Device { words, places: table } => {
                 let device = words.device();
-                let ids = Tensor::new(batch.ids.as_slice(), device)?;
-                let indices = Tensor::from_iter(batch.positions(), device)?;
-                words.index_select(&ids, 0)? + positions.index_select(&indices, 0)?
+                let rows = words.index_select(&Tensor::new(batch.ids.as_slice(), device)?, 0)?;
+                match table {
+                    None => Ok(Rows::Device(rows)),
+                    Some(table) => {
+                        let places = table.index_select(&Tensor::new(places.as_slice(), device)?, 0)?;
+                        Ok(Rows::Device((rows + places)?))
+                    }
+                }
             }
         }
+    }
+
+    /// For each token its row in the second table.
+    fn places(&self, batch: &Batch) -> Vec<u32> {
+        let mut places: Vec<u32> = match self.positions {
+            Positions::None => vec![0; batch.ids.len()],
+            Positions::FromZero => batch.positions().collect(),
+            Positions::After { padding } => {
+                let mut places = Vec::with_capacity(batch.ids.len());
+                for span in batch.spans.iter() {
+                    let mut next = padding;
+                    places.extend(batch.ids[span].iter().map(|&id| {
+                        next += u32::from(id != padding);
+                        if id == padding { padding } else { next }
+                    }));
+                }
+                places
+            }
+        };
+        let n_positions = self.n_positions as u32;
+        for (place, &kind) in places.iter_mut().zip(&batch.kinds) {
+            *place += u32::from(kind) * n_positions;
+        }
+        places
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::layers::tests::{assert_close, noise};
+    use crate::layers::tests::{assert_close, noise, workspace};
     use crate::pack::pack;
+
+    fn batch() -> Batch {
+        pack(vec![vec![1, 2, 3], vec![9], vec![0, 4, 5, 6, 7]], 100).remove(0)
+    }
 
     #[test]
     fn both_forms_agree() {
         let words = noise(1, 10 * 8).reshape((10, 8)).unwrap();
-        let positions = noise(2, 5 * 8).reshape((5, 8)).unwrap();
-        let kind = noise(3, 8);
-        let ours = Embedding::new(&words, &positions, &kind).unwrap();
-        let theirs = Embedding::Device { words, positions: positions.broadcast_add(&kind).unwrap() };
-        let batches = pack(vec![vec![1, 2, 3], vec![9], vec![0, 4, 5, 6, 7]], 100);
-        assert_close(&ours.forward(&batches[0]).unwrap(), &theirs.forward(&batches[0]).unwrap(), 0.0);
+        let table = noise(2, 6 * 8).reshape((6, 8)).unwrap();
+        let kinds = noise(3, 2 * 8).reshape((2, 8)).unwrap();
+        let mut paired = batch();
+        paired.kinds = vec![0, 0, 1, 1, 1, 0, 1, 1, 0];
+        for positions in [None, Some((&table, Positions::FromZero))] {
+            for (kinds, batch) in [(None, &batch()), (Some(&kinds), &batch()), (Some(&kinds), &paired)] {
+                let ours = Embedding::new(&words, positions, kinds, Precision::F32).unwrap();
+                let Form::Cpu { places, .. } = &ours.form else { panic!("on the CPU") };
+                let places = places
+                    .as_ref()
+                    .map(|places| Tensor::from_slice(places, (places.len() / 8, 8), words.device()).unwrap());
+                let form = Embedding::for_device(&words, places.as_ref(), Precision::F32).unwrap();
+                let theirs = Embedding { form, ..ours };
+                let mut workspace = workspace();
+                let expected = theirs.forward(batch, &mut workspace).unwrap();
+                let ours = Embedding::new(&words, positions, kinds, Precision::F32).unwrap();
+                assert_close(&ours.forward(batch, &mut workspace).unwrap(), &expected, 0.0);
+            }
+        }
+    }
+
+    #[test]
+    fn positions_after_padding_pass_over_it() {
+        let words = noise(1, 10).reshape((10, 1)).unwrap();
+        let positions = Positions::After { padding: 4 };
+        let embedding = Embedding::new(&words, Some((&words, positions)), None, Precision::F32).unwrap();
+        // texts are packed longest first: 0 4 5 6 7, 1 2 3, 9
+        assert_eq!(embedding.places(&batch()), [5, 4, 6, 7, 8, 5, 6, 7, 5]);
     }
 }

@@ -1,7 +1,8 @@
-//! The parts encoders are made of, over packed tokens: `[T, H]` tensors without padding.
+//! The parts encoders are made of, over packed tokens: rows `[T, H]` without padding.
 //!
-//! Each part has two forms of the same computation. On the CPU it calls our kernels; on other devices it is written in the
-//! tensor library's own operations. Tests hold the one against the other.
+//! Each part has two forms of the same computation. On the CPU it calls our kernels on buffers that a [`Workspace`] lends, so
+//! that nothing is allocated from one batch to the next; on other devices it is written in the tensor library's operations, or in
+//! kernels of ours where those are slow. Tests hold the one against the other.
 
 pub(crate) mod attention;
 pub(crate) mod embedding;
@@ -9,30 +10,178 @@ pub(crate) mod gate;
 pub(crate) mod linear;
 pub(crate) mod norm;
 
-use candle_core::{CpuStorage, Layout, Result, bail};
+use candle_core::{DType, Result, Tensor};
 
-/// The values of a contiguous f32 tensor on the CPU.
-fn values<'a>(storage: &'a CpuStorage, layout: &Layout) -> Result<&'a [f32]> {
-    let Some((start, end)) = layout.contiguous_offsets() else {
-        bail!("a kernel was given a tensor that is not contiguous: {layout:?}");
-    };
-    Ok(&storage.as_slice::<f32>()?[start..end])
+use crate::kernels::cpu::Simd;
+use crate::kernels::cpu::dense::{Activation, Scratch};
+use crate::precision::Precision;
+
+/// What flows from layer to layer: T rows of one width.
+#[derive(Debug)]
+pub(crate) enum Rows {
+    Cpu(CpuRows),
+    Device(Tensor),
+}
+
+/// Rows in main memory. The buffer may be longer than the rows in it.
+#[derive(Debug)]
+pub(crate) struct CpuRows {
+    buffer: Vec<f32>,
+    n_rows: usize,
+    width: usize,
+}
+
+impl CpuRows {
+    pub(crate) fn n_rows(&self) -> usize {
+        self.n_rows
+    }
+
+    pub(crate) fn width(&self) -> usize {
+        self.width
+    }
+
+    pub(crate) fn values(&self) -> &[f32] {
+        &self.buffer[..self.n_rows * self.width]
+    }
+
+    pub(crate) fn values_mut(&mut self) -> &mut [f32] {
+        &mut self.buffer[..self.n_rows * self.width]
+    }
+}
+
+impl Rows {
+    /// Adds `other`, of the same shape, in place.
+    pub(crate) fn add(&mut self, other: &Self) -> Result<()> {
+        match (self, other) {
+            (Self::Cpu(rows), Self::Cpu(other)) => {
+                assert_eq!(
+                    (rows.n_rows, rows.width),
+                    (other.n_rows, other.width),
+                    "a residual has the shape of its rows"
+                );
+                rows.values_mut().iter_mut().zip(other.values()).for_each(|(value, &add)| *value += add);
+            }
+            (Self::Device(rows), Self::Device(other)) => *rows = (&*rows + other)?,
+            _ => unreachable!("one encoder lives on one device"),
+        }
+        Ok(())
+    }
+
+    /// The values in main memory as f32, \[T, H\].
+    pub(crate) fn to_host(&self) -> Result<std::borrow::Cow<'_, [f32]>> {
+        match self {
+            Self::Cpu(rows) => Ok(rows.values().into()),
+            Self::Device(rows) => Ok(rows.to_dtype(DType::F32)?.flatten_all()?.to_vec1::<f32>()?.into()),
+        }
+    }
+}
+
+/// The memory of one worker thread: buffers that go round from layer to layer, and what the kernels need besides.
+#[derive(Debug)]
+pub(crate) struct Workspace {
+    pub(crate) simd: Simd,
+    pub(crate) scratch: Scratch,
+    free: Vec<Vec<f32>>,
+}
+
+impl Workspace {
+    pub(crate) fn new(simd: Simd) -> Self {
+        Self { simd, scratch: Scratch::new(simd), free: Vec::new() }
+    }
+
+    /// Rows whose values are whatever the buffer held before.
+    pub(crate) fn take(&mut self, n_rows: usize, width: usize) -> CpuRows {
+        let n_values = n_rows * width;
+        let fitting = (0..self.free.len()).filter(|&i| self.free[i].len() >= n_values);
+        let chosen = fitting.min_by_key(|&i| self.free[i].len()).or_else(|| self.free.len().checked_sub(1));
+        let mut buffer = chosen.map(|i| self.free.swap_remove(i)).unwrap_or_default();
+        if buffer.len() < n_values {
+            buffer = vec![0.0; n_values]; // pages come zeroed from the system, growing in place would copy them
+        }
+        CpuRows { buffer, n_rows, width }
+    }
+
+    /// The same rows again.
+    pub(crate) fn copy(&mut self, rows: &Rows) -> Rows {
+        match rows {
+            Rows::Cpu(rows) => {
+                let mut copy = self.take(rows.n_rows, rows.width);
+                copy.values_mut().copy_from_slice(rows.values());
+                Rows::Cpu(copy)
+            }
+            Rows::Device(rows) => Rows::Device(rows.clone()), // tensors are never changed in place
+        }
+    }
+
+    /// Takes a buffer back.
+    pub(crate) fn give(&mut self, rows: Rows) {
+        if let Rows::Cpu(rows) = rows {
+            self.free.push(rows.buffer);
+        }
+    }
+}
+
+/// The number type of weights and rows on a device that is not the CPU.
+fn dtype(precision: Precision) -> DType {
+    match precision {
+        Precision::F32 => DType::F32,
+        Precision::Bf16 => DType::BF16,
+        Precision::F16 => DType::F16,
+        Precision::Int8 => unreachable!("refused for devices when the model was loaded"),
+    }
+}
+
+fn activate(x: &Tensor, activation: Activation) -> Result<Tensor> {
+    match activation {
+        Activation::None => Ok(x.clone()),
+        Activation::Gelu => x.gelu_erf(),
+        Activation::GeluTanh => x.gelu(),
+        Activation::Relu => x.relu(),
+        Activation::Silu => x.silu(),
+        Activation::Tanh => x.tanh(),
+    }
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use candle_core::{Device, Tensor};
+
+    use super::*;
+
+    pub(crate) fn workspace() -> Workspace {
+        Workspace::new(Simd::detect())
+    }
 
     /// `n` reproducible values in [-1, 1), \[n\].
     pub(crate) fn noise(seed: u64, n: usize) -> Tensor {
         Tensor::from_vec(crate::kernels::cpu::noise(seed, n), n, &Device::Cpu).unwrap()
     }
 
+    /// The rows of a tensor \[T, H\] in both forms.
+    pub(crate) fn both(tensor: &Tensor, workspace: &mut Workspace) -> (Rows, Rows) {
+        let (n_rows, width) = tensor.dims2().unwrap();
+        let mut rows = workspace.take(n_rows, width);
+        rows.values_mut().copy_from_slice(&tensor.flatten_all().unwrap().to_vec1::<f32>().unwrap());
+        (Rows::Cpu(rows), Rows::Device(tensor.clone()))
+    }
+
     #[track_caller]
-    pub(crate) fn assert_close(ours: &Tensor, theirs: &Tensor, tolerance: f32) {
-        assert_eq!(ours.dims(), theirs.dims());
-        let difference = (ours - theirs).unwrap().abs().unwrap().flatten_all().unwrap().max(0).unwrap();
-        let difference = difference.to_scalar::<f32>().unwrap();
+    pub(crate) fn assert_close(ours: &Rows, theirs: &Rows, tolerance: f32) {
+        let (ours, theirs) = (ours.to_host().unwrap(), theirs.to_host().unwrap());
+        assert_eq!(ours.len(), theirs.len());
+        let difference = ours.iter().zip(theirs.iter()).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
         assert!(difference <= tolerance, "differs by {difference}");
+    }
+
+    #[test]
+    fn buffers_go_round() {
+        let mut workspace = workspace();
+        let (small, large) = (workspace.take(2, 3), workspace.take(10, 10));
+        let large_at = large.values().as_ptr();
+        workspace.give(Rows::Cpu(large));
+        workspace.give(Rows::Cpu(small));
+        let again = workspace.take(9, 11);
+        assert_eq!((again.values().as_ptr(), again.values().len()), (large_at, 99));
+        assert_eq!(workspace.take(1, 6).values().len(), 6);
     }
 }

@@ -1,106 +1,116 @@
 //! Layer normalisation, alone or after adding a residual.
 
-use candle_core::{CpuStorage, CustomOp1, CustomOp2, D, DType, Layout, Result, Shape, Tensor};
+use candle_core::{D, DType, Result, Tensor};
 
-use super::values;
-use crate::kernels::cpu::Simd;
+use super::{Rows, Workspace};
 use crate::kernels::cpu::norm::Norm;
+use crate::precision::Precision;
 
 /// `(x - mean) / √(variance + ε) * scale + shift`, over the last axis.
 #[derive(Debug)]
-pub(crate) enum LayerNorm {
-    Cpu(CpuNorm),
-    Device { scale: Tensor, shift: Tensor, epsilon: f64 },
-}
-
-/// The parameters as slices.
-#[derive(Debug)]
-pub(crate) struct CpuNorm {
-    scale: Vec<f32>,
-    shift: Vec<f32>,
+pub(crate) struct LayerNorm {
+    form: Form,
     epsilon: f64,
 }
 
+#[derive(Debug)]
+enum Form {
+    Cpu { scale: Vec<f32>, shift: Option<Vec<f32>> },
+    Device { scale: Tensor, shift: Option<Tensor> },
+}
+
 impl LayerNorm {
-    /// From scale and shift, both \[H\].
-    pub(crate) fn new(scale: &Tensor, shift: &Tensor, epsilon: f64) -> Result<Self> {
-        if !scale.device().is_cpu() {
-            return Ok(Self::Device { scale: scale.clone(), shift: shift.clone(), epsilon });
-        }
-        let vector = |tensor: &Tensor| tensor.to_dtype(DType::F32)?.to_vec1::<f32>();
-        Ok(Self::Cpu(CpuNorm { scale: vector(scale)?, shift: vector(shift)?, epsilon }))
+    /// From a scale \[H\] and a shift \[H\], which is zero where there is none.
+    pub(crate) fn new(scale: &Tensor, shift: Option<&Tensor>, epsilon: f64, precision: Precision) -> Result<Self> {
+        let form = match scale.device().is_cpu() {
+            true => {
+                let vector = |tensor: &Tensor| tensor.to_dtype(DType::F32)?.to_vec1::<f32>();
+                Form::Cpu { scale: vector(scale)?, shift: shift.map(vector).transpose()? }
+            }
+            false => Self::for_device(scale, shift, precision)?,
+        };
+        Ok(Self { form, epsilon })
     }
 
-    /// \[T, H\] → \[T, H\].
-    pub(crate) fn forward(&self, x: &Tensor) -> Result<Tensor> {
-        match self {
-            Self::Cpu(norm) => x.apply_op1_no_bwd(norm),
-            Self::Device { scale, shift, epsilon } => normalize(x, scale, shift, *epsilon),
-        }
+    fn for_device(scale: &Tensor, shift: Option<&Tensor>, precision: Precision) -> Result<Form> {
+        let vector = |tensor: &Tensor| tensor.to_dtype(super::dtype(precision));
+        Ok(Form::Device { scale: vector(scale)?, shift: shift.map(vector).transpose()? })
     }
 
-    /// Normalises `x + residual`, both \[T, H\].
-    pub(crate) fn forward_sum(&self, x: &Tensor, residual: &Tensor) -> Result<Tensor> {
-        match self {
-            Self::Cpu(norm) => x.apply_op2_no_bwd(residual, norm),
-            Self::Device { scale, shift, epsilon } => normalize(&(x + residual)?, scale, shift, *epsilon),
+    /// Normalises \[T, H\] in place.
+    pub(crate) fn forward(&self, x: &mut Rows, workspace: &Workspace) -> Result<()> {
+        self.normalize(x, None, workspace)
+    }
+
+    /// Replaces `x` by the normalised `x + residual`, both \[T, H\].
+    pub(crate) fn forward_sum(&self, x: &mut Rows, residual: &Rows, workspace: &Workspace) -> Result<()> {
+        self.normalize(x, Some(residual), workspace)
+    }
+
+    fn normalize(&self, x: &mut Rows, residual: Option<&Rows>, workspace: &Workspace) -> Result<()> {
+        match (&self.form, x, residual) {
+            (Form::Cpu { .. }, Rows::Cpu(x), None) => self.run(x.values_mut(), None, workspace),
+            (Form::Cpu { .. }, Rows::Cpu(x), Some(Rows::Cpu(residual))) => {
+                self.run(x.values_mut(), Some(residual.values()), workspace);
+            }
+            (Form::Device { scale, shift }, Rows::Device(x), None) => {
+                *x = normalized(x, scale, shift.as_ref(), self.epsilon)?;
+            }
+            (Form::Device { scale, shift }, Rows::Device(x), Some(Rows::Device(residual))) => {
+                *x = normalized(&(&*x + residual)?, scale, shift.as_ref(), self.epsilon)?;
+            }
+            _ => unreachable!("one encoder lives on one device"),
         }
+        Ok(())
+    }
+
+    fn run(&self, rows: &mut [f32], residual: Option<&[f32]>, workspace: &Workspace) {
+        let Form::Cpu { scale, shift } = &self.form else { unreachable!("called for the CPU's form") };
+        let (shift, epsilon) = (shift.as_deref(), self.epsilon as f32);
+        Norm { scale, shift, epsilon, residual, rows }.run(workspace.simd);
     }
 }
 
-fn normalize(x: &Tensor, scale: &Tensor, shift: &Tensor, epsilon: f64) -> Result<Tensor> {
+/// Statistics in f32 whatever the type of `x`.
+fn normalized(x: &Tensor, scale: &Tensor, shift: Option<&Tensor>, epsilon: f64) -> Result<Tensor> {
+    let dtype = x.dtype();
+    let x = x.to_dtype(DType::F32)?;
     let centred = x.broadcast_sub(&x.mean_keepdim(D::Minus1)?)?;
     let variance = centred.sqr()?.mean_keepdim(D::Minus1)?;
-    centred.broadcast_div(&(variance + epsilon)?.sqrt()?)?.broadcast_mul(scale)?.broadcast_add(shift)
-}
-
-impl CpuNorm {
-    fn run(&self, x: &[f32], residual: Option<&[f32]>, shape: &Shape) -> (CpuStorage, Shape) {
-        let mut rows = x.to_vec();
-        let (scale, shift, epsilon) = (&self.scale, &self.shift, self.epsilon as f32);
-        Simd::detect().run(Norm { scale, shift, epsilon, residual, rows: &mut rows });
-        (CpuStorage::F32(rows), shape.clone())
-    }
-}
-
-impl CustomOp1 for CpuNorm {
-    fn name(&self) -> &'static str {
-        "layer norm"
-    }
-
-    fn cpu_fwd(&self, x: &CpuStorage, layout: &Layout) -> Result<(CpuStorage, Shape)> {
-        Ok(self.run(values(x, layout)?, None, layout.shape()))
-    }
-}
-
-impl CustomOp2 for CpuNorm {
-    fn name(&self) -> &'static str {
-        "layer norm of a sum"
-    }
-
-    fn cpu_fwd(&self, x: &CpuStorage, lx: &Layout, residual: &CpuStorage, lr: &Layout) -> Result<(CpuStorage, Shape)> {
-        Ok(self.run(values(x, lx)?, Some(values(residual, lr)?), lx.shape()))
+    let unit = centred.broadcast_div(&(variance + epsilon)?.sqrt()?)?;
+    let scaled = unit.broadcast_mul(&scale.to_dtype(DType::F32)?)?;
+    match shift {
+        Some(shift) => scaled.broadcast_add(&shift.to_dtype(DType::F32)?)?.to_dtype(dtype),
+        None => scaled.to_dtype(dtype),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::layers::tests::{assert_close, noise};
+    use crate::layers::tests::{assert_close, both, noise, workspace};
 
     #[test]
     fn both_forms_agree() {
-        for (n_rows, hidden) in [(1, 1), (3, 5), (9, 32), (4, 390)] {
+        let mut workspace = workspace();
+        for (n_rows, hidden) in [(3, 5), (9, 32), (4, 390)] {
             let (scale, shift) = (noise(1, hidden), noise(2, hidden));
             let x = noise(3, n_rows * hidden).reshape((n_rows, hidden)).unwrap();
             let residual = noise(4, n_rows * hidden).reshape((n_rows, hidden)).unwrap();
-            let ours = LayerNorm::new(&scale, &shift, 1e-12).unwrap();
-            let theirs = LayerNorm::Device { scale, shift, epsilon: 1e-12 };
-            if hidden > 1 {
-                assert_close(&ours.forward(&x).unwrap(), &theirs.forward(&x).unwrap(), 1e-5);
+            let residual = both(&residual, &mut workspace);
+            for shift in [Some(&shift), None] {
+                let cpu = LayerNorm::new(&scale, shift, 1e-12, Precision::F32).unwrap();
+                let form = LayerNorm::for_device(&scale, shift, Precision::F32).unwrap();
+                let device = LayerNorm { form, epsilon: 1e-12 };
+                let (mut ours, mut theirs) = both(&x, &mut workspace);
+                cpu.forward(&mut ours, &workspace).unwrap();
+                device.forward(&mut theirs, &workspace).unwrap();
+                assert_close(&ours, &theirs, 1e-5);
+                let (mut ours, mut theirs) = both(&x, &mut workspace);
+                cpu.forward_sum(&mut ours, &residual.0, &workspace).unwrap();
+                device.forward_sum(&mut theirs, &residual.1, &workspace).unwrap();
+                assert_close(&ours, &theirs, 1e-5);
             }
-            let (ours, theirs) = (ours.forward_sum(&x, &residual).unwrap(), theirs.forward_sum(&x, &residual).unwrap());
-            assert_close(&ours, &theirs, 1e-5);
         }
     }
 
@@ -108,9 +118,11 @@ mod tests {
     fn a_large_mean_does_not_drown_the_variance() {
         let hidden = 64;
         let x = (noise(1, hidden).reshape((1, hidden)).unwrap() + 1000.0).unwrap();
-        let (ones, zeros) = (noise(1, hidden).ones_like().unwrap(), noise(1, hidden).zeros_like().unwrap());
-        let normed = LayerNorm::new(&ones, &zeros, 1e-12).unwrap().forward(&x).unwrap();
-        let variance = normed.sqr().unwrap().mean_all().unwrap().to_scalar::<f32>().unwrap();
+        let ones = noise(1, hidden).ones_like().unwrap();
+        let mut workspace = workspace();
+        let (mut rows, _) = both(&x, &mut workspace);
+        LayerNorm::new(&ones, None, 1e-12, Precision::F32).unwrap().forward(&mut rows, &workspace).unwrap();
+        let variance = rows.to_host().unwrap().iter().map(|value| value * value).sum::<f32>() / hidden as f32;
         assert!((variance - 1.0).abs() < 1e-4, "{variance}");
     }
 }

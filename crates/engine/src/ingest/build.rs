@@ -8,11 +8,13 @@ use cento_embedder::{Embedder, Kind, cache};
 use cento_lexical::Analyzer;
 use rayon::prelude::*;
 
+use super::late::LateQueue;
 use super::ledger::{ContentHash, Group, Ledger};
 use super::options::chunk_config;
 use super::{IndexReport, Prepared, Progress, Stage, absolute, prepare};
+use crate::cache::CacheOptions;
 use crate::commit::{Commit, NewSegment};
-use crate::config::CollectionConfig;
+use crate::config::{CollectionConfig, VectorColumn};
 use crate::embeddings::EmbeddingLog;
 use crate::error::{AtPath, Result};
 use crate::fs::Fs;
@@ -20,7 +22,7 @@ use crate::searcher::Snapshot;
 use crate::segment::{NewChunk, NewDocument, SegmentWriter};
 
 /// Texts embedded between two writes of the log; what an interruption loses at most.
-const EMBED_TEXTS: usize = 512;
+pub(super) const EMBED_TEXTS: usize = 512;
 
 /// A row whose vector is not known yet.
 struct Pending {
@@ -34,14 +36,18 @@ pub(super) struct Build<'a> {
     fs: &'a dyn Fs,
     folder: &'a Path,
     config: &'a CollectionConfig,
-    chunking: ChunkConfig,
-    encoder: &'a Embedder,
+    pub(super) chunking: ChunkConfig,
+    pub(super) encoder: &'a Embedder,
     snapshot: Option<&'a Snapshot>,
-    ledger: Ledger,
-    segment: SegmentWriter<'a>,
+    pub(super) ledger: Ledger,
+    pub(super) segment: SegmentWriter<'a>,
     segment_name: String,
-    log: EmbeddingLog,
+    pub(super) log: EmbeddingLog,
+    /// Where plain vectors are kept in the segment, if they are asked for.
+    plain: Option<usize>,
     pending: Vec<Pending>,
+    /// The same for late vectors.
+    pub(super) late: Option<LateQueue>,
     pub(super) progress: Progress,
 }
 
@@ -53,10 +59,13 @@ impl<'a> Build<'a> {
         encoder: &'a Embedder,
         snapshot: Option<&'a Snapshot>,
         ledger: Ledger,
+        cache: Option<&CacheOptions>,
     ) -> Result<Self> {
         let generation = snapshot.map_or(0, |snapshot| snapshot.manifest.generation) + 1;
         let segment_name = format!("{generation}-0");
         let analyzer = Analyzer::new(config.language()?);
+        let column = |vectors| config.pooling.columns().iter().position(|column| *column == vectors);
+        let late = column(VectorColumn::Late).zip(config.late);
         Ok(Self {
             fs,
             folder,
@@ -70,10 +79,13 @@ impl<'a> Build<'a> {
                 &folder.join("segments").join(&segment_name),
                 &analyzer,
                 config.dimensions,
+                config.pooling,
             )?,
             segment_name,
-            log: EmbeddingLog::open(fs, &folder.join("embeddings"), config)?,
+            log: EmbeddingLog::open(&folder.join("embeddings"), cache, config),
+            plain: column(VectorColumn::Plain),
             pending: Vec::new(),
+            late: late.map(|(column, reading)| LateQueue::new(reading, column, encoder)).transpose()?,
             progress: Progress::default(),
         })
     }
@@ -100,7 +112,8 @@ impl<'a> Build<'a> {
             progress(&self.progress);
         }
         self.add(group.take(), progress)?;
-        self.embed(progress)
+        self.embed(progress)?;
+        self.embed_late(progress)
     }
 
     fn add(&mut self, group: Vec<(Document, ContentHash)>, progress: &mut dyn FnMut(&Progress)) -> Result<()> {
@@ -112,6 +125,9 @@ impl<'a> Build<'a> {
             self.add_document(prepared)?;
             if self.pending.len() >= EMBED_TEXTS {
                 self.embed(progress)?;
+            }
+            if self.late.as_ref().is_some_and(|late| late.n_rows() >= EMBED_TEXTS) {
+                self.embed_late(progress)?;
             }
         }
         progress(&self.progress);
@@ -129,6 +145,12 @@ impl<'a> Build<'a> {
             chunks,
         };
         let first_row = self.segment.push(&new)?;
+        let late_known = self.add_late(&new, first_row)?;
+        self.ledger.report.n_chunks += new.chunks.len() as u64;
+        let Some(column) = self.plain else {
+            self.ledger.report.n_from_log += if late_known { new.chunks.len() as u64 } else { 0 };
+            return Ok(());
+        };
         let window_tokens = self.chunking.window_tokens;
         for (n, new_chunk) in new.chunks.iter().enumerate() {
             let text = format!("{}{}", new_chunk.header, &prepared.document.text[new_chunk.chunk.span.clone()]);
@@ -141,19 +163,19 @@ impl<'a> Build<'a> {
             let key = cache::key(self.encoder.fingerprint(), &self.encoder.bytes_embedded(&text, Kind::Document));
             match self.log.find(&key)? {
                 Some(logged) => {
-                    self.segment.set_vector(row, &logged.vector);
+                    self.segment.set_vector(column, row, &logged.vector);
                     self.ledger.report.n_tokens += u64::from(logged.n_tokens);
-                    self.ledger.report.n_from_log += 1;
+                    self.ledger.report.n_from_log += u64::from(late_known);
                 }
                 None => self.pending.push(Pending { row, key, text }),
             }
         }
-        self.ledger.report.n_chunks += new.chunks.len() as u64;
         Ok(())
     }
 
     /// Embeds what is pending, logs it, and gives each row its vector. Equal texts are embedded once.
     fn embed(&mut self, progress: &mut dyn FnMut(&Progress)) -> Result<()> {
+        let Some(column) = self.plain else { return Ok(()) };
         for pending in std::mem::take(&mut self.pending).chunks(EMBED_TEXTS) {
             let mut first_with: HashMap<cache::Key, usize> = HashMap::new();
             let mut texts = Vec::new();
@@ -169,7 +191,7 @@ impl<'a> Build<'a> {
             self.log.append(&keys, &embeddings)?;
             for one in pending {
                 let embedding = &embeddings[first_with[&one.key]];
-                self.segment.set_vector(one.row, &embedding.vector);
+                self.segment.set_vector(column, one.row, &embedding.vector);
                 self.ledger.report.n_tokens += u64::from(embedding.n_tokens);
             }
             let n_tokens: u64 = embeddings.iter().map(|embedding| u64::from(embedding.n_tokens)).sum();
@@ -188,6 +210,7 @@ impl<'a> Build<'a> {
         progress: &mut dyn FnMut(&Progress),
     ) -> Result<IndexReport> {
         self.ledger.tombstone_vanished();
+        self.ledger.report.notes.extend(self.log.finish());
         let n_new = self.segment.n_documents();
         let segment_folder = self.folder.join("segments").join(&self.segment_name);
         if n_new == 0 && self.ledger.replaced.is_empty() {

@@ -2,12 +2,13 @@
 //!
 //! Documents are read in the order of their origins, whatever order the folders were given in. Unchanged ones (same id, same content hash)
 //! keep their rows; changed ones get new rows and their old ones a tombstone; those that vanished from the given roots get
-//! a tombstone. Embeddings are logged as they are made, so that a run that is cut short loses the batch in flight.
+//! a tombstone. Embeddings are kept in the cache as they are made, so that a run that is cut short loses the batch in flight.
 
 mod options;
 mod report;
 mod ledger;
 mod build;
+mod late;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -21,6 +22,7 @@ use self::ledger::{ContentHash, Group, Ledger};
 pub use self::options::IndexOptions;
 use self::options::{capped, chunk_config, load_encoder, settle};
 pub use self::report::{IndexReport, Issue, Progress, Stage};
+use crate::config::{CollectionConfig, VectorColumn};
 use crate::documents::{self, Inspection};
 use crate::error::{AtPath, Error, Result};
 use crate::fs::Fs;
@@ -52,7 +54,8 @@ pub fn index(
     report.notes.extend(capped(&chunk_config(&config, &encoder.embedder)?));
     let snapshot = known.map(|manifest| Snapshot::open(folder, manifest)).transpose()?;
     let ledger = Ledger::new(snapshot.as_ref(), &roots, &files, report)?;
-    let mut build = Build::start(fs, folder, &config, &encoder.embedder, snapshot.as_ref(), ledger)?;
+    let mut build =
+        Build::start(fs, folder, &config, &encoder.embedder, snapshot.as_ref(), ledger, options.cache.as_ref())?;
     build.progress.n_bytes_total = files.iter().map(|file| file.n_bytes).sum();
     build.read(&files, &options.read, progress)?;
     build.finish(&roots, options.graph_rows_min, progress)
@@ -82,7 +85,7 @@ pub fn dry_run(
             Err(error) => ledger.fail(file, &error),
             Ok(mut documents) => {
                 while ledger.fill(&mut group, file, &mut documents) {
-                    count(group.take(), &chunking, &encoder.embedder, &mut ledger.report);
+                    count(group.take(), &config, &chunking, &encoder.embedder, &mut ledger.report);
                 }
                 ledger.report.notes.extend(documents.notes());
             }
@@ -91,20 +94,31 @@ pub fn dry_run(
         state.n_documents = ledger.n_documents();
         progress(&state);
     }
-    count(group.take(), &chunking, &encoder.embedder, &mut ledger.report);
+    count(group.take(), &config, &chunking, &encoder.embedder, &mut ledger.report);
     ledger.tombstone_vanished();
     Ok(ledger.report)
 }
 
-fn count(group: Vec<(Document, ContentHash)>, chunking: &ChunkConfig, encoder: &Embedder, report: &mut IndexReport) {
+fn count(
+    group: Vec<(Document, ContentHash)>,
+    config: &CollectionConfig,
+    chunking: &ChunkConfig,
+    encoder: &Embedder,
+    report: &mut IndexReport,
+) {
     let prepare = |(document, hash)| prepare(document, hash, chunking, encoder);
     let prepared: Vec<Prepared> = group.into_par_iter().map(prepare).collect();
     for prepared in &prepared {
         let visible = prepared.chunks.iter().zip(&prepared.headers).filter(|(chunk, _)| !chunk.hidden);
         for (chunk, header) in visible {
             report.n_chunks += 1;
-            report.n_tokens +=
-                u64::from(chunk.n_tokens) + (encoder.tokenizer().count(header) + encoder.n_special()) as u64;
+            for vectors in config.pooling.columns() {
+                report.n_tokens += u64::from(chunk.n_tokens)
+                    + match vectors {
+                        VectorColumn::Plain => (encoder.tokenizer().count(header) + encoder.n_special()) as u64,
+                        VectorColumn::Late => 0,
+                    };
+            }
         }
     }
 }
@@ -118,7 +132,7 @@ fn prepare_folder(fs: &dyn Fs, folder: &Path) -> Result<()> {
             return Err(Error::NotACollection { path: folder.to_owned() });
         }
     }
-    for name in [manifest::GENERATIONS, "segments", "deletes", "embeddings"] {
+    for name in [manifest::GENERATIONS, "segments", "deletes"] {
         let path = folder.join(name);
         fs.create_dir(&path).at(&path)?;
     }

@@ -5,7 +5,8 @@ use cento_embedder::{DeviceChoice, Embedder, Kind, LoadOptions};
 use cento_lexical::Language;
 use cento_vector::Scalar;
 
-use crate::config::{CHUNKER_VERSION, ChunkTokens, CollectionConfig, GRAPH_ROWS_MIN};
+use crate::cache::CacheOptions;
+use crate::config::{CHUNKER_VERSION, ChunkTokens, CollectionConfig, GRAPH_ROWS_MIN, LateReading, Pooling};
 use crate::error::{Error, Result};
 use crate::manifest::Manifest;
 use crate::model::{DEFAULT_MODEL, Models};
@@ -23,6 +24,10 @@ pub struct IndexOptions {
     pub language: Option<Language>,
     /// Scalar type of stored vectors.
     pub vectors: Option<Scalar>,
+    /// Which vectors a chunk has.
+    pub pooling: Option<Pooling>,
+    /// Tokens read together for late vectors.
+    pub late_window: Option<usize>,
     /// How files are found and read.
     pub read: ReadOptions,
     /// Where the encoder runs.
@@ -31,6 +36,8 @@ pub struct IndexOptions {
     pub threads: usize,
     /// Rows from which the segment gets a graph.
     pub graph_rows_min: usize,
+    /// The embedding cache; without one every text is embedded, and an interrupted run begins anew.
+    pub cache: Option<CacheOptions>,
 }
 
 impl Default for IndexOptions {
@@ -41,10 +48,13 @@ impl Default for IndexOptions {
             chunk_tokens: None,
             language: None,
             vectors: None,
+            pooling: None,
+            late_window: None,
             read: ReadOptions::default(),
             device: DeviceChoice::Auto,
             threads: 0,
             graph_rows_min: GRAPH_ROWS_MIN,
+            cache: None,
         }
     }
 }
@@ -73,6 +83,7 @@ pub(super) fn settle(
     options: &IndexOptions,
     encoder: &Encoder,
 ) -> Result<CollectionConfig> {
+    let pooling = options.pooling.or(known.map(|known| known.pooling)).unwrap_or_default();
     let asked = CollectionConfig {
         model: encoder.spec.clone(),
         model_fingerprint: encoder.embedder.fingerprint().to_owned(),
@@ -88,6 +99,8 @@ pub(super) fn settle(
             Scalar::F32 => "f32".to_owned(),
             Scalar::F16 => "f16".to_owned(),
         },
+        pooling,
+        late: late_reading(pooling, options.late_window, &encoder.embedder)?,
     };
     let Some(known) = known else { return Ok(asked) };
     let differs = |setting, collection: &str, requested: &str| match collection == requested {
@@ -110,7 +123,28 @@ pub(super) fn settle(
     if options.vectors.is_some() {
         differs("vectors", &known.vectors, &asked.vectors)?;
     }
+    differs("pooling", &known.pooling.to_string(), &asked.pooling.to_string())?;
+    if let (Some(_), Some(known), Some(asked)) = (options.late_window, known.late, asked.late) {
+        differs("late-window", &known.window_tokens.to_string(), &asked.window_tokens.to_string())?;
+    }
     Ok(known.clone())
+}
+
+/// How documents are read where chunks have late vectors; the encoder's window unless another one is asked for.
+fn late_reading(pooling: Pooling, window: Option<usize>, encoder: &Embedder) -> Result<Option<LateReading>> {
+    let refuse = |reason: String| Error::Setting {
+        setting: "late-window",
+        value: window.map(|window| window.to_string()).unwrap_or_default(),
+        reason,
+    };
+    match (pooling, window) {
+        (Pooling::Plain, None) => Ok(None),
+        (Pooling::Plain, Some(_)) => Err(refuse("is for late vectors only; ask for --pooling late or both".to_owned())),
+        _ => {
+            let windows = encoder.late_windows(window, None).map_err(|error| refuse(format!("cannot be: {error}")))?;
+            Ok(Some(LateReading { window_tokens: windows.n_positions(), overlap_tokens: windows.overlap() }))
+        }
+    }
 }
 
 fn named(config: &CollectionConfig) -> String {

@@ -13,7 +13,7 @@ pub struct Progress {
     pub n_bytes: u64,
     /// Bytes of all files found.
     pub n_bytes_total: u64,
-    /// Tokens embedded so far, those found in the log not counted.
+    /// Tokens embedded so far, those found in the cache not counted.
     pub n_tokens: u64,
     /// Rows linked into the graph.
     pub n_graph_rows: u64,
@@ -44,11 +44,11 @@ pub struct IndexReport {
     pub n_removed: u64,
     /// New rows.
     pub n_chunks: u64,
-    /// Tokens of the new rows' embedded text, special tokens counted.
+    /// Tokens of the new rows' vectors: those of its embedded text, special tokens counted; those pooled for a late vector.
     pub n_tokens: u64,
     /// Tokens that went through the encoder in this run.
     pub n_tokens_embedded: u64,
-    /// Rows whose vector came from the embedding log.
+    /// Rows whose vectors came from the embedding cache.
     pub n_from_log: u64,
     /// Rows longer than the encoder's window, embedded by their beginning (only with `--chunk-tokens document`).
     pub n_truncated: u64,

@@ -11,8 +11,10 @@
 //! | `documents.text` | block of canonical text |
 //! | `vectors.rows` | chunk: its unit vector |
 //! | `hnsw.graph` | (from [`crate::config::GRAPH_ROWS_MIN`] rows on) frozen neighbour lists |
+//! | `vectors-late.rows`, `hnsw-late.graph` | (in collections with both kinds) the same for late vectors |
 //! | `lexical/*` | postings and lengths |
 
+mod column;
 mod lexical_files;
 mod records;
 mod writer;
@@ -22,12 +24,13 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use cento_lexical as lexical;
-use cento_vector::{self as vector, file, hnsw};
 use roaring::RoaringBitmap;
 
+pub(crate) use self::column::Column;
 use self::lexical_files::LexicalFiles;
 pub(crate) use self::records::{ChunkRecord, DocumentRecord, SectionRecord};
 pub(crate) use self::writer::{NewChunk, NewDocument, SegmentWriter};
+use crate::config::Pooling;
 use crate::error::{Error, Result};
 use crate::table::Table;
 use crate::text::Texts;
@@ -36,8 +39,6 @@ const DOCUMENTS: ([u8; 8], &str) = (*b"document", "documents.table");
 const SECTIONS: ([u8; 8], &str) = (*b"sections", "sections.table");
 const CHUNKS: ([u8; 8], &str) = (*b"chunks\0\0", "chunks.table");
 const TEXTS: &str = "documents.text";
-const VECTORS: &str = "vectors.rows";
-const GRAPH: &str = "hnsw.graph";
 const LEXICAL: &str = "lexical";
 const LEXICAL_KIND: [u8; 8] = *b"lexical\0";
 
@@ -49,8 +50,8 @@ pub(crate) struct Segment {
     pub(crate) sections: Table<SectionRecord>,
     pub(crate) chunks: Table<ChunkRecord>,
     pub(crate) texts: Texts,
-    pub(crate) rows: vector::Rows,
-    pub(crate) graph: Option<hnsw::FrozenGraph>,
+    /// The vectors of its chunks, by kind: at least one column.
+    pub(crate) columns: Vec<Column>,
     pub(crate) lexical: lexical::Segment,
     lexical_files: Arc<LexicalFiles>,
     /// Documents that were deleted or replaced.
@@ -75,22 +76,22 @@ impl Segment {
         folder: &Path,
         name: &str,
         analyzer: &lexical::Analyzer,
+        pooling: Pooling,
         deleted: RoaringBitmap,
     ) -> Result<Self> {
         let documents = Table::<DocumentRecord>::open(&folder.join(DOCUMENTS.1), DOCUMENTS.0)?;
         let chunks = Table::open(&folder.join(CHUNKS.1), CHUNKS.0)?;
-        let rows = vector::Rows::open(file::Mapped::open_any(folder.join(VECTORS), &vector::Scalar::KINDS)?)?;
-        let graph_path = folder.join(GRAPH);
-        let graph = match graph_path.exists() {
-            true => Some(hnsw::FrozenGraph::open(file::Mapped::open(&graph_path, hnsw::KIND)?)?),
-            false => None,
-        };
+        let open_column = |at| Column::open(folder, at);
+        let columns = (0..pooling.columns().len()).map(open_column).collect::<Result<Vec<_>>>()?;
         let lexical_files = Arc::new(LexicalFiles::open(&folder.join(LEXICAL))?);
         let lexical = lexical::Segment::open(lexical_files.clone(), analyzer)?;
-        if rows.len() != chunks.len() || lexical.n_rows() as usize != chunks.len() {
-            let reason =
-                format!("{} chunks, {} vectors and {} lexical rows", chunks.len(), rows.len(), lexical.n_rows());
-            return Err(Error::Corrupt { path: folder.to_owned(), reason });
+        for column in &columns {
+            if column.rows.len() != chunks.len() || lexical.n_rows() as usize != chunks.len() {
+                let n_vectors = column.rows.len();
+                let reason =
+                    format!("{} chunks, {n_vectors} vectors and {} lexical rows", chunks.len(), lexical.n_rows());
+                return Err(Error::Corrupt { path: folder.to_owned(), reason });
+            }
         }
         let live = live_rows(&documents, &deleted, chunks.len() as u32)?;
         Ok(Self {
@@ -99,8 +100,7 @@ impl Segment {
             texts: Texts::open(&folder.join(TEXTS))?,
             documents,
             chunks,
-            rows,
-            graph,
+            columns,
             lexical,
             lexical_files,
             deleted,
@@ -159,16 +159,15 @@ impl Segment {
 
     /// The file groups of the segment with each one checked; used by `doctor`.
     pub(crate) fn verify(&self) -> Vec<(&'static str, Result<()>)> {
-        let graph = self.graph.as_ref().map_or(Ok(()), |graph| graph.verify().map_err(Error::from));
-        vec![
+        let mut checks = vec![
             (DOCUMENTS.1, self.documents.verify()),
             (SECTIONS.1, self.sections.verify()),
             (CHUNKS.1, self.chunks.verify()),
             (TEXTS, self.texts.verify()),
-            (VECTORS, self.rows.verify().map_err(Error::from)),
-            (GRAPH, graph),
-            (LEXICAL, self.lexical_files.verify()),
-        ]
+        ];
+        checks.extend(self.columns.iter().flat_map(Column::verify));
+        checks.push((LEXICAL, self.lexical_files.verify()));
+        checks
     }
 }
 

@@ -1,16 +1,17 @@
 //! Writes a segment: documents and their chunks as they come, vectors as they are embedded, then every file at once.
 
 use std::io;
-use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use cento_corpus as corpus;
 use cento_lexical as lexical;
-use cento_vector::{self as vector, file, hnsw};
+use cento_vector::{Scalar, file};
 
+use super::column::NewColumn;
 use super::records::{ChunkRecord, DocumentRecord, NO_SOURCE, NONE, SectionRecord};
-use super::{CHUNKS, DOCUMENTS, GRAPH, LEXICAL, LEXICAL_KIND, SECTIONS, TEXTS, VECTORS};
-use crate::error::{AtPath, Error, Result};
+use super::{CHUNKS, DOCUMENTS, LEXICAL, LEXICAL_KIND, SECTIONS, TEXTS};
+use crate::config::Pooling;
+use crate::error::{AtPath, Result};
 use crate::fs::Fs;
 use crate::table::TableWriter;
 use crate::text::TextWriter;
@@ -40,8 +41,7 @@ pub(crate) struct SegmentWriter<'f> {
     chunks: TableWriter<ChunkRecord>,
     texts: TextWriter,
     lexical: lexical::Writer,
-    dimensions: usize,
-    vectors: Vec<f32>,
+    columns: Vec<NewColumn>,
 }
 
 impl<'f> SegmentWriter<'f> {
@@ -51,6 +51,7 @@ impl<'f> SegmentWriter<'f> {
         folder: &Path,
         analyzer: &lexical::Analyzer,
         dimensions: usize,
+        pooling: Pooling,
     ) -> Result<Self> {
         if folder.exists() {
             fs.remove_dir(folder).at(folder)?;
@@ -65,8 +66,7 @@ impl<'f> SegmentWriter<'f> {
             chunks: TableWriter::new(),
             texts: TextWriter::create(fs, &folder.join(TEXTS))?,
             lexical: lexical::Writer::new(analyzer)?,
-            dimensions,
-            vectors: Vec::new(),
+            columns: (0..pooling.columns().len()).map(|at| NewColumn::new(at, dimensions)).collect(),
         })
     }
 
@@ -93,7 +93,7 @@ impl<'f> SegmentWriter<'f> {
             self.lexical.add(lexical::Row { text, header: new_chunk.header, title })?;
             self.chunks.push(chunk_record(self.documents.len() as u32, new_chunk, text));
         }
-        self.vectors.resize(self.chunks.len() * self.dimensions, 0.0);
+        self.columns.iter_mut().for_each(|column| column.resize(self.chunks.len()));
         let metadata = serde_json::to_string(&document.metadata).expect("a map of strings is always JSON");
         let record = DocumentRecord {
             id: self.documents.text(&document.id),
@@ -128,33 +128,23 @@ impl<'f> SegmentWriter<'f> {
         self.sections.push(record);
     }
 
-    /// The vector of a row; every row must get one before [`SegmentWriter::finish`].
-    pub(crate) fn set_vector(&mut self, row: u32, vector: &[f32]) {
-        assert_eq!(vector.len(), self.dimensions, "an encoder gives vectors of one length");
-        let at = row as usize * self.dimensions;
-        self.vectors[at..at + self.dimensions].copy_from_slice(vector);
+    /// The vector of a row in a column; every row must get one in each before [`SegmentWriter::finish`].
+    pub(crate) fn set_vector(&mut self, column: usize, row: u32, vector: &[f32]) {
+        self.columns[column].set(row, vector);
     }
 
     /// Writes and syncs every file; the segment is complete but not yet part of the collection.
     pub(crate) fn finish(
         self,
-        scalar: vector::Scalar,
+        scalar: Scalar,
         graph_rows_min: usize,
         mut graph_rows_done: impl FnMut(usize),
     ) -> Result<()> {
         let Self { fs, folder, .. } = self;
         self.documents.write(fs, &folder.join(DOCUMENTS.1), DOCUMENTS.0)?;
         self.sections.write(fs, &folder.join(SECTIONS.1), SECTIONS.0)?;
-        let n_rows = self.chunks.len();
         self.chunks.write(fs, &folder.join(CHUNKS.1), CHUNKS.0)?;
         self.texts.finish()?;
-
-        let path = folder.join(VECTORS);
-        let rows = self.vectors.chunks_exact(self.dimensions);
-        let mut file =
-            vector::write_rows(fs.create(&path).at(&path)?, self.dimensions, scalar, rows).map_err(at_path(&path))?;
-        file.sync().at(&path)?;
-        drop(self.vectors);
 
         let lexical_folder = folder.join(LEXICAL);
         for (name, bytes) in self.lexical.finish()? {
@@ -165,24 +155,10 @@ impl<'f> SegmentWriter<'f> {
         }
         fs.sync_dir(&lexical_folder).at(&lexical_folder)?;
 
-        if n_rows >= graph_rows_min {
-            let rows = vector::Rows::open(file::Mapped::open_any(&path, &vector::Scalar::KINDS)?)?;
-            let graph = hnsw::build(&rows, &hnsw::HnswConfig::default(), &mut |n_done| {
-                graph_rows_done(n_done);
-                ControlFlow::Continue(())
-            })?;
-            let path = folder.join(GRAPH);
-            graph.write(fs.create(&path).at(&path)?).map_err(at_path(&path))?.sync().at(&path)?;
+        for column in self.columns {
+            column.write(fs, &folder, scalar, graph_rows_min, &mut graph_rows_done)?;
         }
         fs.sync_dir(&folder).at(&folder)
-    }
-}
-
-/// The vector crate writes to whatever it is given; only here is the file's name known.
-fn at_path(path: &Path) -> impl Fn(vector::Error) -> Error + '_ {
-    move |error| match error {
-        vector::Error::Write(source) => Error::Io { path: path.to_owned(), source },
-        other => other.into(),
     }
 }
 

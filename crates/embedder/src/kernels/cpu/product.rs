@@ -1,12 +1,16 @@
-//! Rows times a weight matrix that was laid out in panels beforehand, with bias and activation applied on the way out.
+//! Rows times a weight matrix that was laid out in panels beforehand, with bias and activation applied on the way out: f32.
 //!
 //! Source: Goto and van de Geijn 2008: panels of the right matrix stay in the first-level cache, blocks of rows in the second.
 //! Shapes: rows \[T, K\] times weight \[K, N\] gives \[T, N\].
 //! Differs: an output element is `fma(a[k], b[k], …)` for k = 0, 1, … K-1 from the bias on, whatever T, tile or block it is in.
 //! Cost: T K N fused multiply-adds; one copy of the rows per block of [`ROWS_PER_BLOCK`].
 
-use super::elementary::gelu;
+use std::ops::Range;
+
+use super::aligned::Buffer;
+use super::elementary::Activation;
 use super::simd::{Kernel, Simd};
+use super::transpose::transpose;
 
 /// Rows whose inputs are held in the second-level cache at once; a multiple of both tile heights.
 const ROWS_PER_BLOCK: usize = 120;
@@ -16,44 +20,43 @@ const PANEL_VALUES: usize = 6144;
 /// Tile of outputs held in registers: 6 x 16 in sixteen registers of 256 bits, 12 x 32 in thirty-two of 512 bits.
 const NARROW: (usize, usize) = (6, 16);
 const WIDE: (usize, usize) = (12, 32);
+/// Inputs in one block of a panel.
+const NARROW_DEPTH: usize = PANEL_VALUES / NARROW.1;
+const WIDE_DEPTH: usize = PANEL_VALUES / WIDE.1;
 
-/// What happens to an output after its sum is complete.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Activation {
-    None,
-    /// `x Φ(x)` with the exact error function.
-    Gelu,
-}
+/// Ranges of inputs and outputs of a product start at a multiple of this: the width of the wider panel.
+pub(super) const ALIGNMENT: usize = WIDE.1;
 
 /// A matrix \[K, N\] cut into panels of `width` columns, and each panel into blocks of `depth` rows: block by block, panel
-/// by panel, row by row. Columns beyond N are zero.
+/// by panel, row by row. Columns beyond N hold anything.
 #[derive(Debug, Clone)]
 pub(crate) struct Panels {
-    values: Vec<f32>,
+    values: Buffer<f32>,
     n_inputs: usize,
     n_outputs: usize,
     width: usize,
+    simd: Simd,
 }
 
 impl Panels {
     /// No matrix yet: [`Panels::fill`] gives it one.
     pub(super) fn empty(simd: Simd) -> Self {
         let width = if simd.is_wide() { WIDE.1 } else { NARROW.1 };
-        Self::of_width(width)
+        Self::of_width(simd, width)
     }
 
-    fn of_width(width: usize) -> Self {
-        Self { values: Vec::new(), n_inputs: 0, n_outputs: 0, width }
+    fn of_width(simd: Simd, width: usize) -> Self {
+        Self { values: Buffer::new(), n_inputs: 0, n_outputs: 0, width, simd }
     }
 
     /// Both widths there are, whatever the processor prefers.
     #[cfg(test)]
     pub(super) fn of_both_widths() -> [Self; 2] {
-        [NARROW, WIDE].map(|(_, width)| Self::of_width(width))
+        [NARROW, WIDE].map(|(_, width)| Self::of_width(Simd::detect(), width))
     }
 
     /// Panels of the transpose of `weight`, \[N, K\] as stored in model files.
-    pub(crate) fn of_transposed(simd: Simd, weight: &[f32], n_outputs: usize, n_inputs: usize) -> Self {
+    pub(super) fn of_transposed(simd: Simd, weight: &[f32], n_outputs: usize, n_inputs: usize) -> Self {
         assert_eq!(weight.len(), n_outputs * n_inputs, "weight is [N, K]");
         let mut panels = Self::empty(simd);
         panels.fill_transposed(weight, n_inputs, n_outputs, n_inputs);
@@ -64,17 +67,15 @@ impl Panels {
     #[inline(always)]
     pub(super) fn fill_transposed(&mut self, rows: &[f32], stride: usize, n_outputs: usize, n_inputs: usize) {
         self.start(n_inputs, n_outputs);
-        let (width, depth) = (self.width, PANEL_VALUES / self.width);
-        let mut target = self.values.chunks_exact_mut(width);
+        let (width, depth, simd) = (self.width, PANEL_VALUES / self.width, self.simd);
+        let mut target: &mut [f32] = &mut self.values;
         for first_input in (0..n_inputs).step_by(depth) {
-            let last_input = n_inputs.min(first_input + depth);
+            let height = depth.min(n_inputs - first_input);
             for first_output in (0..n_outputs).step_by(width) {
-                for k in first_input..last_input {
-                    let Some(line) = target.next() else { return };
-                    for (value, j) in line.iter_mut().zip(first_output..n_outputs) {
-                        *value = rows[j * stride + k];
-                    }
-                }
+                let (panel, rest) = target.split_at_mut(height * width);
+                let n = width.min(n_outputs - first_output);
+                transpose(simd, &rows[first_output * stride + first_input..], stride, [n, height], panel, width);
+                target = rest;
             }
         }
     }
@@ -100,119 +101,133 @@ impl Panels {
     #[inline(always)]
     fn start(&mut self, n_inputs: usize, n_outputs: usize) {
         (self.n_inputs, self.n_outputs) = (n_inputs, n_outputs);
-        self.values.clear();
-        self.values.resize(n_inputs * n_outputs.div_ceil(self.width) * self.width, 0.0);
+        self.values.resize(n_inputs * n_outputs.next_multiple_of(self.width));
     }
 
     /// N, the length of an output row.
-    pub(crate) fn n_outputs(&self) -> usize {
+    pub(super) fn n_outputs(&self) -> usize {
         self.n_outputs
     }
 
     /// K, the length of an input row.
-    pub(crate) fn n_inputs(&self) -> usize {
+    pub(super) fn n_inputs(&self) -> usize {
         self.n_inputs
+    }
+
+    /// Memory of the values.
+    pub(super) fn n_bytes(&self) -> usize {
+        self.values.n_bytes()
     }
 }
 
-/// `out[t][n] = activation(bias[n] + Σ_k rows[t][k] weight[k][n])`.
-pub(crate) struct Product<'a> {
-    pub(crate) weight: &'a Panels,
+/// `out[t][n] = activation(bias[n] + Σ_k rows[t][k] weight[k][n])`, over all of a weight or a part of it.
+pub(super) struct Product<'a> {
+    pub(super) weight: &'a Panels,
+    /// The inputs k and outputs n to compute with; they start at a multiple of [`ALIGNMENT`].
+    pub(super) inputs: Range<usize>,
+    pub(super) outputs: Range<usize>,
     /// \[N\]; zero where there is none.
-    pub(crate) bias: Option<&'a [f32]>,
-    pub(crate) activation: Activation,
-    /// Row t starts at `t * row_stride`; `n_rows` of them.
-    pub(crate) rows: &'a [f32],
-    pub(crate) row_stride: usize,
-    pub(crate) n_rows: usize,
-    /// Output row t starts at `t * out_stride`.
-    pub(crate) out: &'a mut [f32],
-    pub(crate) out_stride: usize,
+    pub(super) bias: Option<&'a [f32]>,
+    pub(super) activation: Activation,
+    /// Row t starts at `t * row_stride`, with the first of `inputs`; `n_rows` of them.
+    pub(super) rows: &'a [f32],
+    pub(super) row_stride: usize,
+    pub(super) n_rows: usize,
+    /// Output row t starts at `t * out_stride`, with the first of `outputs`.
+    pub(super) out: &'a mut [f32],
+    pub(super) out_stride: usize,
     /// Memory for the copied rows, kept by the caller between products.
-    pub(crate) scratch: &'a mut Vec<f32>,
+    pub(super) scratch: &'a mut Buffer<f32>,
 }
 
 impl Kernel for Product<'_> {
     #[inline(always)]
     fn run(self) {
         if self.weight.width == WIDE.1 {
-            self.multiply::<{ WIDE.0 }, { WIDE.1 }>();
+            self.multiply::<{ WIDE.0 }, { WIDE.1 }, WIDE_DEPTH>();
         } else {
-            self.multiply::<{ NARROW.0 }, { NARROW.1 }>();
+            self.multiply::<{ NARROW.0 }, { NARROW.1 }, NARROW_DEPTH>();
         }
     }
 }
 
 impl Product<'_> {
     #[inline(always)]
-    fn multiply<const HEIGHT: usize, const WIDTH: usize>(self) {
-        let Panels { n_inputs, n_outputs, .. } = *self.weight;
-        let depth = PANEL_VALUES / WIDTH;
-        let n_panels = n_outputs.div_ceil(WIDTH);
-        let (lines, _) = self.weight.values.as_chunks::<WIDTH>();
-        let mut copy = std::mem::take(self.scratch);
-
+    fn multiply<const HEIGHT: usize, const WIDTH: usize, const DEPTH: usize>(mut self) {
+        assert!(self.inputs.start.is_multiple_of(ALIGNMENT) && self.outputs.start.is_multiple_of(ALIGNMENT));
         for first_row in (0..self.n_rows).step_by(ROWS_PER_BLOCK) {
-            let n_rows = ROWS_PER_BLOCK.min(self.n_rows - first_row);
-            let n_tiles = n_rows.div_ceil(HEIGHT);
-            for first_input in (0..n_inputs).step_by(depth) {
-                let inputs = first_input..n_inputs.min(first_input + depth);
-                let (is_first, is_last) = (first_input == 0, inputs.end == n_inputs);
-                copy.clear();
-                copy.resize(n_tiles * inputs.len() * HEIGHT, 0.0);
-                let (columns, _) = copy.as_chunks_mut::<HEIGHT>();
-                for (row, i) in (first_row..first_row + n_rows).zip(0usize..) {
-                    let values = &self.rows[row * self.row_stride..][inputs.clone()];
-                    let tile = &mut columns[i / HEIGHT * inputs.len()..];
-                    for (column, &value) in tile.iter_mut().zip(values) {
-                        column[i % HEIGHT] = value;
-                    }
-                }
-                for panel in 0..n_panels {
-                    let first_output = panel * WIDTH;
-                    let width = WIDTH.min(n_outputs - first_output);
-                    let lines = &lines[first_input * n_panels + panel * inputs.len()..][..inputs.len()];
-                    for (tile, columns) in columns.chunks_exact(inputs.len()).enumerate() {
-                        let row = first_row + tile * HEIGHT;
-                        let height = HEIGHT.min(first_row + n_rows - row);
-                        let out = &mut self.out[row * self.out_stride + first_output..];
-                        let mut sums = [[0.0f32; WIDTH]; HEIGHT];
-                        if !is_first {
-                            load(&mut sums, out, self.out_stride, height, width);
-                        } else if let Some(bias) = self.bias {
-                            for line in &mut sums {
-                                copy_line(line, &bias[first_output..], width);
-                            }
-                        }
-                        accumulate(columns, lines, &mut sums);
-                        if is_last && self.activation == Activation::Gelu {
-                            for line in &mut sums {
-                                for value in line {
-                                    *value = gelu(*value);
-                                }
-                            }
-                        }
-                        store(&sums, out, self.out_stride, height, width);
-                    }
+            let rows = first_row..self.n_rows.min(first_row + ROWS_PER_BLOCK);
+            let mut start = self.inputs.start;
+            loop {
+                // The part of the inputs that lies in one block of the panels.
+                let end = self.inputs.end.min(start / DEPTH * DEPTH + DEPTH);
+                self.block::<HEIGHT, WIDTH, DEPTH>(rows.clone(), start..end);
+                start = end;
+                if start >= self.inputs.end {
+                    break;
                 }
             }
         }
-        *self.scratch = copy;
+    }
+
+    /// Some rows times some inputs of every panel.
+    #[inline(always)]
+    fn block<const HEIGHT: usize, const WIDTH: usize, const DEPTH: usize>(
+        &mut self,
+        rows: Range<usize>,
+        inputs: Range<usize>,
+    ) {
+        let Panels { n_inputs, n_outputs, .. } = *self.weight;
+        let n_panels = n_outputs.div_ceil(WIDTH);
+        let (lines, _) = self.weight.values.as_chunks::<WIDTH>();
+        let (first, last) = (self.inputs.start, self.inputs.end);
+        // Lines before this block, lines of one panel in it, and those of them that come before `inputs`.
+        let block = inputs.start / DEPTH * DEPTH;
+        let (height, skipped) = (DEPTH.min(n_inputs - block), inputs.start - block);
+
+        self.scratch.resize(rows.len().next_multiple_of(HEIGHT) * DEPTH);
+        let (copies, _) = self.scratch.as_chunks_mut::<DEPTH>();
+        for (copy, row) in copies.iter_mut().zip(rows.clone()) {
+            let values = &self.rows[row * self.row_stride..][inputs.start - first..inputs.end - first];
+            copy[..values.len()].copy_from_slice(values);
+        }
+        let (tiles, _) = copies.as_chunks::<HEIGHT>();
+        for first_output in self.outputs.clone().step_by(WIDTH) {
+            let width = WIDTH.min(self.outputs.end - first_output);
+            let lines = &lines[block * n_panels + first_output / WIDTH * height + skipped..][..inputs.len()];
+            for (tile, row) in tiles.iter().zip(rows.clone().step_by(HEIGHT)) {
+                let height = HEIGHT.min(rows.end - row);
+                let out = &mut self.out[row * self.out_stride + first_output - self.outputs.start..];
+                let mut sums = [[0.0f32; WIDTH]; HEIGHT];
+                if inputs.start > first {
+                    load(&mut sums, out, self.out_stride, height, width);
+                } else if let Some(bias) = self.bias {
+                    let mut line = [0.0; WIDTH];
+                    copy_line(&mut line, &bias[first_output..], width);
+                    sums = [line; HEIGHT];
+                }
+                accumulate(tile, lines, &mut sums);
+                if inputs.end == last {
+                    self.activation.apply(sums.as_flattened_mut());
+                }
+                store(&sums, out, self.out_stride, height, width);
+            }
+        }
     }
 }
 
 /// The inner loop: a column of `HEIGHT` inputs times a line of `WIDTH` weights, added to the tile of sums.
 #[inline(always)]
-fn accumulate<const HEIGHT: usize, const WIDTH: usize>(
-    columns: &[[f32; HEIGHT]],
+fn accumulate<const HEIGHT: usize, const WIDTH: usize, const DEPTH: usize>(
+    rows: &[[f32; DEPTH]; HEIGHT],
     lines: &[[f32; WIDTH]],
     sums: &mut [[f32; WIDTH]; HEIGHT],
 ) {
     let mut local = *sums;
-    for (column, line) in columns.iter().zip(lines) {
+    for (k, line) in lines.iter().enumerate().take(DEPTH) {
         for i in 0..HEIGHT {
             for j in 0..WIDTH {
-                local[i][j] = column[i].mul_add(line[j], local[i][j]);
+                local[i][j] = rows[i][k].mul_add(line[j], local[i][j]);
             }
         }
     }

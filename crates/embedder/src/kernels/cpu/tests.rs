@@ -1,30 +1,78 @@
 //! Every kernel against a plain oracle in double precision, and every instruction set against the portable one, bit for bit.
 
-use candle_core::{Device, Tensor};
 use proptest::prelude::*;
 
-use super::attention::{Attention, Scratch};
-use super::elementary::{exp_of_negative, gelu};
+use super::attention::{Attention, RelativeBias};
+use super::dense::{Activation, Dense, Scratch, Weight};
+use super::elementary::exp_of_negative;
+use super::gate::{Activated, Gate};
+use super::gather::Gather;
 use super::norm::Norm;
-use super::product::{Activation, Panels, Product};
+use super::product::{Panels, Product};
+use super::rotary::Rotate;
+use super::simd::Kernel;
 use super::{Simd, noise};
+use crate::precision::Precision;
+
+const ACTIVATIONS: [Activation; 6] =
+    [Activation::None, Activation::Gelu, Activation::GeluTanh, Activation::Relu, Activation::Silu, Activation::Tanh];
 
 fn grid(from: f32, to: f32, n: usize) -> impl Iterator<Item = f32> {
     (0..=n).map(move |i| from + (to - from) * i as f32 / n as f32)
 }
 
-/// The exact GELU in double precision, from the tensor library's erf.
-fn gelu_oracle(x: &[f32]) -> Vec<f64> {
-    let x: Vec<f64> = x.iter().map(|&x| f64::from(x)).collect();
-    Tensor::from_slice(&x, x.len(), &Device::Cpu).unwrap().gelu_erf().unwrap().to_vec1().unwrap()
+fn bits(values: &[f32]) -> Vec<u32> {
+    values.iter().map(|value| value.to_bits()).collect()
+}
+
+fn activated(activation: Activation, x: f32) -> f32 {
+    let mut values = [x];
+    activation.apply(&mut values);
+    values[0]
+}
+
+/// The error function in double precision: its series near 0, the continued fraction of its complement elsewhere.
+fn erf(x: f64) -> f64 {
+    if x.abs() < 2.5 {
+        let (mut term, mut sum) = (x, x);
+        for n in 1..80 {
+            term *= -x * x / f64::from(n);
+            sum += term / f64::from(2 * n + 1);
+        }
+        return sum * std::f64::consts::FRAC_2_SQRT_PI;
+    }
+    let fraction = (1..120).rev().fold(0.0, |tail, n| f64::from(n) / 2.0 / (x.abs() + tail));
+    let complement = (-x * x).exp() / (x.abs() + fraction) / std::f64::consts::PI.sqrt();
+    (1.0 - complement).copysign(x)
+}
+
+fn activation_oracle(activation: Activation, x: f64) -> f64 {
+    match activation {
+        Activation::None => x,
+        Activation::Gelu => 0.5 * x * (1.0 + erf(x * std::f64::consts::FRAC_1_SQRT_2)),
+        Activation::GeluTanh => {
+            0.5 * x * (1.0 + ((2.0 / std::f64::consts::PI).sqrt() * (x + 0.044715 * x * x * x)).tanh())
+        }
+        Activation::Relu => x.max(0.0),
+        Activation::Silu => x / (1.0 + (-x).exp()),
+        Activation::Tanh => x.tanh(),
+    }
 }
 
 #[test]
-fn gelu_is_exact_to_a_millionth() {
-    let x: Vec<f32> = grid(-12.0, 12.0, 200_000).chain([0.0, -0.0, 1e-30, 100.0, -100.0, 1e30, -1e4]).collect();
-    for (&x, expected) in x.iter().zip(gelu_oracle(&x)) {
-        let error = (f64::from(gelu(x)) - expected).abs();
-        assert!(error <= 1e-6_f64.max(expected.abs() * 2e-7), "gelu({x}) = {}, not {expected}", gelu(x));
+fn activations_are_exact_to_a_millionth() {
+    assert!((erf(0.5) - 0.520_499_877_813_046_5).abs() < 1e-15 && (erf(3.0) - 0.999_977_909_503_001_4).abs() < 1e-15);
+    for activation in ACTIVATIONS {
+        for x in grid(-12.0, 12.0, 200_000).chain([0.0, -0.0, 1e-30, 100.0, -100.0, 1e30, -1e4]) {
+            let (ours, expected) = (activated(activation, x), activation_oracle(activation, f64::from(x)));
+            let error = (f64::from(ours) - expected).abs();
+            let bound = if activation == Activation::Gelu { 3e-7 } else { 5e-7 };
+            assert!(error <= bound * expected.abs().max(1.0), "{activation:?}({x}) = {ours}, not {expected}");
+        }
+        assert!(activated(activation, f32::NAN).is_nan());
+    }
+    for x in [1e-3f32, 1e-6, -1e-4, -1e-9] {
+        assert!((activated(Activation::Gelu, x) / x - 0.5).abs() < 1e-6 + x.abs());
     }
 }
 
@@ -32,66 +80,38 @@ fn gelu_is_exact_to_a_millionth() {
 fn exp_is_exact_to_two_ten_millionths() {
     for x in grid(-87.0, 0.0, 300_000) {
         let expected = f64::from(x).exp();
-        assert!(
-            (f64::from(exp_of_negative(x)) - expected).abs() <= 2e-7 * expected,
-            "exp({x}) = {}",
-            exp_of_negative(x)
-        );
+        let ours = exp_of_negative(x);
+        assert!((f64::from(ours) - expected).abs() <= 2e-7 * expected, "exp({x}) = {ours}, not {expected}");
     }
     assert_eq!(exp_of_negative(0.0), 1.0);
-    for x in [-88.0, -1e9, f32::NEG_INFINITY] {
-        assert!((0.0..1e-37).contains(&exp_of_negative(x)));
+    assert!(exp_of_negative(f32::NAN).is_nan());
+    for x in [-88.0, -1e9, f32::MIN, f32::NEG_INFINITY] {
+        assert_eq!(exp_of_negative(x), 0.0);
     }
 }
 
-#[test]
-fn not_a_number_stays_not_a_number() {
-    assert!(exp_of_negative(f32::NAN).is_nan() && gelu(f32::NAN).is_nan());
-    for simd in Simd::available() {
-        let mut qkv = noise(1, 5 * 24);
-        qkv[30] = f32::NAN;
-        let mut out = vec![0.0; 5 * 8];
-        simd.run(Attention { n_heads: 2, hidden: 8, qkv: &qkv, out: &mut out, scratch: &mut Scratch::new(simd) });
-        assert!(out.iter().any(|value| value.is_nan()));
-    }
-}
-
-fn multiply(
+/// One dense layer with its own scratch.
+fn dense(
     simd: Simd,
+    precision: Precision,
     rows: &[f32],
     weight: &[f32],
     bias: &[f32],
-    n_inputs: usize,
     activation: Activation,
 ) -> Vec<f32> {
-    let panels = Panels::of_transposed(simd, weight, bias.len(), n_inputs);
-    multiply_panels(simd, rows, &panels, bias, activation)
-}
-
-fn multiply_panels(simd: Simd, rows: &[f32], weight: &Panels, bias: &[f32], activation: Activation) -> Vec<f32> {
-    let (n_inputs, n_outputs) = (weight.n_inputs(), weight.n_outputs());
+    let (n_outputs, n_inputs) = (bias.len(), weight.len() / bias.len());
+    let weight = Weight::pack(simd, precision, weight, n_outputs, n_inputs);
+    assert_eq!((weight.n_inputs(), weight.n_outputs()), (n_inputs, n_outputs));
     let n_rows = rows.len() / n_inputs;
     let mut out = vec![f32::NAN; n_rows * n_outputs];
-    simd.run(Product {
-        weight,
-        bias: Some(bias),
-        activation,
-        rows,
-        row_stride: n_inputs,
-        n_rows,
-        out: &mut out,
-        out_stride: n_outputs,
-        scratch: &mut Vec::new(),
-    });
+    let scratch = &mut Scratch::new(simd);
+    Dense { weight: &weight, bias: Some(bias), activation, rows, n_rows, out: &mut out, scratch }.run(simd);
     out
 }
 
-fn bits(values: &[f32]) -> Vec<u32> {
-    values.iter().map(|value| value.to_bits()).collect()
-}
-
 /// Largest difference from the oracle in double precision.
-fn product_error(out: &[f32], rows: &[f32], weight: &[f32], bias: &[f32], n_inputs: usize) -> f64 {
+fn dense_error(out: &[f32], rows: &[f32], weight: &[f32], bias: &[f32]) -> f64 {
+    let n_inputs = weight.len() / bias.len();
     let expected = rows.chunks_exact(n_inputs).flat_map(|row| {
         weight.chunks_exact(n_inputs).zip(bias).map(move |(weights, &bias)| {
             f64::from(bias) + row.iter().zip(weights).map(|(&a, &b)| f64::from(a) * f64::from(b)).sum::<f64>()
@@ -100,54 +120,136 @@ fn product_error(out: &[f32], rows: &[f32], weight: &[f32], bias: &[f32], n_inpu
     out.iter().zip(expected).map(|(&out, expected)| (f64::from(out) - expected).abs()).fold(0.0, f64::max)
 }
 
+/// One call of attention.
+#[derive(Clone, Copy)]
+struct Case<'a> {
+    n_heads: usize,
+    hidden: usize,
+    qkv: &'a [f32],
+    bias: Option<&'a RelativeBias>,
+    window: Option<usize>,
+    precision: Precision,
+}
+
+impl Case<'_> {
+    fn scale(self) -> f32 {
+        1.0 / ((self.hidden / self.n_heads) as f32).sqrt()
+    }
+
+    fn run(self, simd: Simd, n_queries: usize) -> Vec<f32> {
+        let Self { n_heads, hidden, qkv, bias, window, precision } = self;
+        let mut out = vec![f32::NAN; qkv.len() / 3];
+        let (out_of_it, scratch) = (&mut out, &mut Scratch::new(simd));
+        Attention { n_heads, hidden, scale: self.scale(), bias, window, precision, qkv, out: out_of_it, scratch }
+            .run_in_blocks(simd, n_queries);
+        out
+    }
+
+    fn oracle(self) -> Vec<f64> {
+        let Self { n_heads, hidden, qkv, bias, window, .. } = self;
+        let dimensions = hidden / n_heads;
+        let rows: Vec<&[f32]> = qkv.chunks_exact(3 * hidden).collect();
+        let mut out = Vec::new();
+        for (i, query) in rows.iter().enumerate() {
+            for column in 0..hidden {
+                let head = column / dimensions;
+                let first = head * dimensions;
+                let weight = |j: usize| -> f64 {
+                    let distance = j as i64 - i as i64;
+                    if window.is_some_and(|window| distance.unsigned_abs() > window as u64) {
+                        return 0.0;
+                    }
+                    let dot: f64 =
+                        (first..first + dimensions).map(|k| f64::from(query[k]) * f64::from(rows[j][hidden + k])).sum();
+                    let bias = bias.map_or(0.0, |bias| {
+                        let place = (bias.reach as i64 + distance) as usize;
+                        f64::from(bias.values[head * (2 * bias.reach + 1) + place])
+                    });
+                    (dot * f64::from(self.scale()) + bias).exp()
+                };
+                let weights: Vec<f64> = (0..rows.len()).map(weight).collect();
+                let sum: f64 =
+                    rows.iter().zip(&weights).map(|(row, weight)| weight * f64::from(row[2 * hidden + column])).sum();
+                out.push(sum / weights.iter().sum::<f64>());
+            }
+        }
+        out
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
     #[test]
-    fn product_equals_the_oracle_and_every_set_agrees(n_rows in 1usize..30, n_inputs in 1usize..70, n_outputs in 1usize..70, seed: u64) {
+    fn dense_equals_the_oracle_and_every_set_agrees(n_rows in 1usize..30, n_inputs in 1usize..70, n_outputs in 1usize..70, seed: u64) {
         let (rows, weight) = (noise(seed, n_rows * n_inputs), noise(seed ^ 1, n_outputs * n_inputs));
         let bias = noise(seed ^ 2, n_outputs);
+        let run = |simd, activation| dense(simd, Precision::F32, &rows, &weight, &bias, activation);
         let sets = Simd::available();
-        let plain = multiply(sets[0], &rows, &weight, &bias, n_inputs, Activation::None);
-        prop_assert!(product_error(&plain, &rows, &weight, &bias, n_inputs) < 1e-5);
-        let active = multiply(sets[0], &rows, &weight, &bias, n_inputs, Activation::Gelu);
-        prop_assert_eq!(bits(&active), plain.iter().map(|&x| gelu(x).to_bits()).collect::<Vec<_>>());
-        for &simd in &sets[1..] {
-            prop_assert_eq!(bits(&plain), bits(&multiply(simd, &rows, &weight, &bias, n_inputs, Activation::None)));
-            prop_assert_eq!(bits(&active), bits(&multiply(simd, &rows, &weight, &bias, n_inputs, Activation::Gelu)));
+        let plain = run(sets[0], Activation::None);
+        prop_assert!(dense_error(&plain, &rows, &weight, &bias) < 1e-5);
+        for simd in sets {
+            for activation in ACTIVATIONS {
+                let expected: Vec<u32> = plain.iter().map(|&x| activated(activation, x).to_bits()).collect();
+                prop_assert_eq!(bits(&run(simd, activation)), expected);
+            }
         }
     }
 
     #[test]
-    fn attention_equals_the_oracle_and_every_set_agrees(n_tokens in 1usize..40, n_heads in 1usize..4, dimensions in 1usize..40, seed: u64) {
+    fn attention_equals_the_oracle_and_every_set_agrees(
+        n_tokens in 1usize..150,
+        n_heads in 1usize..4,
+        dimensions in 1usize..70,
+        window in prop::option::of(0usize..60),
+        has_bias: bool,
+        seed: u64,
+    ) {
         let hidden = n_heads * dimensions;
-        let qkv = noise(seed, n_tokens * 3 * hidden);
-        let run = |simd: Simd| {
-            let mut out = vec![f32::NAN; n_tokens * hidden];
-            simd.run(Attention { n_heads, hidden, qkv: &qkv, out: &mut out, scratch: &mut Scratch::new(simd) });
-            out
-        };
+        let (qkv, reach) = (noise(seed, n_tokens * 3 * hidden), n_tokens + 3);
+        let bias = RelativeBias { n_heads, reach, values: noise(seed ^ 1, n_heads * (2 * reach + 1)) };
+        let case = Case { n_heads, hidden, qkv: &qkv, bias: has_bias.then_some(&bias), window, precision: Precision::F32 };
         let sets = Simd::available();
-        let ours = run(sets[0]);
-        for (ours, expected) in ours.iter().zip(attention_oracle(&qkv, n_heads, hidden)) {
+        let ours = case.run(sets[0], usize::MAX);
+        for (ours, expected) in ours.iter().zip(case.oracle()) {
             prop_assert!((f64::from(*ours) - expected).abs() < 1e-5);
         }
-        for &simd in &sets[1..] {
-            prop_assert_eq!(bits(&ours), bits(&run(simd)));
+        for simd in sets {
+            for n_queries in [1, 12, 31, usize::MAX] {
+                prop_assert_eq!(bits(&ours), bits(&case.run(simd, n_queries)), "{} at once on {:?}", n_queries, simd);
+            }
         }
     }
 
     #[test]
-    fn norm_equals_the_oracle_and_every_set_agrees(n_rows in 1usize..6, hidden in 2usize..100, mean in -50f32..50.0, seed: u64) {
-        let (scale, shift, residual) = (noise(seed, hidden), noise(seed ^ 1, hidden), noise(seed ^ 2, n_rows * hidden));
+    fn norm_equals_the_oracle_and_every_set_agrees(
+        n_rows in 1usize..6,
+        hidden in 2usize..200,
+        mean in -50f32..50.0,
+        has_shift: bool,
+        has_residual: bool,
+        seed: u64,
+    ) {
+        let (scale, mut shift, mut residual) =
+            (noise(seed, hidden), noise(seed ^ 1, hidden), noise(seed ^ 2, n_rows * hidden));
         let x: Vec<f32> = noise(seed ^ 3, n_rows * hidden).into_iter().map(|value| value + mean).collect();
-        let run = |simd: Simd| {
+        let run = |simd: Simd, shift: Option<&[f32]>, residual: Option<&[f32]>| {
             let mut rows = x.clone();
-            simd.run(Norm { scale: &scale, shift: &shift, epsilon: 1e-5, residual: Some(&residual), rows: &mut rows });
+            Norm { scale: &scale, shift, epsilon: 1e-5, residual, rows: &mut rows }.run(simd);
             rows
         };
+        let on = |simd| run(simd, has_shift.then_some(&shift), has_residual.then_some(&residual));
         let sets = Simd::available();
-        let ours = run(sets[0]);
+        let ours = on(sets[0]);
+        for &simd in &sets[1..] {
+            prop_assert_eq!(bits(&ours), bits(&on(simd)));
+        }
+        if !has_shift {
+            shift.fill(0.0);
+        }
+        if !has_residual {
+            residual.fill(0.0);
+        }
         let sums: Vec<f64> = x.iter().zip(&residual).map(|(&x, &residual)| f64::from(x + residual)).collect();
         for (ours, sums) in ours.chunks_exact(hidden).zip(sums.chunks_exact(hidden)) {
             let mean = sums.iter().sum::<f64>() / hidden as f64;
@@ -157,29 +259,94 @@ proptest! {
                 prop_assert!((f64::from(ours[i]) - expected).abs() < 1e-4);
             }
         }
+    }
+
+    #[test]
+    fn rotation_equals_the_oracle_and_leaves_the_rest(n_tokens in 1usize..5, n_heads in 1usize..4, half in 1usize..20, more in 0usize..5, seed: u64) {
+        let hidden = n_heads * (2 * half + more);
+        let (qkv, n_positions) = (noise(seed, n_tokens * 3 * hidden), 9);
+        let angles = noise(seed ^ 1, n_positions * half);
+        let [cos, sin] = [f32::cos, f32::sin].map(|f| angles.iter().map(|&angle| f(angle)).collect::<Vec<f32>>());
+        let positions: Vec<u32> = (0..n_tokens as u32).map(|t| (t * 5 + 2) % 9).collect();
+        let run = |simd| {
+            let mut qkv = qkv.clone();
+            Rotate { n_heads, hidden, cos: &cos, sin: &sin, half, positions: &positions, qkv: &mut qkv }.run(simd);
+            qkv
+        };
+        let sets = Simd::available();
+        let ours = run(sets[0]);
         for &simd in &sets[1..] {
             prop_assert_eq!(bits(&ours), bits(&run(simd)));
+        }
+        for (place, &ours) in ours.iter().enumerate() {
+            let (t, column) = (place / (3 * hidden), place % (3 * hidden));
+            let i = column % (2 * half + more);
+            let expected = if column >= 2 * hidden || i >= 2 * half {
+                f64::from(qkv[place])
+            } else {
+                let (other, sign) = if i < half { (place + half, -1.0) } else { (place - half, 1.0) };
+                let angle = positions[t] as usize * half + i % half;
+                f64::from(qkv[place]) * f64::from(cos[angle]) + sign * f64::from(qkv[other]) * f64::from(sin[angle])
+            };
+            prop_assert!((f64::from(ours) - expected).abs() < 1e-6);
+        }
+    }
+
+    #[test]
+    fn gate_is_one_half_activated_times_the_other(n_rows in 1usize..5, width in 1usize..70, seed: u64) {
+        let rows = noise(seed, n_rows * 2 * width);
+        for simd in Simd::available() {
+            for (activated_half, first) in [(Activated::First, 0), (Activated::Second, width)] {
+                let mut out = vec![f32::NAN; n_rows * width];
+                Gate { activation: Activation::Silu, activated: activated_half, width, rows: &rows, out: &mut out }.run(simd);
+                for (i, &out) in out.iter().enumerate() {
+                    let row = &rows[i / width * 2 * width..][..2 * width];
+                    let (x, other) = (row[first + i % width], row[width - first + i % width]);
+                    prop_assert_eq!(out.to_bits(), (activated(Activation::Silu, x) * other).to_bits());
+                }
+            }
         }
     }
 }
 
-fn attention_oracle(qkv: &[f32], n_heads: usize, hidden: usize) -> Vec<f64> {
-    let dimensions = hidden / n_heads;
-    let rows: Vec<&[f32]> = qkv.chunks_exact(3 * hidden).collect();
-    let mut out = Vec::new();
-    for query in &rows {
-        for column in 0..hidden {
-            let first = column / dimensions * dimensions;
-            let dot = |key: &[f32]| -> f64 {
-                (first..first + dimensions).map(|i| f64::from(query[i]) * f64::from(key[hidden + i])).sum()
-            };
-            let weights: Vec<f64> = rows.iter().map(|key| (dot(key) / (dimensions as f64).sqrt()).exp()).collect();
-            let sum: f64 =
-                rows.iter().zip(&weights).map(|(row, weight)| weight * f64::from(row[2 * hidden + column])).sum();
-            out.push(sum / weights.iter().sum::<f64>());
+#[test]
+fn gather_adds_what_there_is() {
+    let (hidden, ids, places) = (19, [3, 0, 3, 1], [0, 1, 2, 1]);
+    let (words, positions, constant) = (noise(1, 4 * hidden), noise(2, 3 * hidden), noise(3, hidden));
+    for simd in Simd::available() {
+        for (has_positions, has_constant) in [(false, false), (false, true), (true, false), (true, true)] {
+            let mut out = vec![f32::NAN; ids.len() * hidden];
+            let (positions, constant) =
+                (has_positions.then_some((&positions[..], &places[..])), has_constant.then_some(&constant[..]));
+            Gather { words: &words, ids: &ids, positions, constant, out: &mut out }.run(simd);
+            for (i, &out) in out.iter().enumerate() {
+                let (t, column) = (i / hidden, i % hidden);
+                let position = positions.map_or(0.0, |(table, rows)| table[rows[t] as usize * hidden + column]);
+                let expected =
+                    words[ids[t] as usize * hidden + column] + position + constant.map_or(0.0, |c| c[column]);
+                assert_eq!(out, expected);
+            }
         }
     }
-    out
+}
+
+#[test]
+fn not_a_number_stays_not_a_number() {
+    for simd in Simd::available() {
+        for precision in [Precision::F32] {
+            let mut qkv = noise(1, 5 * 24);
+            qkv[30] = f32::NAN;
+            let case = Case { n_heads: 2, hidden: 8, qkv: &qkv, bias: None, window: None, precision };
+            assert!(case.run(simd, usize::MAX).iter().any(|value| value.is_nan()));
+            for broken in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
+                let (mut rows, weight, bias) = (noise(1, 3 * 40), noise(2, 20 * 40), noise(3, 20));
+                rows[57] = broken;
+                let out = dense(simd, precision, &rows, &weight, &bias, Activation::None);
+                let is_broken: Vec<bool> = out.chunks(20).map(|row| row.iter().all(|x| !x.is_finite())).collect();
+                assert_eq!(is_broken, [false, true, false], "{precision} on {simd:?}");
+            }
+        }
+    }
 }
 
 /// The tile of the 512-bit sets, on whatever this processor has.
@@ -190,7 +357,22 @@ fn the_shape_of_the_tile_changes_no_bit() {
         let bias = noise(3, n_outputs);
         let [narrow, wide] = Panels::of_both_widths().map(|mut panels| {
             panels.fill_transposed(&weight, n_inputs, n_outputs, n_inputs);
-            bits(&multiply_panels(Simd::detect(), &rows, &panels, &bias, Activation::Gelu))
+            let mut out = vec![f32::NAN; n_rows * n_outputs];
+            let product = Product {
+                weight: &panels,
+                inputs: 0..n_inputs,
+                outputs: 0..n_outputs,
+                bias: Some(&bias),
+                activation: Activation::Gelu,
+                rows: &rows,
+                row_stride: n_inputs,
+                n_rows,
+                out: &mut out,
+                out_stride: n_outputs,
+                scratch: &mut super::aligned::Buffer::new(),
+            };
+            product.run();
+            bits(&out)
         });
         assert_eq!(narrow, wide);
     }
@@ -203,13 +385,15 @@ fn rows_do_not_depend_on_their_neighbours() {
     let (n_inputs, n_outputs, n_rows) = (1000, 50, 256);
     let (rows, weight) = (noise(1, n_rows * n_inputs), noise(2, n_outputs * n_inputs));
     let bias = noise(3, n_outputs);
-    let all = multiply(simd, &rows, &weight, &bias, n_inputs, Activation::None);
-    assert!(product_error(&all, &rows, &weight, &bias, n_inputs) < 1e-4);
-    for n in 1..n_rows {
-        for first in [0, n_rows - n] {
-            let some =
-                multiply(simd, &rows[first * n_inputs..][..n * n_inputs], &weight, &bias, n_inputs, Activation::None);
-            assert_eq!(bits(&some), bits(&all[first * n_outputs..][..n * n_outputs]), "{n} rows from {first}");
+    for precision in [Precision::F32] {
+        let run = |rows: &[f32]| dense(simd, precision, rows, &weight, &bias, Activation::None);
+        let all = run(&rows);
+        assert!(dense_error(&all, &rows, &weight, &bias) < 1e-4);
+        for n in (1..n_rows).step_by(7) {
+            for first in [0, n_rows - n] {
+                let some = run(&rows[first * n_inputs..][..n * n_inputs]);
+                assert_eq!(bits(&some), bits(&all[first * n_outputs..][..n * n_outputs]), "{n} rows from {first}");
+            }
         }
     }
 }

@@ -5,7 +5,7 @@ use candle_core::{Result, Tensor};
 use super::PACK;
 use super::launch::{Address, Grid, launch, unfilled};
 use crate::layers::gate::Half;
-use crate::layers::gate::Activation;
+use crate::layers::linear::Activation;
 
 /// As `ActivateArguments` in activation.cu.
 #[derive(Clone, Copy)]

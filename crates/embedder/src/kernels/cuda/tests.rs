@@ -13,7 +13,7 @@ use super::rows::{Norm, Picked, Sum};
 use super::{attention, emulation};
 use crate::kernels::cpu::noise;
 use crate::layers::gate::Half;
-use crate::layers::gate::Activation;
+use crate::layers::linear::Activation;
 use crate::pack::Spans;
 
 const TYPES: [DType; 3] = [DType::F32, DType::BF16, DType::F16];

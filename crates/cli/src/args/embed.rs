@@ -1,0 +1,97 @@
+//! Options of `cento embed` and `cento bench embed`.
+
+use std::path::PathBuf;
+
+use cento_engine::OutputType;
+use clap::{Args, ValueEnum};
+
+use super::cache::CachePlace;
+use super::query::Device;
+
+/// Embed the texts of a JSONL file into a NumPy matrix, with ids and a manifest.
+///
+/// IN has one JSON object a line: an id (`_id`, `id`, `docid` or `doc_id`; else the line's number) and a text (`title` and `text`, joined by
+/// a blank; `contents` and `body` stand for `text`). An empty text is embedded as any other. A line that is none of this is
+/// reported and left out; an id that occurs twice is an error.
+///
+/// Three files are written: OUT.npy (a row a text, for numpy.load), OUT.ids.jsonl (a line a row: id, tokens, whether its end was
+/// left out) and, last, OUT.json (model, types, counts, hash of the input). int8 and uint8 have a fourth, OUT.ranges.npy: least
+/// and greatest value of each dimension, as sentence-transformers' quantize_embeddings takes them.
+///
+/// A run that was cut short leaves OUT.part; the same command goes on there, and ends with the same bytes as if it had not been
+/// cut short. The embedding cache is left alone unless --use-cache is given: a large corpus would push everything else out of it.
+#[derive(Debug, Args)]
+pub(crate) struct Embed {
+    /// JSONL file, a BEIR folder (its corpus, or with --kind query its queries), or - for stdin
+    #[arg(value_name = "IN")]
+    pub(crate) input: PathBuf,
+    /// The matrix; ends in .npy
+    #[arg(long, short, value_name = "OUT.npy")]
+    pub(crate) output: PathBuf,
+    /// What the texts are, which decides the model's prompt
+    #[arg(long, value_enum, default_value_t = TextKind::Document)]
+    pub(crate) kind: TextKind,
+    /// Encoder: the name of a model card or a sentence-transformers folder
+    #[arg(long, value_name = "NAME|DIR", default_value = cento_engine::DEFAULT_MODEL)]
+    pub(crate) model: String,
+    #[command(flatten)]
+    pub(crate) device: Device,
+    /// Keep the first N dimensions, made unit length again; for models trained so (Matryoshka) [default: all]
+    #[arg(long, value_name = "N")]
+    pub(crate) dimensions: Option<usize>,
+    /// f32, f16, int8, uint8, binary or ubinary; the last four as sentence-transformers quantises
+    #[arg(long, value_name = "TYPE", default_value = "f32")]
+    pub(crate) output_type: OutputType,
+    /// Ranges of int8 and uint8: the OUT.ranges.npy of another run, or any float32 array of 2 x dimensions [default: those of the
+    /// texts themselves, in a second pass]
+    #[arg(long, value_name = "FILE.npy")]
+    pub(crate) ranges: Option<PathBuf>,
+    /// Tokens read of a text, prompt and special tokens counted [default: the model's window]
+    #[arg(long, value_name = "N")]
+    pub(crate) max_tokens: Option<usize>,
+    /// What to do with a longer text: truncate, and say so in its line of ids; or end with an error that names it
+    #[arg(long, value_enum, default_value_t = TooLong::Truncate)]
+    pub(crate) too_long: TooLong,
+    /// Forget what an interrupted run left, and make a result anew that is there already
+    #[arg(long, value_parser = clap::builder::BoolishValueParser::new())]
+    pub(crate) restart: bool,
+    /// Take vectors from the embedding cache where it has them, and keep new ones there
+    #[arg(long, value_parser = clap::builder::BoolishValueParser::new(), help_heading = "Embedding cache")]
+    pub(crate) use_cache: bool,
+    #[command(flatten)]
+    pub(crate) cache: CachePlace,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TextKind {
+    Document,
+    Query,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TooLong {
+    Truncate,
+    Error,
+}
+
+/// Speed of an encoder alone.
+#[derive(Debug, Args)]
+pub(crate) struct BenchEmbed {
+    /// Texts to embed instead of the built-in ones: a JSONL file as `cento embed` takes it
+    #[arg(long, value_name = "IN.jsonl")]
+    pub(crate) texts: Option<PathBuf>,
+    /// Texts at most
+    #[arg(long, value_name = "N", default_value_t = 1000)]
+    pub(crate) n_texts: usize,
+    /// Times each set is embedded after a first time that does not count; the best one is shown
+    #[arg(long, value_name = "N", default_value_t = 3)]
+    pub(crate) repeat: usize,
+    /// Times the query is embedded
+    #[arg(long, value_name = "N", default_value_t = 200)]
+    pub(crate) n_queries: usize,
+    /// Encoder: the name of a model card or a sentence-transformers folder
+    #[arg(long, value_name = "NAME|DIR", default_value = cento_engine::DEFAULT_MODEL)]
+    pub(crate) model: String,
+    #[command(flatten)]
+    pub(crate) device: Device,
+}

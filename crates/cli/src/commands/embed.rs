@@ -1,0 +1,97 @@
+//! `cento embed`: texts become a matrix of vectors.
+
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use cento_engine::embedder::Kind;
+use cento_engine::{EmbedInput, EmbedOptions, EmbedReport};
+
+use super::index::issues;
+use crate::args::{self, Embed, Global, TextKind};
+use crate::exit_code::Outcome;
+use crate::options;
+use crate::output::{self, Bar};
+
+#[derive(serde::Serialize)]
+struct Answer<'a> {
+    #[serde(flatten)]
+    report: &'a EmbedReport,
+    seconds: f64,
+}
+
+pub(crate) fn execute(args: &Embed, global: &Global) -> anyhow::Result<Outcome> {
+    let options = EmbedOptions {
+        model: Some(args.model.clone()),
+        kind: kind(args.kind),
+        device: args.device.device,
+        threads: global.threads,
+        dimensions: args.dimensions,
+        max_tokens: args.max_tokens,
+        too_long: match args.too_long {
+            args::TooLong::Truncate => cento_engine::TooLong::Truncate,
+            args::TooLong::Error => cento_engine::TooLong::Error,
+        },
+        output_type: args.output_type,
+        ranges: args.ranges.clone(),
+        cache: args.use_cache.then(|| options::cache(&args.cache)).transpose()?,
+        restart: args.restart,
+    };
+    super::end_on_interrupt("what was embedded is kept: run the same command again to go on")?;
+    let started = Instant::now();
+    let bar = Bar::new(global.quiet || global.json);
+    let report =
+        cento_engine::embed(&input(&args.input, args.kind), &args.output, &options, &mut |state| bar.embed(state));
+    bar.finish();
+    let report = report?;
+    let seconds = started.elapsed().as_secs_f64();
+    if !global.quiet {
+        issues("failed", &report.failed);
+        report.notes.iter().for_each(|note| eprintln!("{note}"));
+    }
+    match global.json {
+        true => output::json(&Answer { report: &report, seconds })?,
+        false => summary(&report, seconds),
+    }
+    Ok(Outcome::Done)
+}
+
+/// Of a BEIR folder the file that holds texts of that kind.
+fn input(path: &Path, kind: TextKind) -> EmbedInput {
+    let in_folder = || match kind {
+        TextKind::Document => path.join("corpus.jsonl"),
+        TextKind::Query => path.join("queries.jsonl"),
+    };
+    match path {
+        path if path == Path::new("-") => EmbedInput::Stdin,
+        path if path.is_dir() => EmbedInput::File(in_folder()),
+        path => EmbedInput::File(PathBuf::from(path)),
+    }
+}
+
+fn kind(kind: TextKind) -> Kind {
+    match kind {
+        TextKind::Document => Kind::Document,
+        TextKind::Query => Kind::Query,
+    }
+}
+
+fn summary(report: &EmbedReport, seconds: f64) {
+    let (manifest, count) = (&report.manifest, output::count);
+    let name = report.output.display();
+    println!("{name}: {} rows of {} dimensions, {}", count(manifest.n_rows), manifest.dimensions, manifest.output_type);
+    println!(
+        "{} rows of an earlier run, {} from the cache; {} tokens in all, {seconds:.1} s; {} lines left out",
+        count(report.n_resumed),
+        count(report.n_from_cache),
+        count(manifest.n_tokens),
+        count(manifest.n_failed),
+    );
+    if manifest.n_truncated > 0 {
+        println!(
+            "{} texts are longer than {} tokens and were embedded by their beginning; {} says which",
+            count(manifest.n_truncated),
+            manifest.max_tokens,
+            manifest.ids
+        );
+    }
+}

@@ -1,0 +1,108 @@
+//! A dense layer: `activation(x Wᵀ + b)`, with the weight laid out once for the processor and the precision.
+//!
+//! Shapes: rows \[T, K\] and a weight \[N, K\] give \[T, N\].
+
+use super::aligned::Buffer;
+pub(crate) use super::elementary::Activation;
+use super::product::{Panels, Product};
+use super::simd::Simd;
+use crate::precision::Precision;
+
+/// A weight \[N, K\] as the products want it.
+#[derive(Debug, Clone)]
+pub(crate) enum Weight {
+    F32(Panels),
+}
+
+impl Weight {
+    /// Lays out `weight`, \[N, K\] row by row, for the set it will be used on.
+    ///
+    /// # Panics
+    /// On f16, which the CPU does not compute in: the choice of a device refuses it first.
+    pub(crate) fn pack(simd: Simd, precision: Precision, weight: &[f32], n_outputs: usize, n_inputs: usize) -> Self {
+        assert_eq!(weight.len(), n_outputs * n_inputs, "weight is [N, K]");
+        match precision {
+            Precision::F32 => Self::F32(Panels::of_transposed(simd, weight, n_outputs, n_inputs)),
+            _ => unreachable!("{precision} is not computed on the CPU"),
+        }
+    }
+
+    /// K, the length of an input row.
+    pub(crate) fn n_inputs(&self) -> usize {
+        match self {
+            Self::F32(panels) => panels.n_inputs(),
+        }
+    }
+
+    /// N, the length of an output row.
+    pub(crate) fn n_outputs(&self) -> usize {
+        match self {
+            Self::F32(panels) => panels.n_outputs(),
+        }
+    }
+
+    /// Memory of the numbers.
+    pub(crate) fn n_bytes(&self) -> usize {
+        match self {
+            Self::F32(panels) => panels.n_bytes(),
+        }
+    }
+}
+
+/// Memory that products and attention reuse from call to call; one for every thread that computes.
+#[derive(Debug)]
+pub(crate) struct Scratch {
+    /// Inputs copied for the tiles.
+    pub(super) rows: Buffer<f32>,
+    /// Of one head: keys as columns, values, scores of some queries.
+    pub(super) keys: Panels,
+    pub(super) values: Panels,
+    pub(super) scores: Buffer<f32>,
+}
+
+impl Scratch {
+    /// No memory yet.
+    pub(crate) fn new(simd: Simd) -> Self {
+        Self { rows: Buffer::new(), keys: Panels::empty(simd), values: Panels::empty(simd), scores: Buffer::new() }
+    }
+}
+
+/// `out[t][n] = activation(bias[n] + Σ_k rows[t][k] weight[n][k])`.
+pub(crate) struct Dense<'a> {
+    pub(crate) weight: &'a Weight,
+    /// \[N\]; zero where there is none.
+    pub(crate) bias: Option<&'a [f32]>,
+    pub(crate) activation: Activation,
+    /// \[T, K\].
+    pub(crate) rows: &'a [f32],
+    /// T.
+    pub(crate) n_rows: usize,
+    /// \[T, N\].
+    pub(crate) out: &'a mut [f32],
+    pub(crate) scratch: &'a mut Scratch,
+}
+
+impl Dense<'_> {
+    /// Writes `out`. A row of it depends on its own row of inputs alone, bit for bit.
+    pub(crate) fn run(self, simd: Simd) {
+        let (n_inputs, n_outputs) = (self.weight.n_inputs(), self.weight.n_outputs());
+        assert_eq!(self.rows.len(), self.n_rows * n_inputs, "rows are [T, K]");
+        assert_eq!(self.out.len(), self.n_rows * n_outputs, "out is [T, N]");
+        assert!(self.bias.is_none_or(|bias| bias.len() == n_outputs), "bias is [N]");
+        match self.weight {
+            Weight::F32(weight) => simd.run(Product {
+                weight,
+                inputs: 0..n_inputs,
+                outputs: 0..n_outputs,
+                bias: self.bias,
+                activation: self.activation,
+                rows: self.rows,
+                row_stride: n_inputs,
+                n_rows: self.n_rows,
+                out: self.out,
+                out_stride: n_outputs,
+                scratch: &mut self.scratch.rows,
+            }),
+        }
+    }
+}

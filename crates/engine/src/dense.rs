@@ -1,0 +1,132 @@
+//! The dense arm over chunks: which kind of vector finds documents, and which scores the chunks inside one.
+//!
+//! With one kind for both a chunk's score is its cosine. With two, documents come from the chunks nearest by the one kind, and
+//! inside a document chunks are ordered, and spaced, by the other:
+//!
+//! `score(chunk) = max over its document of cosine_find + cosine_score(chunk) - max over its document of cosine_score`
+//!
+//! so that a document's best chunk has the score the document was found with, and every chunk of a document that was found is
+//! a candidate. With one kind the formula is the cosine.
+
+use std::collections::BTreeMap;
+
+use roaring::RoaringBitmap;
+use serde::Serialize;
+
+use crate::config::{Pooling, VectorColumn};
+use crate::error::{Error, Result};
+use crate::retrieve::{self, ChunkKey, Scan, SearchRequest};
+use crate::scope::Scope;
+use crate::searcher::Searcher;
+
+/// The kinds of vectors a query is answered with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct VectorsUsed {
+    /// For finding documents.
+    pub find: VectorColumn,
+    /// For scoring chunks inside a document.
+    pub score: VectorColumn,
+}
+
+/// What the dense arm found.
+pub(crate) struct DenseChunks {
+    pub(crate) chunks: Vec<(ChunkKey, f64)>,
+    /// How: `exact`, `graph`, or `exact and graph`.
+    pub(crate) scanned: &'static str,
+    pub(crate) used: VectorsUsed,
+}
+
+/// A document of a segment.
+type Place = (usize, u32);
+
+impl Searcher {
+    /// The kinds of vectors to use, where `None` means the collection's only one or, with both, [`FIND`] and [`SCORE`].
+    ///
+    /// [`FIND`]: crate::config::FIND
+    /// [`SCORE`]: crate::config::SCORE
+    pub fn vectors_used(&self, find: Option<VectorColumn>, score: Option<VectorColumn>) -> Result<VectorsUsed> {
+        let pooling = self.snapshot.manifest.config.pooling;
+        let choose = |setting, asked: Option<VectorColumn>, default| match (pooling, asked) {
+            (_, Some(asked)) if pooling.columns().contains(&asked) => Ok(asked),
+            (_, Some(asked)) => {
+                Err(Error::Mismatch { setting, collection: pooling.to_string(), requested: asked.to_string() })
+            }
+            (Pooling::Both, None) => Ok(default),
+            (_, None) => Ok(pooling.columns()[0]),
+        };
+        Ok(VectorsUsed {
+            find: choose("find-vectors", find, crate::config::FIND)?,
+            score: choose("score-vectors", score, crate::config::SCORE)?,
+        })
+    }
+
+    /// The position in every segment of a kind of vectors that the collection has.
+    pub(crate) fn column(&self, vectors: VectorColumn) -> usize {
+        let columns = self.snapshot.manifest.config.pooling.columns();
+        columns.iter().position(|column| *column == vectors).expect("kinds of vectors are chosen among those there")
+    }
+
+    pub(crate) fn dense_chunks(
+        &self,
+        query: &[f32],
+        request: &SearchRequest,
+        scope: Option<&Scope>,
+    ) -> Result<DenseChunks> {
+        let used = self.vectors_used(request.find, request.score)?;
+        let (find, depth) = (self.column(used.find), request.candidates);
+        let mut found = Vec::new();
+        let (mut n_exact, mut n_graph) = (0, 0);
+        for (at, segment) in self.snapshot.segments.iter().enumerate() {
+            let column = &segment.columns[find];
+            let allowed = retrieve::allowed_rows(segment, scope.map(|scope| scope.rows(at)));
+            match (&column.graph, request.scan) {
+                (Some(_), Scan::Auto) => n_graph += 1,
+                _ => n_exact += 1,
+            }
+            let neighbors = column.nearest(query, depth, request.scan, allowed.as_deref())?;
+            found.extend(neighbors.into_iter().map(|near| (at, near.row, retrieve::score(near.distance))));
+        }
+        if used.find != used.score {
+            retrieve::keep_best(&mut found, depth, |candidate| candidate.2);
+            found = self.rescored(query, &found, self.column(used.score))?;
+        }
+        let scanned = match (n_exact, n_graph) {
+            (_, 0) => "exact",
+            (0, _) => "graph",
+            _ => "exact and graph",
+        };
+        Ok(DenseChunks { chunks: self.best_chunks(found, depth)?, scanned, used })
+    }
+
+    /// Every chunk of the documents of `found` (segment, row, score), scored inside its document by another column.
+    fn rescored(&self, query: &[f32], found: &[(usize, u32, f64)], column: usize) -> Result<Vec<(usize, u32, f64)>> {
+        let mut documents: BTreeMap<Place, f64> = BTreeMap::new();
+        for &(at, row, score) in found {
+            let document = self.snapshot.segments[at].chunks.record(row as usize)?.document;
+            let best = documents.entry((at, document)).or_insert(score);
+            *best = best.max(score);
+        }
+        let mut rescored = Vec::new();
+        for (at, segment) in self.snapshot.segments.iter().enumerate() {
+            let mut rows = RoaringBitmap::new();
+            let of_segment = documents.range((at, 0)..=(at, u32::MAX));
+            let records = of_segment.map(|(&(_, document), &best)| Ok((segment.document(document)?, best)));
+            let records = records.collect::<Result<Vec<_>>>()?;
+            for (record, _) in &records {
+                rows.insert_range(record.first_row..record.first_row + record.n_rows);
+            }
+            let n_rows = rows.len() as usize;
+            let mut near = segment.columns[column].nearest(query, n_rows, Scan::Exact, Some(&rows))?;
+            near.sort_unstable_by_key(|near| near.row); // rows of a document follow each other, and documents ascend
+            let mut rest = near.as_slice();
+            for (record, found_with) in records {
+                let (own, after) = rest.split_at(record.n_rows as usize);
+                rest = after;
+                let best = own.iter().map(|near| retrieve::score(near.distance)).fold(f64::NEG_INFINITY, f64::max);
+                let score = |distance| found_with + (retrieve::score(distance) - best);
+                rescored.extend(own.iter().map(|near| (at, near.row, score(near.distance))));
+            }
+        }
+        Ok(rescored)
+    }
+}

@@ -1,0 +1,565 @@
+//! A file of texts becomes a matrix of vectors, with ids and a manifest: `OUT.npy`, `OUT.ids.jsonl`, `OUT.json`.
+//!
+//! Data flow: `input` (lines → batches) → the encoder → `part` (rows and ids in the making, a journal) → `quantize` → `npy`.
+//!
+//! **Invariant.** Memory does not grow with the texts, but for 24 bytes an id. A run that is killed goes on where its journal
+//! ends, and its result is, byte for byte, that of a run that was not. The manifest appears last: where it is, all is there.
+
+mod input;
+mod npy;
+mod part;
+mod quantize;
+
+use std::path::{Path, PathBuf};
+use std::sync::mpsc;
+use std::thread;
+
+use cento_embedder::{DeviceChoice, Embedder, Embedding, Kind, LoadOptions, cache};
+use serde::{Deserialize, Serialize};
+
+pub use self::input::EmbedInput;
+use self::input::{Batch, Ended, Text};
+use self::part::{Names, Part, Plan, Progressed};
+pub use self::quantize::OutputType;
+use self::quantize::Ranges;
+use crate::cache::{CacheOptions, CachedEmbeddings};
+use crate::error::{Error, Result};
+use crate::ingest::Issue;
+use crate::model::{DEFAULT_MODEL, Models};
+
+/// Batches read ahead of the encoder.
+const BATCHES_AHEAD: usize = 2;
+/// Ranges made of fewer rows are remarked on: other texts will often lie outside.
+const RANGE_ROWS_MIN: u64 = 100;
+
+/// How texts are embedded and written.
+#[derive(Debug, Clone)]
+pub struct EmbedOptions {
+    /// Card or folder of the encoder; the default model if none.
+    pub model: Option<String>,
+    /// Which prompt stands before each text.
+    pub kind: Kind,
+    /// Where the encoder runs.
+    pub device: DeviceChoice,
+    /// CPU threads; 0 = one per core.
+    pub threads: usize,
+    /// The first so many dimensions, made unit length again; for models trained so (Matryoshka).
+    pub dimensions: Option<usize>,
+    /// Tokens read of a text, prompt and special tokens counted; at most the model's own window.
+    pub max_tokens: Option<usize>,
+    /// What is done with a text beyond the window.
+    pub too_long: TooLong,
+    /// Type of the matrix.
+    pub output_type: OutputType,
+    /// Ranges of `int8` and `uint8`: an array of 2 x dimensions f32, least values first; those of the texts themselves if none.
+    pub ranges: Option<PathBuf>,
+    /// Take vectors from the cache where it has them, and keep new ones there.
+    pub cache: Option<CacheOptions>,
+    /// Forget an earlier run that was not finished, and make a result anew that is there.
+    pub restart: bool,
+}
+
+impl Default for EmbedOptions {
+    fn default() -> Self {
+        Self {
+            model: None,
+            kind: Kind::Document,
+            device: DeviceChoice::Auto,
+            threads: 0,
+            dimensions: None,
+            max_tokens: None,
+            too_long: TooLong::Truncate,
+            output_type: OutputType::F32,
+            ranges: None,
+            cache: None,
+            restart: false,
+        }
+    }
+}
+
+/// What is done with a text beyond the window.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TooLong {
+    /// Its end is left out, and its line of ids says so.
+    Truncate,
+    /// The run ends with an error that names it.
+    Error,
+}
+
+impl TooLong {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Truncate => "truncate",
+            Self::Error => "error",
+        }
+    }
+}
+
+/// What stands in `OUT.json`: what the matrix is and what it was made of.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Manifest {
+    /// Format of the manifest.
+    pub version: u32,
+    /// Version of Cento.
+    pub cento: String,
+    /// Card or folder of the encoder.
+    pub model: String,
+    /// Of the encoder; vectors of different fingerprints are not comparable.
+    pub model_fingerprint: String,
+    /// `document` or `query`.
+    pub kind: String,
+    /// What was put before each text.
+    pub prompt: String,
+    /// Length of a vector.
+    pub dimensions: usize,
+    /// Tokens read of a text.
+    pub max_tokens: usize,
+    /// `truncate` or `error`.
+    pub too_long: String,
+    /// Number type of the encoder.
+    pub precision: String,
+    /// Where it ran.
+    pub device: String,
+    /// Vectors have length one, before they are written in another type.
+    pub normalized: bool,
+    /// File name of the matrix.
+    pub array: String,
+    /// File name of the lines that name its rows.
+    pub ids: String,
+    /// Type of the matrix.
+    pub output_type: OutputType,
+    /// Its rows.
+    pub n_rows: u64,
+    /// Its columns; bits are packed eight to a column.
+    pub n_columns: usize,
+    /// File name of the ranges of `int8` and `uint8`.
+    pub ranges: Option<String>,
+    /// Hash of the ranges, where they were given.
+    ranges_given: Option<String>,
+    /// Tokens the encoder saw.
+    pub n_tokens: u64,
+    /// Texts whose end was left out.
+    pub n_truncated: u64,
+    /// Lines that held no text to embed.
+    pub n_failed: u64,
+    /// The input.
+    pub input: ManifestInput,
+}
+
+/// The input of a matrix.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ManifestInput {
+    /// As it was given.
+    pub path: String,
+    /// Its size.
+    pub n_bytes: u64,
+    /// Hexadecimal BLAKE3 of its bytes.
+    pub blake3: String,
+}
+
+impl Manifest {
+    fn read(path: &Path) -> Option<Self> {
+        serde_json::from_slice(&std::fs::read(path).ok()?).ok()
+    }
+
+    /// What its rows were made with.
+    fn plan(&self) -> Plan {
+        Plan {
+            model_fingerprint: self.model_fingerprint.clone(),
+            kind: self.kind.clone(),
+            dimensions: self.dimensions,
+            max_tokens: self.max_tokens,
+            too_long: self.too_long.clone(),
+            output_type: self.output_type,
+            ranges: self.ranges_given.clone(),
+            precision: self.precision.clone(),
+            device: self.device.clone(),
+        }
+    }
+}
+
+/// How far a run has come.
+#[derive(Debug, Clone, Default)]
+pub struct EmbedProgress {
+    /// Rows there, those of an earlier run counted.
+    pub n_rows: u64,
+    /// Rows of an earlier run.
+    pub n_resumed: u64,
+    /// Tokens embedded in this run.
+    pub n_tokens: u64,
+    /// Bytes of the input that the rows come from.
+    pub n_bytes: u64,
+    /// Bytes of the input, where they are known.
+    pub n_bytes_total: Option<u64>,
+}
+
+/// What a run did.
+#[derive(Debug, Clone, Serialize)]
+pub struct EmbedReport {
+    /// What there is now.
+    #[serde(flatten)]
+    pub manifest: Manifest,
+    /// Where the matrix is.
+    pub output: PathBuf,
+    /// Rows that an earlier run had made.
+    pub n_resumed: u64,
+    /// Rows whose vector came from the cache.
+    pub n_from_cache: u64,
+    /// Lines that hold no text to embed, and why.
+    pub failed: Vec<Issue>,
+    /// Which keys were taken for what, and other remarks.
+    pub notes: Vec<String>,
+}
+
+/// Embeds every line of the input into the matrix `array`, which ends in `.npy`.
+///
+/// A run that was cut short goes on where it stopped; a result that is there and is of this very input, made as the options say,
+/// is left as it is.
+///
+/// # Errors
+/// If the input has an id twice, holds no text, or is not the one that an earlier run began with; if that run was made otherwise;
+/// if a text is too long and that is to be an error; if files are in the way that no run of this kind made.
+pub fn embed(
+    input: &EmbedInput,
+    array: &Path,
+    options: &EmbedOptions,
+    progress: &mut dyn FnMut(&EmbedProgress),
+) -> Result<EmbedReport> {
+    let names = Names::new(array)?;
+    if part::is_whole(&names) {
+        part::publish(&names)?;
+    }
+    let existing = names.existing()?;
+    let encoder = Encoder::load(options)?;
+    let ranges = options.ranges.as_deref().map(|path| Given::read(path, encoder.dimensions)).transpose()?;
+    let plan = encoder.plan(options, ranges.as_ref());
+    if options.restart {
+        Part::discard(&names)?;
+    } else if let (Some(manifest), EmbedInput::File(path)) = (existing, input)
+        && manifest.plan() == plan
+        && input.n_bytes() == Some(manifest.input.n_bytes)
+        && input::hash(path)?.blake3 == manifest.input.blake3
+    {
+        let notes = vec!["the texts are embedded already; --restart embeds them again".to_owned()];
+        let n_resumed = manifest.n_rows;
+        return Ok(EmbedReport {
+            manifest,
+            output: names.array,
+            n_resumed,
+            n_from_cache: 0,
+            failed: Vec::new(),
+            notes,
+        });
+    }
+    let part = Part::open(&names, &plan)?;
+    let cache = options.cache.as_ref().map(|cache| encoder.open_cache(cache)).transpose()?;
+    let mut run = Run { encoder, part, cache, too_long: options.too_long, ranges, n_from_cache: 0 };
+    let ended = run.embed(input, progress)?;
+    run.finish(input, &names, &plan, ended)
+}
+
+/// The encoder of a run, and how much of its vectors is wanted.
+struct Encoder {
+    name: String,
+    embedder: Embedder,
+    kind: Kind,
+    dimensions: usize,
+    /// The window, if it is smaller than the model's.
+    limit_tokens: Option<usize>,
+}
+
+impl Encoder {
+    fn load(options: &EmbedOptions) -> Result<Self> {
+        if let Some(path) = options.ranges.as_ref().filter(|_| !options.output_type.has_ranges()) {
+            let reason = format!("are of no use: {} has none, int8 and uint8 have", options.output_type);
+            return Err(Error::Setting { setting: "ranges", value: path.display().to_string(), reason });
+        }
+        let models = Models::from_env()?;
+        let located = models.resolve(options.model.as_deref().unwrap_or(DEFAULT_MODEL))?;
+        let load = LoadOptions { device: options.device, threads: options.threads, ..LoadOptions::default() };
+        let mut embedder = Embedder::load(&located.folder, &load)?;
+        let refuse = |setting: &'static str, value: usize, reason: String| {
+            Err(Error::Setting { setting, value: value.to_string(), reason })
+        };
+        let dimensions = options.dimensions.unwrap_or(embedder.dimensions());
+        if dimensions == 0 || dimensions > embedder.dimensions() {
+            return refuse(
+                "dimensions",
+                dimensions,
+                format!("is not one of 1 to {}, the model's", embedder.dimensions()),
+            );
+        }
+        let limit_tokens = options.max_tokens.filter(|max_tokens| *max_tokens != embedder.max_tokens());
+        if let Some(max_tokens) = limit_tokens {
+            let least = embedder.n_special() + 1;
+            if max_tokens < least || max_tokens > embedder.max_tokens() {
+                let most = embedder.max_tokens();
+                return refuse(
+                    "max-tokens",
+                    max_tokens,
+                    format!("is not one of {least} to {most}, the model's window"),
+                );
+            }
+            embedder.limit_tokens(max_tokens);
+        }
+        Ok(Self { name: located.name, embedder, kind: options.kind, dimensions, limit_tokens })
+    }
+
+    fn plan(&self, options: &EmbedOptions, ranges: Option<&Given>) -> Plan {
+        Plan {
+            model_fingerprint: self.embedder.fingerprint().to_owned(),
+            kind: match self.kind {
+                Kind::Document => "document",
+                Kind::Query => "query",
+            }
+            .to_owned(),
+            dimensions: self.dimensions,
+            max_tokens: self.embedder.max_tokens(),
+            too_long: options.too_long.name().to_owned(),
+            output_type: options.output_type,
+            ranges: ranges.map(|given| given.blake3.clone()),
+            precision: "f32".to_owned(),
+            device: self.embedder.device_name(),
+        }
+    }
+
+    /// Vectors cut to another window are another model's, as far as the cache goes.
+    fn open_cache(&self, options: &CacheOptions) -> Result<CachedEmbeddings> {
+        CachedEmbeddings::open(options, &self.name, &self.cache_fingerprint(), self.dimensions)
+    }
+
+    fn cache_fingerprint(&self) -> String {
+        match self.limit_tokens {
+            Some(limit) => format!("{}-t{limit}", self.embedder.fingerprint()),
+            None => self.embedder.fingerprint().to_owned(),
+        }
+    }
+
+    fn embed(&self, texts: &[String]) -> Result<Vec<Embedding>> {
+        let mut embeddings = self.embedder.embed(texts, self.kind)?;
+        if self.dimensions < self.embedder.dimensions() {
+            for (index, embedding) in embeddings.iter_mut().enumerate() {
+                embedding.vector.truncate(self.dimensions);
+                let norm = embedding.vector.iter().map(|x| f64::from(*x) * f64::from(*x)).sum::<f64>().sqrt();
+                if norm == 0.0 {
+                    return Err(cento_embedder::Error::Vector { index, reason: "has length zero" }.into());
+                }
+                embedding.vector.iter_mut().for_each(|x| *x = (f64::from(*x) / norm) as f32);
+            }
+        }
+        Ok(embeddings)
+    }
+
+    /// Whether a text whose vector was found in the cache had been cut.
+    fn was_truncated(&self, embedded: &str, n_tokens: u32) -> bool {
+        n_tokens as usize >= self.embedder.max_tokens()
+            && self.embedder.tokenizer().count(embedded) + self.embedder.n_special() > self.embedder.max_tokens()
+    }
+}
+
+/// Ranges out of a file.
+struct Given {
+    ranges: Ranges,
+    blake3: String,
+}
+
+impl Given {
+    fn read(path: &Path, dimensions: usize) -> Result<Self> {
+        let (values, shape) = npy::read_f32(path)?;
+        let ranges = Ranges::from_rows(&values, shape, dimensions)
+            .map_err(|reason| Error::Array { path: path.to_owned(), reason })?;
+        Ok(Self { ranges, blake3: input::hash(path)?.blake3 })
+    }
+}
+
+struct Run {
+    encoder: Encoder,
+    part: Part,
+    cache: Option<CachedEmbeddings>,
+    too_long: TooLong,
+    ranges: Option<Given>,
+    n_from_cache: u64,
+}
+
+impl Run {
+    /// Embeds what is left of the input.
+    fn embed(&mut self, input: &EmbedInput, progress: &mut dyn FnMut(&EmbedProgress)) -> Result<Done> {
+        let before = self.part.progressed.clone();
+        let n_resumed = before.as_ref().map_or(0, |before| before.n_rows);
+        let mut done = before.clone().unwrap_or_default();
+        let mut state = EmbedProgress {
+            n_rows: n_resumed,
+            n_resumed,
+            n_tokens: 0,
+            n_bytes: done.read.n_bytes,
+            n_bytes_total: input.n_bytes(),
+        };
+        progress(&state);
+        let (send, batches) = mpsc::sync_channel(BATCHES_AHEAD);
+        let ended = thread::scope(|scope| {
+            let before = before.as_ref().map(|before| &before.read);
+            let reader = scope.spawn(move || input::read(input, n_resumed, before, &send));
+            let embedded = batches.iter().try_for_each(|batch: Batch| {
+                let n_before = done.n_tokens;
+                self.add(input, batch, &mut done)?;
+                state.n_rows = done.n_rows;
+                state.n_tokens += done.n_tokens - n_before;
+                state.n_bytes = done.read.n_bytes;
+                progress(&state);
+                Ok(())
+            });
+            drop(batches); // the reader stops, if it has not
+            let read = reader.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            self.part.note()?; // so that what was made before an error need not be made again
+            embedded.and(read)
+        })?;
+        Ok(Done { n_resumed, rows: done, ended })
+    }
+
+    fn add(&mut self, input: &EmbedInput, batch: Batch, done: &mut Progressed) -> Result<()> {
+        let (texts, lines): (Vec<String>, Vec<(u64, String)>) =
+            batch.texts.into_iter().map(|Text { line, id, text }| (text, (line, id))).unzip();
+        let embeddings = self.vectors(&texts).map_err(|error| match error {
+            Error::Embedder(source) => name_line(input, &lines, source),
+            other => other,
+        })?;
+        let (mut rows, mut ids) = (Vec::new(), Vec::new());
+        let ranges = self.ranges.as_ref().map(|given| &given.ranges);
+        for (embedding, (line, id)) in embeddings.iter().zip(lines) {
+            if embedding.truncated && self.too_long == TooLong::Error {
+                let max_tokens = self.encoder.embedder.max_tokens();
+                return Err(Error::TextTooLong { input: input.name(), line, id, max_tokens });
+            }
+            self.part.written_as().encode(&embedding.vector, ranges, &mut rows);
+            let row = IdLine { id: &id, n_tokens: embedding.n_tokens, truncated: embedding.truncated };
+            serde_json::to_writer(&mut ids, &row).expect("plain data becomes JSON");
+            ids.push(b'\n');
+            done.n_tokens += u64::from(embedding.n_tokens);
+            done.n_truncated += u64::from(embedding.truncated);
+        }
+        done.n_rows += texts.len() as u64;
+        done.ids_bytes += ids.len() as u64;
+        done.read = batch.read;
+        self.part.append(&rows, &ids, done.clone())
+    }
+
+    /// A vector a text, out of the cache where it is there.
+    fn vectors(&mut self, texts: &[String]) -> Result<Vec<Embedding>> {
+        let Some(cache) = &mut self.cache else { return self.encoder.embed(texts) };
+        let (encoder, fingerprint) = (&self.encoder, self.encoder.cache_fingerprint());
+        let mut found: Vec<Option<Embedding>> = Vec::with_capacity(texts.len());
+        let (mut keys, mut missing, mut positions) = (Vec::new(), Vec::new(), Vec::new());
+        for (position, text) in texts.iter().enumerate() {
+            let embedded = encoder.embedder.bytes_embedded(text, encoder.kind);
+            let key = cache::key(&fingerprint, &embedded);
+            let cached = cache.find(&key).map(|(vector, n_tokens)| Embedding {
+                truncated: encoder.was_truncated(&embedded, n_tokens),
+                vector,
+                n_tokens,
+            });
+            if cached.is_none() {
+                keys.push(key);
+                missing.push(text.clone());
+                positions.push(position);
+            }
+            self.n_from_cache += u64::from(cached.is_some());
+            found.push(cached);
+        }
+        let made = encoder.embed(&missing).map_err(|error| at_position(error, |index| positions[index]))?;
+        cache.append(keys.iter().zip(&made).map(|(key, made)| (key, made.n_tokens, &made.vector[..])))?;
+        let mut made = made.into_iter();
+        Ok(found.into_iter().map(|found| found.or_else(|| made.next()).expect("found or made")).collect())
+    }
+
+    fn finish(mut self, input: &EmbedInput, names: &Names, plan: &Plan, done: Done) -> Result<EmbedReport> {
+        let Done { n_resumed, rows, ended } = done;
+        let Ended { read, failed, mut notes } = ended;
+        if rows.n_rows == 0 {
+            let reason = failed.first().map_or(String::new(), |first| format!("; {}", first.reason));
+            self.part.remove()?;
+            return Err(Error::NoTexts { input: input.name(), reason });
+        }
+        let ranges = match self.ranges.take() {
+            Some(given) => Some(given.ranges),
+            None if plan.output_type.has_ranges() => {
+                if rows.n_rows < RANGE_ROWS_MIN {
+                    notes.push(format!(
+                        "the ranges come from {} texts alone; those of more texts, by --ranges, hold better",
+                        rows.n_rows
+                    ));
+                }
+                Some(self.part.ranges()?)
+            }
+            None => None,
+        };
+        let name = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let manifest = Manifest {
+            version: 1,
+            cento: env!("CARGO_PKG_VERSION").to_owned(),
+            model: self.encoder.name.clone(),
+            model_fingerprint: plan.model_fingerprint.clone(),
+            kind: plan.kind.clone(),
+            prompt: self.encoder.embedder.prompt(self.encoder.kind).to_owned(),
+            dimensions: plan.dimensions,
+            max_tokens: plan.max_tokens,
+            too_long: plan.too_long.clone(),
+            precision: plan.precision.clone(),
+            device: plan.device.clone(),
+            normalized: true,
+            array: name(&names.array),
+            ids: name(&names.ids),
+            output_type: plan.output_type,
+            n_rows: rows.n_rows,
+            n_columns: plan.output_type.n_columns(plan.dimensions),
+            ranges: ranges.as_ref().map(|_| name(&names.ranges)),
+            ranges_given: plan.ranges.clone(),
+            n_tokens: rows.n_tokens,
+            n_truncated: rows.n_truncated,
+            n_failed: failed.len() as u64,
+            input: ManifestInput {
+                path: input.name().display().to_string(),
+                n_bytes: read.n_bytes,
+                blake3: read.blake3,
+            },
+        };
+        self.part.finish(names, &manifest, ranges.as_ref())?;
+        if let Some(cache) = self.cache {
+            cache.finish()?;
+        }
+        let n_from_cache = self.n_from_cache;
+        Ok(EmbedReport { manifest, output: names.array.clone(), n_resumed, n_from_cache, failed, notes })
+    }
+}
+
+/// The error of a text, by the line it stands in.
+fn name_line(input: &EmbedInput, lines: &[(u64, String)], source: cento_embedder::Error) -> Error {
+    use cento_embedder::Error::{Tokenize, Vector};
+    let (Tokenize { index, .. } | Vector { index, .. }) = &source else { return source.into() };
+    let (line, id) = lines[*index].clone();
+    Error::Text { input: input.name(), line, id, source: Box::new(source) }
+}
+
+/// The same error of a text at another position.
+fn at_position(error: Error, position: impl Fn(usize) -> usize) -> Error {
+    use cento_embedder::Error::{Tokenize, Vector};
+    match error {
+        Error::Embedder(Tokenize { index, reason }) => Tokenize { index: position(index), reason }.into(),
+        Error::Embedder(Vector { index, reason }) => Vector { index: position(index), reason }.into(),
+        other => other,
+    }
+}
+
+/// Rows there, and the end of the input.
+struct Done {
+    n_resumed: u64,
+    rows: Progressed,
+    ended: Ended,
+}
+
+/// A line of `OUT.ids.jsonl`.
+#[derive(Serialize)]
+struct IdLine<'a> {
+    id: &'a str,
+    n_tokens: u32,
+    truncated: bool,
+}
