@@ -5,8 +5,8 @@
 
 use std::num::NonZero;
 use std::path::Path;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard};
 use std::thread;
 
 use crate::device::{self, Device, DeviceChoice};
@@ -250,11 +250,6 @@ impl Embedder {
         if self.device.is_cpu() { self.n_threads.min(n_tokens.div_ceil(MIN_BATCH_TOKENS)) } else { 1 }
     }
 
-    /// The hidden rows of a batch, \[T, H\], in the host's memory.
-    pub(crate) fn hidden(&self, batch: &Batch) -> Result<Vec<f32>> {
-        Ok(self.encoder.forward(batch)?.flatten_all()?.to_vec1()?)
-    }
-
     fn encode(&self, prompt: &str, text: &str) -> Result<Encoded, String> {
         if prompt.is_empty() {
             return self.tokenizer.encode(text, self.max_tokens);
@@ -271,19 +266,28 @@ impl Embedder {
     }
 
     fn vectors(&self, batch: &Batch) -> Result<Vec<Result<Vec<f32>, NoVector>>> {
-        let hidden = self.hidden(batch)?;
-        Ok(self.pooling.apply(&hidden, hidden.len() / batch.ids.len(), &batch.spans))
+        self.with_hidden(batch, |hidden, width| self.pooling.apply(hidden, width, &batch.spans))
     }
 
-    /// The hidden rows of a batch in main memory, \[T, H\].
-    fn hidden(&self, batch: &Batch) -> Result<Vec<f32>> {
-        let spare = self.workspaces.lock().expect("no thread panics while it holds this").pop();
-        let mut workspace = spare.unwrap_or_else(|| Workspace::new(device::simd()));
+    /// What `read` makes of the hidden rows of a batch, \[T, H\] in main memory, and of H.
+    pub(crate) fn with_hidden<R>(&self, batch: &Batch, read: impl FnOnce(&[f32], usize) -> R) -> Result<R> {
+        let mut workspace = self.workspace();
         let rows = self.encoder.forward(batch, &mut workspace)?;
-        let hidden = rows.to_host()?.into_owned();
+        let result = {
+            let hidden = rows.to_host()?;
+            read(&hidden, hidden.len() / batch.ids.len())
+        };
         workspace.give(rows);
-        self.workspaces.lock().expect("no thread panics while it holds this").push(workspace);
-        Ok(hidden)
+        self.workspaces().push(workspace);
+        Ok(result)
+    }
+
+    fn workspace(&self) -> Workspace {
+        self.workspaces().pop().unwrap_or_else(|| Workspace::new(device::simd()))
+    }
+
+    fn workspaces(&self) -> MutexGuard<'_, Vec<Workspace>> {
+        self.workspaces.lock().expect("no thread panics while it holds this")
     }
 }
 

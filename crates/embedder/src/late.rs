@@ -177,14 +177,14 @@ impl Embedder {
     }
 
     fn batch_sums(&self, batch: &Batch, wave: &[(&Reading, &Window)]) -> Result<Vec<Vec<Sum>>> {
-        let hidden = self.hidden(batch)?;
-        let width = hidden.len() / batch.ids.len();
-        let of_input = |(span, &input): (Range<usize>, &usize)| {
-            let (reading, window) = wave[input];
-            let owners = self.owners(reading, window);
-            sums(&hidden[span.start * width..span.end * width], width, &owners)
-        };
-        Ok(batch.spans.iter().zip(&batch.inputs).map(of_input).collect())
+        self.with_hidden(batch, |hidden, width| {
+            let of_input = |(span, &input): (Range<usize>, &usize)| {
+                let (reading, window) = wave[input];
+                let owners = self.owners(reading, window);
+                sums(&hidden[span.start * width..span.end * width], width, &owners)
+            };
+            batch.spans.iter().zip(&batch.inputs).map(of_input).collect()
+        })
     }
 
     /// For each token of a window's sequence the span it counts for.

@@ -17,6 +17,8 @@ fn config() -> CollectionConfig {
         header: "none".to_owned(),
         language: "english".to_owned(),
         vectors: "f32".to_owned(),
+        pooling: crate::config::Pooling::Plain,
+        late: None,
     }
 }
 

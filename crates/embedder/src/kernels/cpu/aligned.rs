@@ -14,19 +14,20 @@ struct Line([u32; 16]);
 ///
 /// # Safety
 /// Implement it only for types without padding, without forbidden bit patterns, of size and alignment 1, 2 or 4.
-pub(crate) unsafe trait Number: Copy + 'static {}
-// SAFETY: plain numbers of 1, 2 and 4 bytes.
-unsafe impl Number for f32 {}
-// SAFETY: as above.
-unsafe impl Number for u32 {}
-// SAFETY: as above.
-unsafe impl Number for i32 {}
-// SAFETY: as above.
-unsafe impl Number for u16 {}
-// SAFETY: as above.
-unsafe impl Number for u8 {}
-// SAFETY: as above.
-unsafe impl Number for i8 {}
+pub(crate) unsafe trait Number: Copy + 'static {
+    /// 0.
+    const ZERO: Self;
+}
+
+macro_rules! number {
+    ($($number:ty = $zero:literal),*) => {$(
+        // SAFETY: a plain number of 1, 2 or 4 bytes.
+        unsafe impl Number for $number {
+            const ZERO: Self = $zero;
+        }
+    )*};
+}
+number!(f32 = 0.0, u32 = 0, i32 = 0, u16 = 0, u8 = 0);
 
 /// A slice of numbers whose first byte is a multiple of 64. It keeps the memory it has.
 #[derive(Clone)]

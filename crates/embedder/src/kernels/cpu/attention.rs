@@ -119,7 +119,7 @@ impl Scoring<'_> {
             }
             scale = 1.0;
         }
-        let max = lane_max(row);
+        let max = lane_max(row, |score| score);
         lane_sum_of(row, |_, score| super::elementary::exp_of_negative((score - max) * scale))
     }
 }

@@ -3,7 +3,9 @@
 //! Shapes: rows \[T, K\] and a weight \[N, K\] give \[T, N\].
 
 use super::aligned::Buffer;
+use super::bf16::{self, Bf16};
 pub(crate) use super::elementary::Activation;
+use super::int8::{self, Int8};
 use super::product::{Panels, Product};
 use super::simd::Simd;
 use crate::precision::Precision;
@@ -12,6 +14,8 @@ use crate::precision::Precision;
 #[derive(Debug, Clone)]
 pub(crate) enum Weight {
     F32(Panels),
+    Bf16(Bf16),
+    Int8(Int8),
 }
 
 impl Weight {
@@ -23,28 +27,36 @@ impl Weight {
         assert_eq!(weight.len(), n_outputs * n_inputs, "weight is [N, K]");
         match precision {
             Precision::F32 => Self::F32(Panels::of_transposed(simd, weight, n_outputs, n_inputs)),
-            _ => unreachable!("{precision} is not computed on the CPU"),
+            Precision::Bf16 => Self::Bf16(Bf16::pack(weight, n_outputs, n_inputs)),
+            Precision::Int8 => Self::Int8(Int8::pack(weight, n_outputs, n_inputs)),
+            Precision::F16 => unreachable!("{precision} is refused when the device is chosen"),
         }
     }
 
     /// K, the length of an input row.
     pub(crate) fn n_inputs(&self) -> usize {
         match self {
-            Self::F32(panels) => panels.n_inputs(),
+            Self::F32(weight) => weight.n_inputs(),
+            Self::Bf16(Bf16(weight)) => weight.n_inputs(),
+            Self::Int8(weight) => weight.n_inputs(),
         }
     }
 
     /// N, the length of an output row.
     pub(crate) fn n_outputs(&self) -> usize {
         match self {
-            Self::F32(panels) => panels.n_outputs(),
+            Self::F32(weight) => weight.n_outputs(),
+            Self::Bf16(Bf16(weight)) => weight.n_outputs(),
+            Self::Int8(weight) => weight.n_outputs(),
         }
     }
 
     /// Memory of the numbers.
     pub(crate) fn n_bytes(&self) -> usize {
         match self {
-            Self::F32(panels) => panels.n_bytes(),
+            Self::F32(weight) => weight.n_bytes(),
+            Self::Bf16(Bf16(weight)) => weight.n_bytes(),
+            Self::Int8(weight) => weight.n_bytes(),
         }
     }
 }
@@ -54,6 +66,8 @@ impl Weight {
 pub(crate) struct Scratch {
     /// Inputs copied for the tiles.
     pub(super) rows: Buffer<f32>,
+    pub(super) halves: bf16::Rows,
+    pub(super) bytes: int8::Rows,
     /// Of one head: keys as columns, values, scores of some queries.
     pub(super) keys: Panels,
     pub(super) values: Panels,
@@ -63,7 +77,14 @@ pub(crate) struct Scratch {
 impl Scratch {
     /// No memory yet.
     pub(crate) fn new(simd: Simd) -> Self {
-        Self { rows: Buffer::new(), keys: Panels::empty(simd), values: Panels::empty(simd), scores: Buffer::new() }
+        Self {
+            rows: Buffer::new(),
+            halves: bf16::Rows::new(),
+            bytes: int8::Rows::new(),
+            keys: Panels::empty(simd),
+            values: Panels::empty(simd),
+            scores: Buffer::new(),
+        }
     }
 }
 
@@ -103,6 +124,8 @@ impl Dense<'_> {
                 out_stride: n_outputs,
                 scratch: &mut self.scratch.rows,
             }),
+            Weight::Bf16(weight) => weight.run(simd, self),
+            Weight::Int8(weight) => weight.run(simd, self),
         }
     }
 }

@@ -15,6 +15,13 @@ pub(crate) mod rotary;
 pub(crate) mod gate;
 pub(crate) mod elementary;
 mod product;
+mod packed;
+mod bf16;
+mod int8;
+#[cfg(target_arch = "x86_64")]
+mod dot;
+#[cfg(target_arch = "x86_64")]
+mod amx;
 mod transpose;
 mod aligned;
 
@@ -77,13 +84,20 @@ fn lane_sum_of(values: &mut [f32], map: impl Fn(usize, f32) -> f32) -> f32 {
     total(lanes)
 }
 
-/// The largest of `values`; a NaN among them is passed over.
+/// The largest `term` of `values`; a NaN among them is passed over.
 #[inline(always)]
-fn lane_max(values: &[f32]) -> f32 {
+fn lane_max(values: &[f32], term: impl Fn(f32) -> f32) -> f32 {
     let larger = |a: f32, b: f32| if b > a { b } else { a };
     let mut lanes = [f32::NEG_INFINITY; LANES];
-    each_lane(values.len(), &mut lanes, |i, lane| *lane = larger(*lane, values[i]));
-    lanes.into_iter().fold(f32::NEG_INFINITY, larger)
+    each_lane(values.len(), &mut lanes, |i, lane| *lane = larger(*lane, term(values[i])));
+    let mut width = LANES / 2;
+    while width > 0 {
+        for i in 0..width {
+            lanes[i] = larger(lanes[i], lanes[i + width]);
+        }
+        width /= 2;
+    }
+    lanes[0]
 }
 
 /// `n` reproducible values in [-1, 1) from a linear congruential generator.

@@ -96,7 +96,8 @@ impl Simd {
         }
     }
 
-    fn capped(name: &str) -> Result<Self, UnknownSet> {
+    /// The best set up to the one of this name.
+    pub(super) fn capped(name: &str) -> Result<Self, UnknownSet> {
         let found = LEVELS.into_iter().find(|&(_, known)| known == name);
         let (level, _) = found.ok_or_else(|| UnknownSet { value: name.to_owned() })?;
         Ok(Self::up_to(level))

@@ -17,6 +17,9 @@ use crate::precision::Precision;
 const ACTIVATIONS: [Activation; 6] =
     [Activation::None, Activation::Gelu, Activation::GeluTanh, Activation::Relu, Activation::Silu, Activation::Tanh];
 
+/// What the CPU computes in.
+const PRECISIONS: [Precision; 3] = [Precision::F32, Precision::Bf16, Precision::Int8];
+
 fn grid(from: f32, to: f32, n: usize) -> impl Iterator<Item = f32> {
     (0..=n).map(move |i| from + (to - from) * i as f32 / n as f32)
 }
@@ -120,6 +123,12 @@ fn dense_error(out: &[f32], rows: &[f32], weight: &[f32], bias: &[f32]) -> f64 {
     out.iter().zip(expected).map(|(&out, expected)| (f64::from(out) - expected).abs()).fold(0.0, f64::max)
 }
 
+/// The bf16 nearest to `x`, by way of double precision.
+fn rounded(x: f32) -> f32 {
+    let unit = 2.0f64.powi(f64::from(x.abs()).log2().floor() as i32 - 7);
+    if x == 0.0 { x } else { ((f64::from(x) / unit).round_ties_even() * unit) as f32 }
+}
+
 /// One call of attention.
 #[derive(Clone, Copy)]
 struct Case<'a> {
@@ -193,6 +202,35 @@ proptest! {
                 let expected: Vec<u32> = plain.iter().map(|&x| activated(activation, x).to_bits()).collect();
                 prop_assert_eq!(bits(&run(simd, activation)), expected);
             }
+        }
+    }
+
+    #[test]
+    fn bf16_is_the_product_of_rounded_numbers(n_rows in 1usize..70, n_inputs in 1usize..150, n_outputs in 1usize..70, seed: u64) {
+        let (rows, weight) = (noise(seed, n_rows * n_inputs), noise(seed ^ 1, n_outputs * n_inputs));
+        let bias = noise(seed ^ 2, n_outputs);
+        let [rounded_rows, rounded_weight] = [&rows, &weight].map(|values| values.iter().map(|&x| rounded(x)).collect::<Vec<_>>());
+        let plain = dense(Simd::available()[0], Precision::Bf16, &rows, &weight, &bias, Activation::None);
+        for simd in Simd::available() {
+            let ours = dense(simd, Precision::Bf16, &rows, &weight, &bias, Activation::None);
+            prop_assert!(dense_error(&ours, &rounded_rows, &rounded_weight, &bias) < 2e-5);
+            if simd.bf16_dot().is_none() {
+                prop_assert_eq!(bits(&plain), bits(&ours));
+            }
+        }
+    }
+
+    #[test]
+    fn int8_is_close_and_every_set_agrees(n_rows in 1usize..70, n_inputs in 1usize..150, n_outputs in 1usize..70, seed: u64) {
+        let (rows, weight) = (noise(seed, n_rows * n_inputs), noise(seed ^ 1, n_outputs * n_inputs));
+        let bias = noise(seed ^ 2, n_outputs);
+        let run = |simd| dense(simd, Precision::Int8, &rows, &weight, &bias, Activation::Gelu);
+        let plain = dense(Simd::available()[0], Precision::Int8, &rows, &weight, &bias, Activation::None);
+        // Half a step of either number in every product.
+        prop_assert!(dense_error(&plain, &rows, &weight, &bias) < n_inputs as f64 * (1.0 / 255.0 + 0.5 / 127.0 + 1e-5));
+        let active: Vec<u32> = plain.iter().map(|&x| activated(Activation::Gelu, x).to_bits()).collect();
+        for simd in Simd::available() {
+            prop_assert_eq!(&active, &bits(&run(simd)), "{:?}", simd);
         }
     }
 
@@ -333,7 +371,7 @@ fn gather_adds_what_there_is() {
 #[test]
 fn not_a_number_stays_not_a_number() {
     for simd in Simd::available() {
-        for precision in [Precision::F32] {
+        for precision in PRECISIONS {
             let mut qkv = noise(1, 5 * 24);
             qkv[30] = f32::NAN;
             let case = Case { n_heads: 2, hidden: 8, qkv: &qkv, bias: None, window: None, precision };
@@ -381,19 +419,80 @@ fn the_shape_of_the_tile_changes_no_bit() {
 /// Beyond one block of rows and one panel depth, where sums are continued from memory.
 #[test]
 fn rows_do_not_depend_on_their_neighbours() {
-    let simd = Simd::detect();
     let (n_inputs, n_outputs, n_rows) = (1000, 50, 256);
     let (rows, weight) = (noise(1, n_rows * n_inputs), noise(2, n_outputs * n_inputs));
     let bias = noise(3, n_outputs);
-    for precision in [Precision::F32] {
+    for (precision, simd) in PRECISIONS.into_iter().flat_map(|precision| fast().map(move |simd| (precision, simd))) {
         let run = |rows: &[f32]| dense(simd, precision, rows, &weight, &bias, Activation::None);
         let all = run(&rows);
-        assert!(dense_error(&all, &rows, &weight, &bias) < 1e-4);
-        for n in (1..n_rows).step_by(7) {
+        assert!(precision != Precision::F32 || dense_error(&all, &rows, &weight, &bias) < 1e-4);
+        for n in (1..n_rows).step_by(15) {
             for first in [0, n_rows - n] {
                 let some = run(&rows[first * n_inputs..][..n * n_inputs]);
-                assert_eq!(bits(&some), bits(&all[first * n_outputs..][..n * n_outputs]), "{n} rows from {first}");
+                let all = &all[first * n_outputs..][..n * n_outputs];
+                assert_eq!(bits(&some), bits(all), "{n} rows from {first}, {precision} on {simd:?}");
             }
         }
+    }
+}
+
+/// Every set but the portable one, which takes long; that one if there is no other.
+fn fast() -> impl Iterator<Item = Simd> {
+    let sets = Simd::available();
+    let n_slow = usize::from(sets.len() > 1);
+    sets.into_iter().skip(n_slow)
+}
+
+/// Numbers that bytes hold exactly, and sums as large as they get: an instruction that saturates would show.
+#[test]
+fn int8_is_exact_where_the_numbers_are() {
+    let (n_inputs, n_outputs) = (3000, 40);
+    let byte = |i: usize, n: usize| (i * 7919 + i / 13) % n;
+    let mut rows: Vec<f32> = (0..3 * n_inputs).map(|i| byte(i, 256) as f32 - 32.0).collect();
+    let mut weight: Vec<f32> = (0..n_outputs * n_inputs).map(|i| byte(i, 255) as f32 - 127.0).collect();
+    rows[..n_inputs].fill(223.0);
+    weight[..n_inputs].fill(127.0);
+    weight[n_inputs..2 * n_inputs].fill(-127.0);
+    for row in rows.chunks_exact_mut(n_inputs) {
+        (row[0], row[1]) = (-32.0, 223.0);
+    }
+    for row in weight.chunks_exact_mut(n_inputs) {
+        row[5] = 127.0;
+    }
+    let bias = vec![0.5; n_outputs];
+    for simd in Simd::available() {
+        let ours = dense(simd, Precision::Int8, &rows, &weight, &bias, Activation::None);
+        for (i, &ours) in ours.iter().enumerate() {
+            let row = &rows[i / n_outputs * n_inputs..][..n_inputs];
+            let exact: f64 = row.iter().zip(&weight[i % n_outputs * n_inputs..]).map(|(&x, &w)| f64::from(x * w)).sum();
+            assert!((f64::from(ours) - exact - 0.5).abs() <= 1e-6 * exact.abs() + 20.0, "{ours}, not {exact}");
+        }
+    }
+}
+
+#[test]
+fn int8_of_a_constant_row_loses_only_what_the_weights_lose() {
+    let (rows, weight, bias) = ([3.25; 64], noise(2, 20 * 64), noise(3, 20));
+    for row in [rows, [0.0; 64], [-1e-30; 64]] {
+        for (ours, weights) in dense(Simd::detect(), Precision::Int8, &row, &weight, &bias, Activation::None)
+            .iter()
+            .zip(weight.chunks_exact(64))
+            .zip(&bias)
+            .map(|((ours, weights), bias)| (ours - bias, weights))
+        {
+            let expected: f32 = weights.iter().map(|w| w * row[0]).sum();
+            assert!((ours - expected).abs() <= 64.0 * 0.5 / 127.0 * row[0].abs() + 1e-6);
+        }
+    }
+}
+
+#[test]
+fn the_variable_names_a_set_or_is_refused() {
+    let names = ["portable", "avx2", "avx512", "bf16", "amx"];
+    let sets = names.map(|name| Simd::capped(name).unwrap());
+    assert_eq!((sets[0].name(), sets[4]), ("portable", Simd::detect()));
+    for name in ["", "AVX2", "sse"] {
+        let error = Simd::capped(name).unwrap_err().to_string();
+        assert!(error.contains("CENTO_SIMD") && names.iter().all(|known| error.contains(known)), "{error}");
     }
 }

@@ -1,0 +1,173 @@
+//! Products of short numbers by the instructions that multiply several of them and add.
+#![expect(unsafe_code, reason = "intrinsics on checked slices, where the processor has the instructions")]
+
+use std::arch::x86_64::*;
+
+use super::packed::{Tile, WIDTH};
+use super::simd::{Avx2, Bf16Dot, Vnni};
+
+/// Holds rows and sums to what `H` rows of as many words as there are lines read and write.
+fn check<R, S>(height: usize, rows: &[R], stride: usize, lines: &[[u32; WIDTH]], sums: &[[S; WIDTH]]) {
+    let per_word = 4 / size_of::<R>();
+    assert!(rows.len() >= (height - 1) * stride + lines.len() * per_word && sums.len() >= height);
+}
+
+/// Rows of bf16, two at a time, into f32: `vdpbf16ps`.
+#[derive(Clone, Copy)]
+pub(super) struct Bf16Pairs(pub(super) Bf16Dot);
+
+impl Tile for Bf16Pairs {
+    type Row = u16;
+    type Sum = f32;
+    const HEIGHT: usize = 12;
+
+    fn multiply(self, n_rows: usize, rows: &[u16], stride: usize, lines: &[[u32; WIDTH]], sums: &mut [[f32; WIDTH]]) {
+        let height = n_rows.next_multiple_of(4);
+        check(height, rows, stride, lines, sums);
+        // SAFETY: `Bf16Dot` proves the instructions; `check` held the slices to the height.
+        unsafe {
+            match height {
+                4 => bf16_pairs::<4>(rows, stride, lines, sums),
+                8 => bf16_pairs::<8>(rows, stride, lines, sums),
+                _ => bf16_pairs::<12>(rows, stride, lines, sums),
+            }
+        }
+    }
+}
+
+/// # Safety
+/// As [`check`] with a height of `H`.
+#[target_feature(enable = "avx512f,avx512bf16")]
+unsafe fn bf16_pairs<const H: usize>(rows: &[u16], stride: usize, lines: &[[u32; WIDTH]], sums: &mut [[f32; WIDTH]]) {
+    let mut local = [[_mm512_setzero_ps(); 2]; H];
+    let mut row = rows.as_ptr().cast::<i32>();
+    for line in lines {
+        let line = line.as_ptr().cast::<__m512i>();
+        // SAFETY: a line is two registers; word `step` of each of `H` rows is in the slice.
+        unsafe {
+            let weights = [_mm512_loadu_si512(line), _mm512_loadu_si512(line.add(1))];
+            for (i, local) in local.iter_mut().enumerate() {
+                let inputs = _mm512_set1_epi32(row.byte_add(i * stride * 2).read_unaligned());
+                for (sum, weights) in local.iter_mut().zip(weights) {
+                    *sum = _mm512_dpbf16_ps(*sum, bf16(inputs), bf16(weights));
+                }
+            }
+            row = row.add(1);
+        }
+    }
+    for (sums, local) in sums.iter_mut().zip(local) {
+        for (sums, local) in sums.as_chunks_mut::<16>().0.iter_mut().zip(local) {
+            // SAFETY: sixteen f32 are a register.
+            unsafe { _mm512_storeu_ps(sums.as_mut_ptr(), local) };
+        }
+    }
+}
+
+#[target_feature(enable = "avx512f,avx512bf16")]
+fn bf16(register: __m512i) -> __m512bh {
+    // SAFETY: both are 512 bits of which any is valid.
+    unsafe { std::mem::transmute(register) }
+}
+
+/// Rows of bytes, four at a time, into 32 bits: `vpdpbusd`.
+#[derive(Clone, Copy)]
+pub(super) struct ByteFours(pub(super) Vnni);
+
+impl Tile for ByteFours {
+    type Row = u8;
+    type Sum = i32;
+    const HEIGHT: usize = 12;
+
+    fn multiply(self, n_rows: usize, rows: &[u8], stride: usize, lines: &[[u32; WIDTH]], sums: &mut [[i32; WIDTH]]) {
+        let height = n_rows.next_multiple_of(4);
+        check(height, rows, stride, lines, sums);
+        // SAFETY: `Vnni` proves the instructions; `check` held the slices to the height.
+        unsafe {
+            match height {
+                4 => byte_fours::<4>(rows, stride, lines, sums),
+                8 => byte_fours::<8>(rows, stride, lines, sums),
+                _ => byte_fours::<12>(rows, stride, lines, sums),
+            }
+        }
+    }
+}
+
+/// # Safety
+/// As [`check`] with a height of `H`.
+#[target_feature(enable = "avx512f,avx512vnni")]
+unsafe fn byte_fours<const H: usize>(rows: &[u8], stride: usize, lines: &[[u32; WIDTH]], sums: &mut [[i32; WIDTH]]) {
+    let mut local = [[_mm512_setzero_si512(); 2]; H];
+    let mut row = rows.as_ptr().cast::<i32>();
+    for line in lines {
+        let line = line.as_ptr().cast::<__m512i>();
+        // SAFETY: a line is two registers; word `step` of each of `H` rows is in the slice.
+        unsafe {
+            let weights = [_mm512_loadu_si512(line), _mm512_loadu_si512(line.add(1))];
+            for (i, local) in local.iter_mut().enumerate() {
+                let inputs = _mm512_set1_epi32(row.byte_add(i * stride).read_unaligned());
+                for (sum, weights) in local.iter_mut().zip(weights) {
+                    *sum = _mm512_dpbusd_epi32(*sum, inputs, weights);
+                }
+            }
+            row = row.add(1);
+        }
+    }
+    for (sums, local) in sums.iter_mut().zip(local) {
+        for (sums, local) in sums.as_chunks_mut::<16>().0.iter_mut().zip(local) {
+            // SAFETY: sixteen words are a register.
+            unsafe { _mm512_storeu_si512(sums.as_mut_ptr().cast(), local) };
+        }
+    }
+}
+
+/// Rows of bytes widened to 16 bits, two at a time, into 32 bits: `vpmaddwd`. The instruction on bytes saturates.
+#[derive(Clone, Copy)]
+pub(super) struct BytePairs(pub(super) Avx2);
+
+impl Tile for BytePairs {
+    type Row = u8;
+    type Sum = i32;
+    const HEIGHT: usize = 4;
+
+    fn multiply(self, _n_rows: usize, rows: &[u8], stride: usize, lines: &[[u32; WIDTH]], sums: &mut [[i32; WIDTH]]) {
+        check(Self::HEIGHT, rows, stride, lines, sums);
+        // SAFETY: `Avx2` proves the instructions; `check` held the slices to four rows.
+        unsafe { byte_pairs(rows, stride, lines, sums) }
+    }
+}
+
+/// # Safety
+/// As [`check`] with a height of 4.
+#[target_feature(enable = "avx2")]
+unsafe fn byte_pairs(rows: &[u8], stride: usize, lines: &[[u32; WIDTH]], sums: &mut [[i32; WIDTH]]) {
+    for half in [0, WIDTH / 2] {
+        let mut local = [[_mm256_setzero_si256(); 2]; 4];
+        let mut row = rows.as_ptr().cast::<i32>();
+        for line in lines {
+            let line = line[half..].as_ptr().cast::<__m256i>();
+            // SAFETY: half a line is two registers; word `step` of each of four rows is in the slice.
+            unsafe {
+                // The bytes 0 and 2 of every word, and 1 and 3, as signed 16 bits.
+                let weights = [_mm256_loadu_si256(line), _mm256_loadu_si256(line.add(1))];
+                let even = weights.map(|weights| _mm256_srai_epi16::<8>(_mm256_slli_epi16::<8>(weights)));
+                let odd = weights.map(|weights| _mm256_srai_epi16::<8>(weights));
+                for (i, local) in local.iter_mut().enumerate() {
+                    let inputs = _mm256_set1_epi32(row.byte_add(i * stride).read_unaligned());
+                    let even_inputs = _mm256_and_si256(inputs, _mm256_set1_epi16(0xff));
+                    let odd_inputs = _mm256_srli_epi16::<8>(inputs);
+                    for (j, sum) in local.iter_mut().enumerate() {
+                        *sum = _mm256_add_epi32(*sum, _mm256_madd_epi16(even_inputs, even[j]));
+                        *sum = _mm256_add_epi32(*sum, _mm256_madd_epi16(odd_inputs, odd[j]));
+                    }
+                }
+                row = row.add(1);
+            }
+        }
+        for (sums, local) in sums.iter_mut().zip(local) {
+            for (sums, local) in sums[half..].as_chunks_mut::<8>().0.iter_mut().zip(local) {
+                // SAFETY: eight words are a register.
+                unsafe { _mm256_storeu_si256(sums.as_mut_ptr().cast(), local) };
+            }
+        }
+    }
+}
