@@ -65,14 +65,17 @@ fn compute_capability() -> Result<u32, String> {
         Err(_) => {
             let query = ["--query-gpu=compute_cap", "--format=csv,noheader"];
             let output = Command::new("nvidia-smi").args(query).output();
-            let output = output.map_err(|error| format!("no GPU to ask for its compute capability ({error}); {way_out}"))?;
+            let output =
+                output.map_err(|error| format!("no GPU to ask for its compute capability ({error}); {way_out}"))?;
             String::from_utf8_lossy(&output.stdout).lines().next().unwrap_or_default().to_owned()
         }
     };
     let digits = named.trim().replace('.', "");
     match digits.trim_end_matches(char::is_alphabetic).parse() {
         Ok(capability) if capability >= COMPUTE_CAPABILITY_MIN => Ok(capability),
-        Ok(_) => Err(format!("compute capability {named} is below {COMPUTE_CAPABILITY_MIN}: the kernels use its tensor cores")),
+        Ok(_) => Err(format!(
+            "compute capability {named} is below {COMPUTE_CAPABILITY_MIN}: the kernels use its tensor cores"
+        )),
         Err(_) => Err(format!("compute capability {named:?}: not a number; {way_out}")),
     }
 }

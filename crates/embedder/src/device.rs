@@ -8,6 +8,7 @@ pub(crate) use candle_core::Device;
 use crate::error::{Error, Result};
 use crate::kernels::cpu::Simd;
 use crate::kernels::cpu::simd::UnknownSet;
+use crate::kernels::cuda;
 use crate::precision::Precision;
 
 /// The device asked for.
@@ -85,7 +86,7 @@ pub(crate) fn check_precision(device: &Device, precision: Precision) -> Result<(
 pub(crate) fn name(device: &Device) -> String {
     match device {
         Device::Cpu => format!("cpu ({})", simd().name()),
-        Device::Cuda(_) => "cuda".to_owned(),
+        Device::Cuda(_) => cuda::name(device).unwrap_or_else(|| "cuda".to_owned()),
         Device::Metal(_) => "metal".to_owned(),
     }
 }
@@ -102,7 +103,7 @@ pub(crate) fn simd() -> Simd {
 
 #[cfg(feature = "cuda")]
 fn open_cuda(number: usize) -> Result<Device> {
-    Device::new_cuda(number).map_err(|error| unavailable(DeviceChoice::Cuda(number), error.to_string()))
+    cuda::open(number).map_err(|error| unavailable(DeviceChoice::Cuda(number), error.to_string()))
 }
 
 #[cfg(not(feature = "cuda"))]

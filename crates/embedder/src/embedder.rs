@@ -14,18 +14,23 @@ use crate::encoder::Transformer;
 use crate::error::{Error, Result};
 use crate::fingerprint::fingerprint;
 use crate::folder::{Folder, Prompts};
+use crate::kernels::cuda;
 use crate::layers::Workspace;
 use crate::pack::{Batch, pack};
 use crate::pooling::{NoVector, Pooling};
 use crate::precision::Precision;
+use crate::scan::Accelerator;
 use crate::tokens::{Encoded, Tokenizer};
 use crate::weights::Weights;
 
-/// Tokens that one thread (or the accelerator) computes at a time, unless [`LoadOptions::max_batch_tokens`] says otherwise.
+/// Tokens that one CPU thread computes at a time, unless [`LoadOptions::max_batch_tokens`] says otherwise.
 ///
-/// On a CPU more gains nothing: at 1024 all hidden rows of MiniLM are in the third-level cache, and the allocator still keeps
+/// More gains nothing: at 1024 all hidden rows of MiniLM are in the third-level cache, and the allocator still keeps
 /// the memory from one layer to the next (four times fewer page faults than at 2048).
 pub const DEFAULT_BATCH_TOKENS: usize = 1024;
+/// Tokens that an accelerator computes at a time, unless [`LoadOptions::max_batch_tokens`] says otherwise: enough to keep all
+/// of a large GPU busy through every kernel of a small model, whose widest rows (50 MB) still fit its second-level cache.
+pub const DEFAULT_ACCELERATOR_BATCH_TOKENS: usize = 16 * 1024;
 /// No thread is started for less than this.
 const MIN_BATCH_TOKENS: usize = 128;
 /// Batches per thread that a call is cut into where it can be, so that the threads finish together.
@@ -43,18 +48,14 @@ pub struct LoadOptions {
     pub precision: Precision,
     /// CPU threads; 0 = as many as there are cores.
     pub threads: usize,
-    /// Tokens computed at a time; a single longer text is still computed. 0 = [`DEFAULT_BATCH_TOKENS`].
+    /// Tokens computed at a time; a single longer text is still computed. 0 = [`DEFAULT_BATCH_TOKENS`], or
+    /// [`DEFAULT_ACCELERATOR_BATCH_TOKENS`] on an accelerator.
     pub max_batch_tokens: usize,
 }
 
 impl Default for LoadOptions {
     fn default() -> Self {
-        Self {
-            device: DeviceChoice::Auto,
-            precision: Precision::F32,
-            threads: 0,
-            max_batch_tokens: DEFAULT_BATCH_TOKENS,
-        }
+        Self { device: DeviceChoice::Auto, precision: Precision::F32, threads: 0, max_batch_tokens: 0 }
     }
 }
 
@@ -95,6 +96,7 @@ pub struct Embedder {
     workspaces: Mutex<Vec<Workspace>>,
     n_threads: usize,
     max_batch_tokens: usize,
+    pub(crate) n_halved: AtomicUsize,
 }
 
 impl Embedder {
@@ -119,15 +121,16 @@ impl Embedder {
             n_positions: folder.config.n_positions(),
             fingerprint: fingerprint(&folder, &weights_hash, &tokenizer_hash, options.precision),
             prompts: folder.prompts,
+            max_batch_tokens: match options.max_batch_tokens {
+                0 if device.is_cpu() => DEFAULT_BATCH_TOKENS,
+                0 => DEFAULT_ACCELERATOR_BATCH_TOKENS,
+                n => n,
+            },
             device,
             precision: options.precision,
+            n_halved: AtomicUsize::new(0),
             workspaces: Mutex::default(),
             n_threads: if options.threads == 0 { n_cores() } else { options.threads },
-            max_batch_tokens: if options.max_batch_tokens == 0 {
-                DEFAULT_BATCH_TOKENS
-            } else {
-                options.max_batch_tokens
-            },
         })
     }
 
@@ -138,6 +141,9 @@ impl Embedder {
     /// # Errors
     /// If a text cannot be tokenized or its vector is not finite: the first such text is named. If the device fails.
     pub fn embed(&self, texts: &[String], kind: Kind) -> Result<Vec<Embedding>> {
+        if runs_on_accelerator(&self.device) {
+            return self.embed_on_device(texts, kind);
+        }
         let mut embeddings = Vec::with_capacity(texts.len());
         for block in texts.chunks(BLOCK_TEXTS) {
             self.embed_block(block, embeddings.len(), kind, &mut embeddings)?;
@@ -247,10 +253,10 @@ impl Embedder {
 
     /// Threads that share so many tokens.
     pub(crate) fn n_threads_for(&self, n_tokens: usize) -> usize {
-        if self.device.is_cpu() { self.n_threads.min(n_tokens.div_ceil(MIN_BATCH_TOKENS)) } else { 1 }
+        if !runs_on_accelerator(&self.device) { self.n_threads.min(n_tokens.div_ceil(MIN_BATCH_TOKENS)) } else { 1 }
     }
 
-    fn encode(&self, prompt: &str, text: &str) -> Result<Encoded, String> {
+    pub(crate) fn encode(&self, prompt: &str, text: &str) -> Result<Encoded, String> {
         if prompt.is_empty() {
             return self.tokenizer.encode(text, self.max_tokens);
         }
@@ -278,17 +284,39 @@ impl Embedder {
             read(&hidden, hidden.len() / batch.ids.len())
         };
         workspace.give(rows);
-        self.workspaces().push(workspace);
+        self.give_back(workspace);
         Ok(result)
     }
 
-    fn workspace(&self) -> Workspace {
+    pub(crate) fn encoder(&self) -> &Transformer {
+        &self.encoder
+    }
+
+    pub(crate) fn pooling(&self) -> Pooling {
+        self.pooling
+    }
+
+    /// Where vectors can be compared beside the model: the device it is computed on.
+    pub fn accelerator(&self) -> Accelerator {
+        Accelerator::new(self.device.clone())
+    }
+
+    pub(crate) fn workspace(&self) -> Workspace {
         self.workspaces().pop().unwrap_or_else(|| Workspace::new(device::simd()))
+    }
+
+    pub(crate) fn give_back(&self, workspace: Workspace) {
+        self.workspaces().push(workspace);
     }
 
     fn workspaces(&self) -> MutexGuard<'_, Vec<Workspace>> {
         self.workspaces.lock().expect("no thread panics while it holds this")
     }
+}
+
+/// Whether batches are queued on a device rather than computed by threads.
+fn runs_on_accelerator(device: &Device) -> bool {
+    !device.is_cpu() || cuda::runs_on(device)
 }
 
 /// `job(0)`, `job(1)`, … on threads that take the next number when they are free; results in order, or the error of the

@@ -6,6 +6,7 @@
 
 use serde::Serialize;
 
+use crate::kernels::cuda::pool::Pool;
 use crate::pack::Spans;
 
 /// How the rows of a text become one vector.
@@ -36,6 +37,20 @@ impl Pooling {
     /// The vector of every span, or why it has none.
     pub(crate) fn apply(self, hidden: &[f32], width: usize, spans: &Spans) -> Vec<Result<Vec<f32>, NoVector>> {
         spans.iter().map(|span| self.vector(&hidden[span.start * width..span.end * width], width)).collect()
+    }
+
+    /// What kernels make of the rows of a text: for each the row they pool.
+    pub(crate) fn on_device(self) -> Vec<Pool> {
+        vec![match self {
+            Self::Mean => Pool::Mean,
+            Self::Cls => Pool::First,
+            Self::Max => Pool::Max,
+        }]
+    }
+
+    /// The vector of a pooled row.
+    pub(crate) fn finish(self, pooled: Vec<f64>) -> Result<Vec<f32>, NoVector> {
+        unit(&pooled)
     }
 
     /// `rows` are the hidden rows of one text, at least one.

@@ -177,12 +177,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("vectors.rows");
         let dimensions = rows[0].len();
-        let written = cento_vector::write_rows(
-            Cursor::new(Vec::new()),
-            dimensions,
-            scalar,
-            rows.iter().map(Vec::as_slice),
-        );
+        let written =
+            cento_vector::write_rows(Cursor::new(Vec::new()), dimensions, scalar, rows.iter().map(Vec::as_slice));
         std::fs::write(&path, written.unwrap().into_inner()).unwrap();
         (folder, Rows::open(cento_vector::file::Mapped::open(&path, scalar.kind()).unwrap()).unwrap())
     }

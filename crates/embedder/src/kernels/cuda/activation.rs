@@ -4,7 +4,7 @@ use candle_core::{Result, Tensor};
 
 use super::PACK;
 use super::launch::{Address, Grid, launch, unfilled};
-use crate::layers::gate::Half;
+use crate::layers::gate::Activated;
 use crate::layers::linear::Activation;
 
 /// As `ActivateArguments` in activation.cu.
@@ -60,7 +60,7 @@ pub(crate) fn activate(x: Tensor, bias: Option<&Tensor>, activation: Activation)
 }
 
 /// One half of each row, activated, times the other: \[T, 2F\] → \[T, F\].
-pub(crate) fn gate(x: &Tensor, activated: Half, activation: Activation) -> Result<Tensor> {
+pub(crate) fn gate(x: &Tensor, activated: Activated, activation: Activation) -> Result<Tensor> {
     let (n_rows, width) = (x.dim(0)?, x.dim(1)? / 2);
     let out = unfilled((n_rows, width), x.dtype(), x.device())?;
     let n_packs = out.elem_count() / PACK;
@@ -69,7 +69,7 @@ pub(crate) fn gate(x: &Tensor, activated: Half, activation: Activation) -> Resul
         x: Address::of(x)?,
         n_packs: n_packs as u64,
         width: width as u32,
-        activated_at: if activated == Half::First { 0 } else { width as u32 },
+        activated_at: if activated == Activated::First { 0 } else { width as u32 },
         activation: number(activation),
     };
     launch("gate", x.dtype(), Grid::over(n_packs), arguments, x.device())?;

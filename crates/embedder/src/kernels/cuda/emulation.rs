@@ -50,7 +50,10 @@ pub(super) fn launch<A: Copy>(name: &str, grid: Grid, arguments: &A) -> Result<(
     let blocks = grid.blocks.map(|blocks| blocks as u32);
     let backwards = c_int::from(ORDER.get() == Some(Order::Backwards));
     let arguments = std::ptr::from_ref(arguments).cast();
-    #[expect(unsafe_code, reason = "the library was built from the sources beside this file; `launch` says what must hold")]
+    #[expect(
+        unsafe_code,
+        reason = "the library was built from the sources beside this file; `launch` says what must hold"
+    )]
     let wrong = unsafe {
         let wrong = emulate(
             kernel.as_ptr(),
@@ -106,7 +109,10 @@ fn open(library: &Path) -> Result<Emulate, String> {
     }
     const NOW: c_int = 2;
     let path = CString::new(library.to_string_lossy().as_bytes()).expect("paths have no zeros");
-    #[expect(unsafe_code, reason = "the library was built from the sources beside this file, with this one function to call")]
+    #[expect(
+        unsafe_code,
+        reason = "the library was built from the sources beside this file, with this one function to call"
+    )]
     unsafe {
         let opened = dlopen(path.as_ptr(), NOW);
         assert!(!opened.is_null(), "{} cannot be opened", library.display());

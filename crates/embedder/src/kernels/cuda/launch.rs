@@ -82,6 +82,7 @@ pub(super) fn unfilled(shape: impl Into<Shape>, dtype: DType, device: &Device) -
 ///
 /// The caller vouches for the arguments: `A` is `#[repr(C)]` and field by field the struct in the kernel's source; addresses
 /// are of tensors on `device` that are as large as the grid makes the kernel think, and alive until this returns.
+#[cfg_attr(not(any(feature = "cuda", test)), expect(unused_variables, reason = "there is nowhere to launch"))]
 pub(super) fn launch<A: Copy>(kernel: &str, dtype: DType, grid: Grid, arguments: A, device: &Device) -> Result<()> {
     if grid.blocks.contains(&0) {
         return Ok(());
@@ -107,9 +108,13 @@ pub(crate) fn open(number: usize) -> Result<Device> {
     cuda::open(number)
 }
 
-#[cfg(not(feature = "cuda"))]
-pub(crate) fn open(_number: usize) -> Result<Device> {
-    Err(Error::NotCompiledWithCudaSupport)
+/// The device's number and what its maker calls it.
+pub(crate) fn name(device: &Device) -> Option<String> {
+    match device {
+        #[cfg(feature = "cuda")]
+        Device::Cuda(device) => cuda::name(device),
+        _ => None,
+    }
 }
 
 #[cfg(feature = "cuda")]
@@ -140,7 +145,10 @@ mod cuda {
     #[repr(transparent)]
     struct ByValue<A>(A);
 
-    #[expect(unsafe_code, reason = "the driver copies as many bytes as the kernel's argument has; `launch` says what must hold")]
+    #[expect(
+        unsafe_code,
+        reason = "the driver copies as many bytes as the kernel's argument has; `launch` says what must hold"
+    )]
     unsafe impl<A: Copy> candle_core::cuda_backend::cudarc::driver::DeviceRepr for ByValue<A> {}
 
     pub(super) fn launch<A: Copy>(name: &str, grid: Grid, arguments: A, device: &CudaDevice) -> Result<()> {
@@ -179,7 +187,10 @@ mod cuda {
 
     pub(super) fn open(number: usize) -> Result<Device> {
         let opened = CudaDevice::new_with_stream(number)?;
-        #[expect(unsafe_code, reason = "all work of the device is queued on its one stream, so no two uses of memory cross")]
+        #[expect(
+            unsafe_code,
+            reason = "all work of the device is queued on its one stream, so no two uses of memory cross"
+        )]
         unsafe {
             opened.disable_event_tracking();
         }
@@ -187,11 +198,20 @@ mod cuda {
         Ok(Device::Cuda(opened))
     }
 
+    pub(super) fn name(device: &CudaDevice) -> Option<String> {
+        let stream = device.cuda_stream();
+        let context = stream.context();
+        Some(format!("cuda:{} ({})", context.ordinal(), context.name().ok()?))
+    }
+
     /// Tensors come and go with every layer: memory that is given back stays with the process, not with the driver.
     fn keep_freed_memory(number: usize) -> Result<()> {
         let mut all = u64::MAX;
         let threshold = sys::CUmemPool_attribute_enum::CU_MEMPOOL_ATTR_RELEASE_THRESHOLD;
-        #[expect(unsafe_code, reason = "the device exists, it was just opened, and the threshold is a 64-bit count of bytes")]
+        #[expect(
+            unsafe_code,
+            reason = "the device exists, it was just opened, and the threshold is a 64-bit count of bytes"
+        )]
         unsafe {
             let pool = device::get_default_mem_pool(device::get(number as i32).w()?).w()?;
             mem_pool::set_attribute(pool, threshold, (&raw mut all).cast()).w()

@@ -8,6 +8,7 @@
 
 pub(crate) mod activation;
 pub(crate) mod attention;
+pub(crate) mod batch;
 pub(crate) mod largest;
 mod launch;
 pub(crate) mod pool;
@@ -21,21 +22,28 @@ pub(crate) mod emulation;
 #[cfg(test)]
 mod tests;
 
-use candle_core::{DType, Tensor};
+use candle_core::{DType, Device, Tensor};
 
+pub(crate) use launch::name;
+#[cfg(feature = "cuda")]
 pub(crate) use launch::open;
 
 /// Values that a thread reads at a time: widths of rows are multiples of this, or the tensor library does the work.
-const PACK: usize = 8;
+pub(crate) const PACK: usize = 8;
 const WARP: usize = 32;
+
+/// Whether kernels run on this device: it is a GPU of the right kind, or, in tests, played by the host.
+pub(crate) fn runs_on(device: &Device) -> bool {
+    #[cfg(test)]
+    if device.is_cpu() && emulation::is_on() {
+        return true;
+    }
+    device.is_cuda()
+}
 
 /// Whether our kernels can work on this tensor: where it is, and of what type.
 pub(crate) fn takes(tensor: &Tensor) -> bool {
-    let device = tensor.device();
-    let there = device.is_cuda();
-    #[cfg(test)]
-    let there = there || device.is_cpu() && emulation::is_on();
-    there && matches!(tensor.dtype(), DType::F32 | DType::BF16 | DType::F16)
+    runs_on(tensor.device()) && matches!(tensor.dtype(), DType::F32 | DType::BF16 | DType::F16)
 }
 
 /// As [`takes`], for rows of a width that fills whole packs.

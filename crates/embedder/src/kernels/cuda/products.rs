@@ -4,17 +4,27 @@ use candle_core::{DType, Result, Tensor};
 
 use super::PACK;
 
-/// `x Wᵀ + b` of 16-bit rows, the bias added before the sum is rounded: x \[T, K\], W \[N, K\], b \[N\], all of one type.
-pub(crate) fn dense(x: &Tensor, weight: &Tensor, bias: &Tensor) -> Result<Tensor> {
-    #[cfg(feature = "cuda")]
-    if x.device().is_cuda() {
-        return cuda::dense(x, weight, bias);
+/// `x Wᵀ`: x \[T, K\], W \[N, K\]; sums in f32.
+pub(crate) fn plain(x: &Tensor, weight: &Tensor) -> Result<Tensor> {
+    if x.device().is_cpu() && x.dtype() != DType::F32 {
+        let wide = |tensor: &Tensor| tensor.to_dtype(DType::F32); // the CPU has no such products
+        return wide(x)?.matmul(&wide(weight)?.t()?)?.to_dtype(x.dtype());
     }
-    x.matmul(&weight.t()?)?.broadcast_add(bias)
+    x.matmul(&weight.t()?)
 }
 
-/// Whether [`dense`] is for products like these: 16-bit, with rows that fill 16 bytes.
-pub(crate) fn takes_dense(x: &Tensor, weight: &Tensor) -> bool {
+/// `x Wᵀ + b` of 16-bit rows, the bias added before the sum is rounded: x \[T, K\], W \[N, K\], b \[N\], all of one type.
+pub(crate) fn biased(x: &Tensor, weight: &Tensor, bias: &Tensor) -> Result<Tensor> {
+    #[cfg(feature = "cuda")]
+    if x.device().is_cuda() {
+        return cuda::biased(x, weight, bias);
+    }
+    let wide = |tensor: &Tensor| tensor.to_dtype(DType::F32);
+    plain(&wide(x)?, &wide(weight)?)?.broadcast_add(&wide(bias)?)?.to_dtype(x.dtype())
+}
+
+/// Whether [`biased`] is for products like these: 16-bit, with rows that fill 16 bytes.
+pub(crate) fn takes_biased(x: &Tensor, weight: &Tensor) -> bool {
     super::takes(x) && x.dtype() != DType::F32 && weight.dims().iter().all(|size| size.is_multiple_of(PACK))
 }
 
@@ -57,7 +67,7 @@ mod cuda {
         Ok(handle)
     }
 
-    pub(super) fn dense(x: &Tensor, weight: &Tensor, bias: &Tensor) -> Result<Tensor> {
+    pub(super) fn biased(x: &Tensor, weight: &Tensor, bias: &Tensor) -> Result<Tensor> {
         let ((n_rows, n_inputs), n_outputs) = (x.dims2()?, weight.dim(0)?);
         assert!(x.is_contiguous() && weight.is_contiguous() && bias.is_contiguous(), "rows lie one after another");
         let device = x.device().as_cuda_device()?;
@@ -82,14 +92,18 @@ mod cuda {
             batch_size: None,
         };
         let [x, weight, bias] = [x, weight, bias].map(Tensor::storage_and_layout);
-        let (Storage::Cuda(of_x), Storage::Cuda(of_weight), Storage::Cuda(of_bias)) = (&*x.0, &*weight.0, &*bias.0) else {
+        let (Storage::Cuda(of_x), Storage::Cuda(of_weight), Storage::Cuda(of_bias)) = (&*x.0, &*weight.0, &*bias.0)
+        else {
             return Err(Error::Msg("a dense layer has all its tensors on one device".to_owned()));
         };
         macro_rules! product {
             ($type:ident, $x:expr, $weight:expr, $bias:expr) => {{
                 let (x, weight) = ($x.slice(x.1.start_offset()..), $weight.slice(weight.1.start_offset()..));
                 let bias = $bias.slice(bias.1.start_offset()..);
-                #[expect(unsafe_code, reason = "the product fills all of it; sizes and strides are those of the tensors")]
+                #[expect(
+                    unsafe_code,
+                    reason = "the product fills all of it; sizes and strides are those of the tensors"
+                )]
                 unsafe {
                     let mut out = device.alloc(n_rows * n_outputs)?;
                     lt.matmul(config, &weight, &x, &mut out, Some(&bias), None).w()?;
@@ -98,7 +112,9 @@ mod cuda {
             }};
         }
         let slice = match (&of_x.slice, &of_weight.slice, &of_bias.slice) {
-            (CudaStorageSlice::BF16(x), CudaStorageSlice::BF16(w), CudaStorageSlice::BF16(b)) => product!(BF16, x, w, b),
+            (CudaStorageSlice::BF16(x), CudaStorageSlice::BF16(w), CudaStorageSlice::BF16(b)) => {
+                product!(BF16, x, w, b)
+            }
             (CudaStorageSlice::F16(x), CudaStorageSlice::F16(w), CudaStorageSlice::F16(b)) => product!(F16, x, w, b),
             _ => return Err(Error::Msg("a dense layer of 16-bit rows has weights and bias of their type".to_owned())),
         };

@@ -136,7 +136,12 @@ mod cuda {
         Ok(tensor(CudaStorageSlice::U32(slice), words.len(), device))
     }
 
-    pub(super) fn upload_bytes(bytes: &[u8], dtype: DType, shape: (usize, usize), device: &CudaDevice) -> Result<Tensor> {
+    pub(super) fn upload_bytes(
+        bytes: &[u8],
+        dtype: DType,
+        shape: (usize, usize),
+        device: &CudaDevice,
+    ) -> Result<Tensor> {
         let (n, stream) = (shape.0 * shape.1, device.cuda_stream());
         #[expect(unsafe_code, reason = "a queued copy fills it")]
         let (slice, to) = unsafe {
@@ -219,7 +224,8 @@ mod cuda {
         stream.context().bind_to_thread().w()?;
         #[expect(unsafe_code, reason = "as many bytes as the tensor has; the buffer is not touched before the event")]
         unsafe {
-            result::memcpy_dtoh_async(&mut pinned.memory.as_mut_slice().w()?[..n_bytes], from, stream.cu_stream()).w()?;
+            result::memcpy_dtoh_async(&mut pinned.memory.as_mut_slice().w()?[..n_bytes], from, stream.cu_stream())
+                .w()?;
         }
         pinned.in_use(device)?;
         Ok(Coming { pinned, n_bytes })
