@@ -75,11 +75,16 @@ pub(crate) fn open(choice: DeviceChoice) -> Result<Device> {
 /// Refuses a precision that the device does not compute in.
 pub(crate) fn check_precision(device: &Device, precision: Precision) -> Result<()> {
     let refuse = |reason| Err(Error::Precision { precision: precision.to_string(), reason });
-    match (device.is_cpu(), precision) {
+    match (!is_accelerator(device), precision) {
         (true, Precision::F16) => refuse("the CPU computes in f32, bf16 or int8; bf16 costs as little"),
         (false, Precision::Int8) => refuse("accelerators compute in f32, bf16 or f16; bf16 is as fast"),
         _ => Ok(()),
     }
+}
+
+/// Whether batches are queued there rather than computed by threads.
+pub(crate) fn is_accelerator(device: &Device) -> bool {
+    !device.is_cpu() || cuda::runs_on(device)
 }
 
 /// The device in words, with what distinguishes one machine's from another's.

@@ -14,7 +14,6 @@ use crate::encoder::Transformer;
 use crate::error::{Error, Result};
 use crate::fingerprint::fingerprint;
 use crate::folder::{Folder, Prompts};
-use crate::kernels::cuda;
 use crate::layers::Workspace;
 use crate::pack::{Batch, pack};
 use crate::pooling::{NoVector, Pooling};
@@ -141,7 +140,7 @@ impl Embedder {
     /// # Errors
     /// If a text cannot be tokenized or its vector is not finite: the first such text is named. If the device fails.
     pub fn embed(&self, texts: &[String], kind: Kind) -> Result<Vec<Embedding>> {
-        if runs_on_accelerator(&self.device) {
+        if device::is_accelerator(&self.device) {
             return self.embed_on_device(texts, kind);
         }
         let mut embeddings = Vec::with_capacity(texts.len());
@@ -253,7 +252,7 @@ impl Embedder {
 
     /// Threads that share so many tokens.
     pub(crate) fn n_threads_for(&self, n_tokens: usize) -> usize {
-        if !runs_on_accelerator(&self.device) { self.n_threads.min(n_tokens.div_ceil(MIN_BATCH_TOKENS)) } else { 1 }
+        if !device::is_accelerator(&self.device) { self.n_threads.min(n_tokens.div_ceil(MIN_BATCH_TOKENS)) } else { 1 }
     }
 
     pub(crate) fn encode(&self, prompt: &str, text: &str) -> Result<Encoded, String> {
@@ -312,11 +311,6 @@ impl Embedder {
     fn workspaces(&self) -> MutexGuard<'_, Vec<Workspace>> {
         self.workspaces.lock().expect("no thread panics while it holds this")
     }
-}
-
-/// Whether batches are queued on a device rather than computed by threads.
-fn runs_on_accelerator(device: &Device) -> bool {
-    !device.is_cpu() || cuda::runs_on(device)
 }
 
 /// `job(0)`, `job(1)`, … on threads that take the next number when they are free; results in order, or the error of the

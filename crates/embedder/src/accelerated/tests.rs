@@ -32,11 +32,11 @@ fn cosine(a: &[f32], b: &[f32]) -> f32 {
 
 #[test]
 fn vectors_are_those_of_the_cpu_whatever_shares_a_batch() {
-    let texts = texts(30);
+    let texts = texts(9);
     let expected = load(Precision::F32, 0).embed(&texts, Kind::Document).unwrap();
     emulation::with(|| {
         for (precision, max_batch_tokens, cosine_min) in
-            [(Precision::F32, 500, 0.999_999), (Precision::Bf16, 300, 0.9999), (Precision::F16, 0, 0.9999)]
+            [(Precision::F32, 150, 0.999_999), (Precision::Bf16, 100, 0.9999), (Precision::F16, 0, 0.9999)]
         {
             let embeddings = load(precision, max_batch_tokens).embed(&texts, Kind::Document).unwrap();
             for (ours, theirs) in embeddings.iter().zip(&expected) {
@@ -97,11 +97,11 @@ fn flights(lengths: &[usize], budget: usize, n_tokens_max: usize) -> (Result<()>
 fn where_memory_is_full_batches_are_halved_down_to_one_text() {
     let lengths = [5, 9, 2, 7, 7, 1, 8, 30, 4, 4, 4, 4, 4, 4, 4, 4];
     let all: Vec<usize> = (0..lengths.len()).collect();
-    for n_tokens_max in [30, 31, 40, 64, 100] {
+    for n_tokens_max in [30, 31, 40, 64, 100, 101] {
         let (result, landed, n_halved) = flights(&lengths, 100, n_tokens_max);
         result.unwrap();
         assert_eq!(landed, all, "memory for {n_tokens_max}");
-        assert_eq!(n_halved > 0, n_tokens_max < 69, "memory for {n_tokens_max}: halved {n_halved} times");
+        assert_eq!(n_halved > 0, n_tokens_max < 101, "memory for {n_tokens_max}: halved {n_halved} times");
     }
     let (result, landed, _) = flights(&lengths, 100, 29);
     assert!(result.unwrap_err().is_out_of_memory(), "the text of 30 tokens cannot be computed");

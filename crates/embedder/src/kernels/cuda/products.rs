@@ -48,12 +48,17 @@ mod cuda {
     use std::sync::{Arc, LazyLock, Mutex};
 
     use candle_core::cuda_backend::cudarc::cublas;
+    use candle_core::cuda_backend::cudarc::cublaslt::result::CublasError;
     use candle_core::cuda_backend::cudarc::cublaslt::{CudaBlasLT, Matmul, MatmulConfig};
     use candle_core::cuda_backend::{CudaStorageSlice, DeviceId, WrapErr};
     use candle_core::op::BackpropOp;
     use candle_core::{CudaDevice, CudaStorage, DType, Error, Result, Storage, Tensor};
 
     use crate::kernels::cuda::launch::{Address, unfilled};
+
+    fn failed(error: CublasError) -> Error {
+        Error::Cuda(Box::new(error))
+    }
 
     /// One handle a device, with its workspace.
     fn lt(device: &CudaDevice) -> Result<Arc<CudaBlasLT>> {
@@ -62,7 +67,7 @@ mod cuda {
         if let Some(handle) = handles.get(&device.id()) {
             return Ok(handle.clone());
         }
-        let handle = Arc::new(CudaBlasLT::new(device.cuda_stream()).w()?);
+        let handle = Arc::new(CudaBlasLT::new(device.cuda_stream()).map_err(failed)?);
         handles.insert(device.id(), handle.clone());
         Ok(handle)
     }
@@ -106,7 +111,7 @@ mod cuda {
                 )]
                 unsafe {
                     let mut out = device.alloc(n_rows * n_outputs)?;
-                    lt.matmul(config, &weight, &x, &mut out, Some(&bias), None).w()?;
+                    lt.matmul(config, &weight, &x, &mut out, Some(&bias), None).map_err(failed)?;
                     CudaStorageSlice::$type(out)
                 }
             }};
