@@ -184,7 +184,18 @@ fn runs_do_not_depend_on_threads_or_on_the_order_of_the_folders() {
     );
     let model = tiny_model();
     let run = |name: &str, folders: [&str; 2], threads: &str| {
-        place.ok(&["index", "--model", &model, folders[0], folders[1], "--collection", name, "--threads", threads]);
+        place.ok(&[
+            "index",
+            "--model",
+            &model,
+            folders[0],
+            folders[1],
+            "--collection",
+            name,
+            "--threads",
+            threads,
+            "--no-cache",
+        ]);
         place.ok(&["run", "--topics", "topics.jsonl", "--collection", name, "--threads", threads, "-o", "out.trec"]);
         place.read("out.trec")
     };

@@ -1,6 +1,6 @@
 //! The life of a collection: adding, changing, vanishing, deleting, being killed, locked, and damaged.
 
-use std::io::{Seek, SeekFrom, Write};
+use std::io::Write;
 use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
@@ -42,7 +42,7 @@ fn scores_do_not_depend_on_how_a_collection_came_about() {
     place.write("notes/bread.md", "# Bread\n\nRye bread keeps for a week.\n");
     place.write("notes/zinc.md", "# Zinc\n\nZinc keeps iron from rust.\n");
     place.index(&["notes"]); // two segments, one document dead
-    place.ok(&["index", "--model", &tiny_model(), "notes", "--collection", "fresh"]);
+    place.ok(&["index", "--model", &tiny_model(), "notes", "--collection", "fresh", "--no-cache"]);
     for mode in ["lexical", "dense", "hybrid"] {
         let ranked = |collection: &str| {
             place.json(&["search", "what keeps bread", "-k", "100", "--mode", mode, "--collection", collection])["hits"]
@@ -189,6 +189,7 @@ fn the_same_input_gives_the_same_bytes() {
             collection,
             "--threads",
             threads,
+            "--no-cache",
             "--graph-rows-min",
             "1",
         ]);
@@ -230,36 +231,121 @@ fn a_killed_run_leaves_the_collection_and_the_next_goes_on() {
     let before = place.json(&["search", "moon tide", "-k", "50"]);
     let model = tiny_model();
     let arguments = ["index", "--model", &model, "many", "--json", "--threads", "1"];
-    let log = place.path(".cento/embeddings/vectors.log");
-    let logged = |log: &PathBuf| std::fs::metadata(log).map_or(0, |metadata| metadata.len());
-    let at_start = logged(&log);
+    let at_start = kept_texts(&place);
     let mut child = place.command(&arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     let started = Instant::now();
-    while logged(&log) == at_start && child.try_wait().unwrap().is_none() && started.elapsed() < Duration::from_secs(60)
-    {
+    let is_waiting = || kept_texts(&place) == at_start && started.elapsed() < Duration::from_secs(60);
+    while is_waiting() && child.try_wait().unwrap().is_none() {
         std::thread::yield_now();
     }
     child.kill().unwrap();
     child.wait().unwrap();
-    let kept = (logged(&log) - at_start) / (4 + 32 + 4 + 4 * dimensions(&place) + 8);
-    assert!(kept > 0, "nothing was logged before the kill");
-    // A frame cut off in the middle, as a power loss leaves it.
-    let mut file = std::fs::OpenOptions::new().write(true).open(&log).unwrap();
-    file.seek(SeekFrom::End(0)).unwrap();
-    file.write_all(&[7; 33]).unwrap();
-    drop(file);
+    let kept = kept_texts(&place) - at_start;
+    assert!(kept > 0, "nothing was kept before the kill");
+    // Entries cut off in the middle, as a power loss leaves them.
+    for file in kept_files(&place, "keys") {
+        std::fs::OpenOptions::new().append(true).open(&file).unwrap().write_all(&[7; 33]).unwrap();
+    }
 
     assert_eq!(place.json(&["search", "moon tide", "-k", "50"]), before, "the committed generation answers as before");
     let report = place.json(&arguments[..arguments.len() - 3]);
     assert_eq!(counts(&report), [400, 0, 0, 0]);
     assert!(report["n_from_log"].as_u64().unwrap() >= kept, "{kept} vectors were kept: {report}");
-    place.ok(&["index", "--model", &model, "notes", "many", "--collection", "fresh"]);
+    place.ok(&["index", "--model", &model, "notes", "many", "--collection", "fresh", "--no-cache"]);
     let ranked = |collection: &str| {
         place.json(&["search", "note about 42", "-k", "200", "--collection", collection])["hits"].clone()
     };
     assert_eq!(ranked(".cento"), ranked("fresh"));
 }
 
-fn dimensions(place: &Place) -> u64 {
-    place.json(&["status"])["config"]["dimensions"].as_u64().unwrap()
+/// The files of that name in the segments of the cache.
+fn kept_files(place: &Place, name: &str) -> Vec<PathBuf> {
+    let entries = |folder: &PathBuf| std::fs::read_dir(folder).into_iter().flatten().map(|entry| entry.unwrap().path());
+    let segments = entries(&place.path("cache")).flat_map(|model| entries(&model).collect::<Vec<_>>());
+    segments.map(|segment| segment.join(name)).filter(|file| file.is_file()).collect()
+}
+
+/// Texts in the cache: a header of 32 bytes, and 48 a text.
+fn kept_texts(place: &Place) -> u64 {
+    let n_bytes = |file: &PathBuf| std::fs::metadata(file).map_or(0, |metadata| metadata.len());
+    kept_files(place, "keys").iter().map(|file| n_bytes(file).saturating_sub(32) / 48).sum()
+}
+
+#[test]
+fn what_one_collection_embedded_no_other_embeds_again() {
+    let place = Place::indexed();
+    let again = place.index(&["notes", "--collection", "second"]);
+    assert_eq!((again["n_tokens_embedded"].as_u64(), &again["n_from_log"]), (Some(0), &again["n_chunks"]));
+    let vectors = |collection: &str| place.read(&format!("{collection}/segments/1-0/vectors.rows"));
+    assert_eq!(vectors(".cento"), vectors("second"));
+    let without = place.index(&["notes", "--collection", "third", "--no-cache"]);
+    assert_eq!((without["n_from_log"].as_u64(), &without["n_tokens_embedded"]), (Some(0), &without["n_tokens"]));
+    assert_eq!(vectors(".cento"), vectors("third"));
+    assert!(!place.path(".cento/embeddings").exists());
+}
+
+#[test]
+fn a_damaged_vector_in_the_cache_is_embedded_again_and_said_to_be() {
+    let place = Place::indexed();
+    let file = kept_files(&place, "vectors").remove(0);
+    let mut vectors = std::fs::read(&file).unwrap();
+    vectors[5] ^= 1;
+    std::fs::write(&file, vectors).unwrap();
+    let ran = place.ok(&["index", "--model", &tiny_model(), "notes", "--collection", "second"]);
+    assert!(ran.err.contains("1 damaged vectors were embedded again") && ran.err.contains("cache prune"), "{ran:?}");
+    let rows = |collection: &str| place.read(&format!("{collection}/segments/1-0/vectors.rows"));
+    assert_eq!(rows(".cento"), rows("second"));
+    let pruned = place.json(&["cache", "prune"]);
+    assert_eq!((&pruned["n_damaged"], &pruned["n_removed"]), (&Value::from(1), &Value::from(0)));
+    assert!(!place.ok(&["index", "--model", &tiny_model(), "notes", "--collection", "third"]).err.contains("damaged"));
+}
+
+#[test]
+fn the_cache_says_what_it_holds_and_gives_it_up() {
+    let place = Place::new();
+    let empty = place.json(&["cache", "status"]);
+    assert_eq!((&empty["models"], &empty["max_bytes"]), (&Value::Array(vec![]), &Value::from(8_u64 << 30)));
+    place.write_notes();
+    let n_chunks = place.index(&["notes"])["n_chunks"].clone();
+    let status = place.json(&["cache", "status"]);
+    let model = &status["models"][0];
+    assert_eq!((&model["n_embeddings"], &model["dimensions"]), (&n_chunks, &Value::from(32)));
+    assert!(model["model"].as_str().unwrap().ends_with("tiny") && status["n_bytes"].as_u64() > Some(0), "{status}");
+    let table = place.ok(&["cache", "status"]).out;
+    assert!(table.contains("just now") && table.contains("8.00 GiB"), "{table}");
+    place.run(&["cache", "prune", "--model", "minilm"]).fails(1, &["minilm", "tiny"]);
+    place.run(&["cache", "prune", "--max-bytes", "8GB"]).fails(2, &["8GB", "8GiB"]);
+    let all = ["cache", "prune", "--model", &model["fingerprint"].as_str().unwrap()[..12], "--all"];
+    assert_eq!(place.json(&[&all[..], &["--dry-run"]].concat())["n_removed"], n_chunks);
+    assert_eq!(place.json(&all)["n_removed"], n_chunks);
+    assert_eq!(place.json(&["cache", "status"])["models"], Value::Array(vec![]));
+    assert_eq!(place.index(&["notes", "--collection", "second"])["n_from_log"], 0);
+}
+
+#[test]
+fn the_limit_of_the_cache_holds_after_each_run() {
+    let place = Place::new();
+    place.write("cento.toml", "cache-max-bytes = \"1KiB\"\n");
+    place.write_notes();
+    place.index(&["notes"]);
+    let status = place.json(&["cache", "status"]);
+    assert_eq!((&status["max_bytes"], &status["n_bytes"]), (&Value::from(1024), &Value::from(0)));
+}
+
+#[test]
+fn a_cache_that_cannot_be_written_is_named_and_the_run_goes_on() {
+    let place = Place::new();
+    place.write_notes();
+    place.write("file", "in the way");
+    let ran = place.ok(&["index", "--model", &tiny_model(), "notes", "--cache", "file/cache"]);
+    assert!(ran.err.contains("embedding cache") && ran.err.contains("file"), "{ran:?}");
+    place.ok(&["search", "moon"]);
+    let homeless = |arguments: &[&str]| {
+        let mut command = place.command(arguments);
+        let output =
+            command.env_remove("CENTO_CACHE").env_remove("HOME").env_remove("XDG_CACHE_HOME").output().unwrap();
+        crate::support::Ran::new(arguments, output)
+    };
+    homeless(&["index", "--model", &tiny_model(), "notes"]).fails(2, &["CENTO_CACHE", "--no-cache"]);
+    assert_eq!(homeless(&["index", "--model", &tiny_model(), "notes", "--no-cache"]).code, 0);
 }

@@ -7,6 +7,7 @@
 //! | `answers` | search, context, run, get: content, budgets, citations, invariance |
 //! | `late` | late vectors: which a collection has, which a search uses |
 //! | `collection` | adding, changing, vanishing, deleting, killing, locking, damage |
+//! | `embed` | texts into matrices: types, ids, manifest, kills and reruns, bad input; the speed of an encoder |
 //! | `bad_input` | each kind of bad input: the message, the exit code, nothing lost |
 //! | `evaluation` | eval, compare, fuse: figures by hand, gates, formats, orders |
 //! | `contexts` | run with scopes and contexts; eval-context: evidence by hand |
@@ -18,6 +19,7 @@ mod answers;
 mod bad_input;
 mod collection;
 mod contexts;
+mod embed;
 mod evaluation;
 mod late;
 mod quality;

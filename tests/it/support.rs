@@ -74,6 +74,7 @@ impl Place {
         }
         command
             .env("CENTO_MODELS", self.path("models"))
+            .env("CENTO_CACHE", self.path("cache"))
             .current_dir(self.folder.path())
             .args(arguments)
             .stdin(Stdio::null());

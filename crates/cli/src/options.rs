@@ -54,6 +54,7 @@ pub(crate) fn index(args: &args::Index, threads: usize) -> anyhow::Result<IndexO
         late_window: args.late_window,
         read: ReadOptions { format: args.format, lossy: args.lossy, max_file_bytes: args.max_file_bytes },
         device: args.device.device,
+        precision: args.precision,
         threads,
         graph_rows_min: args.graph_rows_min,
         cache: if args.no_cache { None } else { Some(cache(&args.cache)?) },
@@ -74,6 +75,13 @@ pub(crate) fn searcher(global: &args::Global, retrieval: &args::Retrieval) -> an
     let options =
         SearcherOptions { model: retrieval.model.clone(), device: retrieval.device.device, threads: global.threads };
     Ok(Searcher::open(&global.collection, options)?)
+}
+
+/// Says once where queries were embedded, if there was a choice.
+pub(crate) fn remark_device(global: &args::Global, searcher: &Searcher) {
+    if let Some(remark) = searcher.device_remark().filter(|_| !global.quiet) {
+        eprintln!("{remark}");
+    }
 }
 
 /// The arms, the fusion and the scan a query command asks for; `scan` is what it does unless told.

@@ -6,6 +6,7 @@
 //! Cost: for each batch its numbers go to the device and one row a text comes back, both while it computes.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread;
@@ -17,7 +18,7 @@ use crate::kernels::cuda::pool::pool;
 use crate::kernels::cuda::transfer::{self, Download};
 use crate::layers::{Rows, to_host};
 use crate::pack::Batch;
-use crate::pooling::NoVector;
+use crate::pooling::{NOTHING_BEHIND_PROMPT, NoVector};
 use crate::tokens::Encoded;
 
 /// Texts that a thread tokenizes at a time.
@@ -37,7 +38,7 @@ struct Flying {
 /// The vectors of a batch, one a text.
 enum Vectors {
     /// Pooled on the device: for each mode rows \[texts, width\].
-    Coming { rows: Vec<Download>, width: usize },
+    Coming { rows: Vec<Download>, width: usize, n_prompt: usize },
     /// Pooled here.
     Here(Vec<Result<Vec<f32>, NoVector>>),
 }
@@ -100,8 +101,7 @@ impl Embedder {
         let mut embeddings: Vec<Option<Result<Embedding>>> = Vec::new();
         embeddings.resize_with(texts.len(), || None);
         let land = |flying: Flying| -> Result<()> {
-            let vectors = self.land(flying.vectors)?;
-            for ((index, n_tokens), vector) in flying.texts.into_iter().zip(vectors) {
+            for (index, n_tokens, vector) in self.land(flying)? {
                 let named = |reason| Error::Vector { index, reason };
                 let embedding = |vector| Embedding { vector, n_tokens, truncated: false };
                 embeddings[index] = Some(vector.map(embedding).map_err(named));
@@ -109,7 +109,7 @@ impl Embedder {
             Ok(())
         };
         let (budget, n_halved) = (self.max_batch_tokens(), &self.n_halved);
-        let start = |batch: &Batch| self.start(batch);
+        let start = |batch: &Batch| self.start(batch, kind);
         let mut flight = Flight { start, land, budget, n_halved, flying: VecDeque::new() };
         self.tokenize(texts, kind, |piece| {
             let mut batch = Vec::new();
@@ -132,37 +132,49 @@ impl Embedder {
     }
 
     /// Queues all that is to be done for a batch.
-    fn start(&self, batch: &Batch) -> Result<Flying> {
+    fn start(&self, batch: &Batch, kind: Kind) -> Result<Flying> {
         let lengths = batch.spans.iter().map(|span| span.len() as u32);
         let texts = batch.inputs.iter().copied().zip(lengths).collect();
         let mut workspace = self.workspace();
         let rows = self.encoder().forward(batch, &mut workspace)?;
         self.give_back(workspace);
         let Rows::Device(rows) = rows else { unreachable!("the CPU has its own way") };
+        let n_prompt = self.n_prompt(kind);
         if !cuda::takes_rows(&rows) {
-            let vectors = Vectors::Here(self.pooling().apply(&to_host(&rows)?, rows.dim(1)?, &batch.spans));
-            return Ok(Flying { texts, vectors });
+            let vectors = self.head().vectors(&to_host(&rows)?, &batch.spans, n_prompt);
+            return Ok(Flying { texts, vectors: Vectors::Here(vectors) });
         }
-        let spans: Vec<u32> = batch.spans.iter().flat_map(|span| [span.start as u32, span.end as u32, 0]).collect();
+        let (modes, n_before) = self.head().on_device(n_prompt);
+        // a text that ends with its prompt has no vector; pooled as a whole it does no harm
+        let n_before = |span: &Range<usize>| if span.len() > n_before { n_before } else { 0 };
+        let words = |span: Range<usize>| [span.start + n_before(&span), span.end, n_before(&span)].map(|n| n as u32);
+        let spans: Vec<u32> = batch.spans.iter().flat_map(words).collect();
         let spans = transfer::upload(&spans, rows.device())?;
         let download = |mode| Download::start(&pool(&rows, &spans, mode)?);
-        let coming = self.pooling().on_device().into_iter().map(download).collect::<candle_core::Result<_>>()?;
-        Ok(Flying { texts, vectors: Vectors::Coming { rows: coming, width: rows.dim(1)? } })
+        let coming = modes.into_iter().map(download).collect::<candle_core::Result<_>>()?;
+        Ok(Flying { texts, vectors: Vectors::Coming { rows: coming, width: rows.dim(1)?, n_prompt } })
     }
 
     /// The vector of each text, once the device has come that far.
-    fn land(&self, vectors: Vectors) -> Result<Vec<Result<Vec<f32>, NoVector>>> {
-        let (rows, width) = match vectors {
-            Vectors::Here(vectors) => return Ok(vectors),
-            Vectors::Coming { rows, width } => (rows, width),
+    fn land(&self, flying: Flying) -> Result<Vec<(usize, u32, Result<Vec<f32>, NoVector>)>> {
+        let (rows, width, n_prompt) = match flying.vectors {
+            Vectors::Coming { rows, width, n_prompt } => (rows, width, n_prompt),
+            Vectors::Here(vectors) => {
+                let all = flying.texts.into_iter().zip(vectors);
+                return Ok(all.map(|((input, n_tokens), vector)| (input, n_tokens, vector)).collect());
+            }
         };
         let rows = rows.into_iter().map(Download::wait).collect::<candle_core::Result<Vec<_>>>()?;
-        let pooled = |at: usize| -> Vec<f64> {
+        let (_, n_before) = self.head().on_device(n_prompt);
+        let vector = |at: usize, n_tokens: u32| -> Result<Vec<f32>, NoVector> {
+            if n_before > 0 && n_tokens as usize <= n_before {
+                return Err(NOTHING_BEHIND_PROMPT);
+            }
             let of_mode = |rows: &Vec<f32>| rows[at * width..(at + 1) * width].to_vec();
-            rows.iter().flat_map(of_mode).map(f64::from).collect()
+            self.head().finish(rows.iter().flat_map(of_mode).map(f64::from).collect())
         };
-        let n_texts = rows.first().map_or(0, |rows| rows.len() / width);
-        Ok((0..n_texts).map(|at| self.pooling().finish(pooled(at))).collect())
+        let texts = flying.texts.into_iter().enumerate();
+        Ok(texts.map(|(at, (input, n_tokens))| (input, n_tokens, vector(at, n_tokens))).collect())
     }
 
     /// How often a batch was halved since the model was loaded because the device's memory was full; the vectors are the same.

@@ -72,6 +72,16 @@ pub(crate) fn open(choice: DeviceChoice) -> Result<Device> {
     }
 }
 
+/// Why `auto` did not choose the accelerator that this build was made for; `None` where it did, or could not have.
+pub(crate) fn why_no_accelerator(choice: DeviceChoice, device: &Device) -> Option<String> {
+    let could = cfg!(any(feature = "cuda", feature = "metal"));
+    if choice != DeviceChoice::Auto || !device.is_cpu() || !could {
+        return None;
+    }
+    let opened = if cfg!(feature = "cuda") { open_cuda(0) } else { open_metal() };
+    opened.err().map(|error| error.to_string())
+}
+
 /// Refuses a precision that the device does not compute in.
 pub(crate) fn check_precision(device: &Device, precision: Precision) -> Result<()> {
     let refuse = |reason| Err(Error::Precision { precision: precision.to_string(), reason });

@@ -16,7 +16,7 @@ use crate::fingerprint::fingerprint;
 use crate::folder::{Folder, Prompts};
 use crate::layers::Workspace;
 use crate::pack::{Batch, pack};
-use crate::pooling::{NoVector, Pooling};
+use crate::pooling::{Head, NoVector};
 use crate::precision::Precision;
 use crate::scan::Accelerator;
 use crate::tokens::{Encoded, Tokenizer};
@@ -50,11 +50,19 @@ pub struct LoadOptions {
     /// Tokens computed at a time; a single longer text is still computed. 0 = [`DEFAULT_BATCH_TOKENS`], or
     /// [`DEFAULT_ACCELERATOR_BATCH_TOKENS`] on an accelerator.
     pub max_batch_tokens: usize,
+    /// Cuts vectors to their first so many values (Matryoshka); they have unit length nonetheless. `None`: as the folder says.
+    pub dimensions: Option<usize>,
 }
 
 impl Default for LoadOptions {
     fn default() -> Self {
-        Self { device: DeviceChoice::Auto, precision: Precision::F32, threads: 0, max_batch_tokens: 0 }
+        Self {
+            device: DeviceChoice::Auto,
+            precision: Precision::F32,
+            threads: 0,
+            max_batch_tokens: 0,
+            dimensions: None,
+        }
     }
 }
 
@@ -83,9 +91,11 @@ pub struct Embedding {
 pub struct Embedder {
     encoder: Transformer,
     tokenizer: Tokenizer,
-    pooling: Pooling,
+    head: Head,
     prompts: Prompts,
-    dimensions: usize,
+    /// Tokens before the text: the prompt's and the special ones before it, by kind (query, document).
+    n_prompt_tokens: [usize; 2],
+    similarity: String,
     max_tokens: usize,
     n_positions: usize,
     fingerprint: String,
@@ -96,6 +106,7 @@ pub struct Embedder {
     n_threads: usize,
     max_batch_tokens: usize,
     pub(crate) n_halved: AtomicUsize,
+    why_no_accelerator: Option<String>,
 }
 
 impl Embedder {
@@ -110,16 +121,24 @@ impl Embedder {
         folder.check_tokenizer(&tokenizer)?;
         let device = device::open(options.device)?;
         device::check_precision(&device, options.precision)?;
+        let why_no_accelerator = device::why_no_accelerator(options.device, &device);
+        let head = Head::load(&folder, options.dimensions)?;
+        let n_prompt_tokens = |prompt: &str| {
+            let count = tokenizer.n_prompt_tokens(prompt, folder.max_tokens);
+            count.map_err(|reason| Error::Damaged { path: folder.tokenizer_path(), reason })
+        };
+        let n_prompt_tokens = [n_prompt_tokens(&folder.prompts.query)?, n_prompt_tokens(&folder.prompts.document)?];
         let (weights, weights_hash) = Weights::read(&folder.weights_path(), &device)?;
         Ok(Self {
-            encoder: folder.config.load(&weights, options.precision)?,
+            encoder: folder.config.load(&weights, folder.n_positions, options.precision)?,
             tokenizer,
-            pooling: folder.pooling,
-            dimensions: folder.config.hidden_size(),
+            fingerprint: fingerprint(&folder, &head, &weights_hash, &tokenizer_hash, options.precision),
+            head,
             max_tokens: folder.max_tokens,
-            n_positions: folder.config.n_positions(),
-            fingerprint: fingerprint(&folder, &weights_hash, &tokenizer_hash, options.precision),
+            n_positions: folder.n_positions,
             prompts: folder.prompts,
+            n_prompt_tokens,
+            similarity: folder.similarity,
             max_batch_tokens: match options.max_batch_tokens {
                 0 if device.is_cpu() => DEFAULT_BATCH_TOKENS,
                 0 => DEFAULT_ACCELERATOR_BATCH_TOKENS,
@@ -128,6 +147,7 @@ impl Embedder {
             device,
             precision: options.precision,
             n_halved: AtomicUsize::new(0),
+            why_no_accelerator,
             workspaces: Mutex::default(),
             n_threads: if options.threads == 0 { n_cores() } else { options.threads },
         })
@@ -160,7 +180,7 @@ impl Embedder {
         let n_tokens: usize = ids.iter().map(Vec::len).sum();
         let n_threads = self.n_threads_for(n_tokens);
         let batches = pack(ids, self.batch_tokens(n_tokens, n_threads));
-        let vectors = in_parallel(n_threads, batches.len(), |index| self.vectors(&batches[index]))?;
+        let vectors = in_parallel(n_threads, batches.len(), |index| self.vectors(&batches[index], kind))?;
 
         let mut of_texts: Vec<Option<Result<Embedding>>> = Vec::new();
         of_texts.resize_with(texts.len(), || None);
@@ -184,7 +204,13 @@ impl Embedder {
 
     /// Length of every vector.
     pub fn dimensions(&self) -> usize {
-        self.dimensions
+        self.head.dimensions()
+    }
+
+    /// What the model's vectors were trained to be compared by, as its folder says: `cosine`, `dot`, `euclidean`, `manhattan`.
+    /// Between vectors of unit length the first three rank alike; a model trained for `dot` loses the length of its vectors here.
+    pub fn similarity(&self) -> &str {
+        &self.similarity
     }
 
     /// The window: tokens of prompt, text and special tokens together.
@@ -237,6 +263,20 @@ impl Embedder {
         device::name(&self.device)
     }
 
+    /// What there is to say about the choice of the device: which accelerator it was and what befell it, or why it was none.
+    /// `None` where there was no choice.
+    pub fn device_remark(&self) -> Option<String> {
+        let (name, precision) = (self.device_name(), self.precision);
+        match (&self.why_no_accelerator, self.n_batches_halved()) {
+            (Some(reason), _) => Some(format!("computed on the {name}, as there is no other device: {reason}")),
+            _ if self.device.is_cpu() => None,
+            (None, 0) => Some(format!("computed on {name} in {precision}")),
+            (None, n) => {
+                Some(format!("computed on {name} in {precision}; its memory was full: {n} batches were halved"))
+            }
+        }
+    }
+
     /// The longest sequence the encoder has positions for; [`Embedder::max_tokens`] may be less.
     pub fn n_positions(&self) -> usize {
         self.n_positions
@@ -270,8 +310,19 @@ impl Embedder {
         }
     }
 
-    fn vectors(&self, batch: &Batch) -> Result<Vec<Result<Vec<f32>, NoVector>>> {
-        self.with_hidden(batch, |hidden, width| self.pooling.apply(hidden, width, &batch.spans))
+    /// Tokens before a text of that kind: a prompt that fills the window is cut, and what follows a text follows it.
+    pub(crate) fn n_prompt(&self, kind: Kind) -> usize {
+        self.n_prompt_tokens[kind as usize].min(self.max_tokens - self.tokenizer.n_around().1)
+    }
+
+    fn vectors(&self, batch: &Batch, kind: Kind) -> Result<Vec<Result<Vec<f32>, NoVector>>> {
+        let n_prompt = self.n_prompt(kind);
+        self.with_hidden(batch, |hidden, _| self.head.vectors(hidden, &batch.spans, n_prompt))
+    }
+
+    /// What lies behind the encoder.
+    pub(crate) fn head(&self) -> &Head {
+        &self.head
     }
 
     /// What `read` makes of the hidden rows of a batch, \[T, H\] in main memory, and of H.
@@ -289,10 +340,6 @@ impl Embedder {
 
     pub(crate) fn encoder(&self) -> &Transformer {
         &self.encoder
-    }
-
-    pub(crate) fn pooling(&self) -> Pooling {
-        self.pooling
     }
 
     /// Where vectors can be compared beside the model: the device it is computed on.
@@ -349,5 +396,7 @@ pub(crate) fn in_parallel<T: Send>(
     done.into_iter().map(|(_, result)| result).collect()
 }
 
+#[cfg(test)]
+mod parity;
 #[cfg(test)]
 mod tests;

@@ -39,6 +39,14 @@ pub enum Error {
         /// What could stand there.
         supported: &'static str,
     },
+    /// Vectors cannot be cut to that length.
+    #[error("{asked} dimensions: the model's vectors have {available}; ask for 1 to {available}")]
+    Dimensions {
+        /// As asked for.
+        asked: usize,
+        /// Length of the model's vectors.
+        available: usize,
+    },
     /// The number type asked for is unknown, or the device does not compute in it.
     #[error("precision {precision}: {reason}")]
     Precision {
@@ -71,6 +79,9 @@ pub enum Error {
         /// `is not finite` or `has length zero`.
         reason: &'static str,
     },
+    /// Late chunking makes one mean a chunk, and this model's vectors are made of more than one pooling.
+    #[error("late chunking takes means; this model's vectors are several poolings side by side: use plain pooling")]
+    LatePooling,
     /// Late chunking cannot read windows of this size.
     #[error("{what} of {n_tokens} tokens: the encoder allows {} to {}", allowed.start(), allowed.end())]
     LateWindow {

@@ -6,6 +6,7 @@
 use serde::Serialize;
 
 use crate::folder::Folder;
+use crate::pooling::Head;
 use crate::precision::Precision;
 
 /// Changes when the same model would give other vectors than before.
@@ -13,13 +14,15 @@ const VERSION: &str = "cento embedding 1";
 /// BLAKE3, as 64 hexadecimal digits.
 pub(crate) fn fingerprint(
     folder: &Folder,
+    head: &Head,
     weights: &blake3::Hash,
     tokenizer: &blake3::Hash,
     precision: Precision,
 ) -> String {
     let Folder { config, pooling, max_tokens, prompts, .. } = folder;
     let (config, pooling, max_tokens) = (json(config), json(pooling), max_tokens.to_string());
-    let parts: [(&str, &[u8]); 9] = [
+    let beyond_pooling = head.beyond_pooling().unwrap_or_default();
+    let mut parts: Vec<(&str, &[u8])> = vec![
         ("version", VERSION.as_bytes()),
         ("weights", weights.as_bytes()),
         ("tokenizer", tokenizer.as_bytes()),
@@ -30,6 +33,9 @@ pub(crate) fn fingerprint(
         ("max tokens", max_tokens.as_bytes()),
         ("dtype", precision.name().as_bytes()),
     ];
+    if !beyond_pooling.is_empty() {
+        parts.push(("beyond pooling", beyond_pooling.as_bytes())); // most models have nothing there, and keep their fingerprint
+    }
     let mut hasher = blake3::Hasher::new();
     for (name, value) in parts {
         for bytes in [name.as_bytes(), value] {

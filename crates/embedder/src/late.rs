@@ -29,7 +29,6 @@ use self::windows::{Window, windows};
 use crate::embedder::{Embedder, Embedding, Kind, in_parallel};
 use crate::error::{Error, Result};
 use crate::pack::{Batch, pack};
-use crate::pooling;
 use crate::tokens::Placed;
 
 /// Rounds of batches per thread after which partial sums are added up: more keep threads busier, fewer need less memory.
@@ -93,8 +92,11 @@ impl Embedder {
     /// tokens (`None`: half of it, [`DEFAULT_OVERLAP`]).
     ///
     /// # Errors
-    /// If the model has fewer positions, or the overlap leaves no progress.
+    /// If the model has fewer positions, the overlap leaves no progress, or the model's vectors are several poolings side by side.
     pub fn late_windows(&self, n_positions: Option<usize>, overlap: Option<usize>) -> Result<LateWindows> {
+        if !self.head().takes_one_row() {
+            return Err(Error::LatePooling);
+        }
         let n_positions = n_positions.unwrap_or(self.max_tokens());
         let overlap = overlap.unwrap_or((n_positions as f64 * DEFAULT_OVERLAP) as usize);
         let min = self.n_special() + 2;
@@ -128,7 +130,8 @@ impl Embedder {
             documents.iter().map(|document| vec![None; document.spans.len()]).collect();
         let all: Vec<(&Reading, &Window)> =
             readings.iter().flat_map(|reading| reading.windows.iter().map(move |window| (reading, window))).collect();
-        let n_wave = (BATCHES_PER_WAVE * self.n_threads() * self.max_batch_tokens() / windows.n_positions).max(1);
+        let n_wave =
+            (BATCHES_PER_WAVE * self.n_threads_for(usize::MAX) * self.max_batch_tokens() / windows.n_positions).max(1);
         for wave in all.chunks(n_wave) {
             for ((reading, _), sums) in wave.iter().zip(self.window_sums(wave)?) {
                 for sum in sums {
@@ -147,7 +150,7 @@ impl Embedder {
         truncated.sort_unstable();
         let embedding = |index: usize, span: usize, sum: Option<Sum>| {
             let sum = sum.ok_or(Error::Vector { index, reason: "has no token" })?;
-            let vector = pooling::unit(&sum.sum).map_err(|reason| Error::Vector { index, reason })?; // of the sum as of the mean
+            let vector = self.head().of_sum(sum.sum, sum.n_tokens).map_err(|reason| Error::Vector { index, reason })?;
             let truncated = truncated.binary_search(&(index, span)).is_ok();
             Ok(Embedding { vector, n_tokens: sum.n_tokens, truncated })
         };

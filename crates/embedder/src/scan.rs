@@ -113,9 +113,9 @@ impl Accelerator {
                 Queries::F16 { high, low }
             }
         };
-        let lists = match self.device.is_cpu() {
-            true => Lists::Host(vec![Vec::new(); n_queries]),
-            false => Lists::Device(Largest::new(n_queries, limit, block_rows, &self.device)?),
+        let lists = match device::is_accelerator(&self.device) {
+            false => Lists::Host(vec![Vec::new(); n_queries]),
+            true => Lists::Device(Largest::new(n_queries, limit, block_rows, &self.device)?),
         };
         Ok(Scan { queries, lists, n_queries, limit, width, row_type, device: self.device.clone() })
     }
@@ -207,6 +207,7 @@ fn keep_largest(list: &mut Vec<(u32, f32)>, limit: usize) {
 mod tests {
     use super::*;
     use crate::kernels::cpu::noise;
+    use crate::kernels::cuda::emulation;
 
     /// Rows as the bytes of their type.
     fn bytes(rows: &Tensor) -> Vec<u8> {
@@ -228,6 +229,11 @@ mod tests {
 
     #[test]
     fn blocks_of_any_size_keep_the_same_rows() {
+        check_blocks();
+        emulation::with(check_blocks);
+    }
+
+    fn check_blocks() {
         let (n_queries, n_rows, dimensions, width) = (5, 300, 20, 32);
         let queries = noise(1, n_queries * dimensions);
         for (row_type, dtype) in [(RowType::F32, DType::F32), (RowType::F16, DType::F16)] {
@@ -264,6 +270,11 @@ mod tests {
 
     #[test]
     fn rows_that_are_not_allowed_do_not_count() {
+        check_allowed();
+        emulation::with(check_allowed);
+    }
+
+    fn check_allowed() {
         let accelerator = Accelerator::open(DeviceChoice::Cpu).unwrap();
         let mut scan = accelerator.scan(&[1.0], 1, 1, RowType::F32, 2, 40).unwrap();
         let rows: Vec<u8> = (0..40u8).flat_map(|row| f32::from(row).to_le_bytes()).collect();

@@ -53,10 +53,7 @@ impl Tokenizer {
     /// The second result is the BLAKE3 hash of the file.
     pub(crate) fn load_hashed(path: &Path) -> Result<(Self, blake3::Hash)> {
         let bytes = fs::read(path).map_err(|source| match source.kind() {
-            io::ErrorKind::NotFound => Error::Missing {
-                path: path.to_owned(),
-                purpose: "the tokenizer in one file (vocab.txt alone is not read)",
-            },
+            io::ErrorKind::NotFound => Error::Missing { path: path.to_owned(), purpose: purpose(path) },
             _ => Error::Io { path: path.to_owned(), source },
         })?;
         Ok((Self::parse(path, &bytes)?, blake3::hash(&bytes)))
@@ -124,9 +121,37 @@ impl Tokenizer {
         ends
     }
 
+    /// Number of tokens at the beginning of a text that are its prompt's: special tokens before it, the prompt's own, but not the
+    /// special token after it. 0 where the prompt is empty. As sentence-transformers counts: the prompt is tokenized alone, and
+    /// cut to the window.
+    pub(crate) fn n_prompt_tokens(&self, prompt: &str, max_tokens: usize) -> Result<usize, String> {
+        if prompt.is_empty() {
+            return Ok(0);
+        }
+        let ids = self.encode(prompt, max_tokens)?.ids;
+        let added = self.inner.get_added_tokens_decoder();
+        let ends_special = ids.last().and_then(|id| added.get(id)).is_some_and(|token| token.special);
+        Ok(ids.len() - usize::from(ends_special))
+    }
+
     /// Number of special tokens added to every text that is embedded.
     pub(crate) fn n_special(&self) -> usize {
         self.before.len() + self.after.len()
+    }
+
+    /// Id of the special token before every text.
+    pub(crate) fn start(&self) -> Option<u32> {
+        self.before.first().copied()
+    }
+
+    /// Id of the last special token after every text.
+    pub(crate) fn end(&self) -> Option<u32> {
+        self.after.last().copied()
+    }
+
+    /// Id of the token that is known for padding, by any of its usual names.
+    pub(crate) fn padding(&self) -> Option<u32> {
+        ["<pad>", "[PAD]"].iter().find_map(|token| self.inner.token_to_id(token))
     }
 
     /// One more than the largest token id.
@@ -163,6 +188,19 @@ impl Tokenizer {
             Ok(encoding) => Ok(encoding.get_ids().to_vec()),
             Err(error) => Err(error.to_string()),
         }
+    }
+}
+
+/// What `tokenizer.json` is for, and how to make it of what lies in its place.
+fn purpose(path: &Path) -> &'static str {
+    const OTHERS: [&str; 5] =
+        ["vocab.txt", "vocab.json", "sentencepiece.bpe.model", "spiece.model", "sentencepiece.model"];
+    match OTHERS.iter().any(|name| path.with_file_name(name).exists()) {
+        true => {
+            "the tokenizer in one file, not only its vocabulary: make it once with transformers, \
+             `AutoTokenizer.from_pretrained(folder).save_pretrained(folder)`; or"
+        }
+        false => "the tokenizer in one file (vocab.txt alone is not read)",
     }
 }
 

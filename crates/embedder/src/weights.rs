@@ -1,25 +1,54 @@
-//! The weights of a model: one safetensors file, read once, hashed on the way, handed out tensor by tensor.
+//! The weights of a model: safetensors, read once, hashed on the way, handed out tensor by tensor as f32.
 //!
-//! Cost: the file is held in memory while the layers take their tensors from it, and dropped afterwards.
+//! Cost: the files are held in memory while the layers take their tensors from them, and dropped afterwards.
+//! Differs: nothing goes unnoticed. A missing or misshapen tensor, one that is not finite, and one that nobody asked for are
+//! errors that name it: they mean that another model would be computed.
 
-use std::fs::File;
-use std::io::{self, Read};
-use std::path::{Path, PathBuf};
+mod checkpoint;
+mod header;
 
-use candle_core::{DType, Tensor};
-use candle_nn::VarBuilder;
+use std::path::Path;
+use std::sync::Arc;
+
+use candle_core::Tensor;
 
 use crate::device::Device;
 use crate::error::{Error, Result};
 use crate::layers::linear::{Activation, Linear};
 use crate::layers::norm::LayerNorm;
 use crate::precision::Precision;
+use checkpoint::Checkpoint;
 
-/// Tensors under one prefix of the file.
+/// Tensors that published files hold besides the encoder's, by the beginning of their names: pooler, language model and other
+/// heads, and tables that follow from the configuration.
+const BESIDE_THE_ENCODER: [&str; 16] = [
+    "pooler.",
+    "cls.",
+    "lm_head.",
+    "mlm_head.",
+    "head.",
+    "decoder.",
+    "classifier.",
+    "pre_classifier.",
+    "score.",
+    "qa_outputs.",
+    "vocab_transform.",
+    "vocab_layer_norm.",
+    "vocab_projector.",
+    "embeddings.position_ids",
+    "embeddings.token_type_ids",
+    "embeddings.rotary_emb.",
+];
+/// Names of unknown tensors that an error lists.
+const LISTED_MAX: usize = 3;
+
+/// Tensors under one prefix of the files.
 #[derive(Clone)]
 pub(crate) struct Weights {
-    builder: VarBuilder<'static>,
-    path: PathBuf,
+    checkpoint: Arc<Checkpoint>,
+    device: Device,
+    /// Empty, or ends with a dot.
+    prefix: String,
 }
 
 /// Whether a layer has a bias; the configuration says so, never the file.
@@ -41,43 +70,57 @@ impl Bias {
 }
 
 impl Weights {
-    /// Reads the file whole; the second result is the BLAKE3 hash of its bytes. Tensors arrive on `device` as f32.
+    /// Reads `model.safetensors` at `path`, or the files of the index beside it, whole; the second result is their BLAKE3 hash.
+    /// Tensors arrive on `device` as f32.
     pub(crate) fn read(path: &Path, device: &Device) -> Result<(Self, blake3::Hash)> {
-        let (bytes, hash) = read_hashed(path).map_err(|source| match source.kind() {
-            io::ErrorKind::NotFound => Error::Missing {
-                path: path.to_owned(),
-                purpose: "the weights in one safetensors file (pytorch_model.bin and sharded weights are not read)",
-            },
-            _ => Error::Io { path: path.to_owned(), source },
-        })?;
-        let damaged = |reason: String| Error::Damaged { path: path.to_owned(), reason };
-        if bytes.starts_with(b"version https://git-lfs") {
-            return Err(damaged(
-                "is a Git LFS pointer, not the weights; fetch the file itself (`git lfs pull`)".to_owned(),
-            ));
-        }
-        let n_bytes = bytes.len();
-        let builder = VarBuilder::from_buffered_safetensors(bytes, DType::F32, device).map_err(|error| {
-            damaged(format!("not a complete safetensors file ({n_bytes} bytes): {}", first_line(&error)))
-        })?;
-        Ok((Self { builder, path: path.to_owned() }, hash))
+        let (checkpoint, hash) = Checkpoint::open(path)?;
+        Ok((Self { checkpoint: Arc::new(checkpoint), device: device.clone(), prefix: String::new() }, hash))
     }
 
     /// The tensors whose names begin with this prefix's and `name.`.
     pub(crate) fn at(&self, name: &str) -> Self {
-        Self { builder: self.builder.pp(name), path: self.path.clone() }
+        Self { prefix: format!("{}{name}.", self.prefix), ..self.clone() }
     }
 
     pub(crate) fn has(&self, name: &str) -> bool {
-        self.builder.contains_tensor(name)
+        self.checkpoint.has(&self.full_name(name))
+    }
+
+    /// The tensors of the encoder: those under the first of `prefixes` that has the tensor `name`; all where none has.
+    pub(crate) fn encoder(&self, prefixes: &[&str], name: &str) -> Self {
+        prefixes.iter().map(|prefix| self.at(prefix)).find(|part| part.has(name)).unwrap_or_else(|| self.clone())
     }
 
     /// The tensor of that name, if it has that shape.
     pub(crate) fn tensor<const RANK: usize>(&self, name: &str, shape: [usize; RANK]) -> Result<Tensor> {
-        self.builder.get(shape.to_vec(), name).map_err(|error| Error::Damaged {
-            path: self.path.clone(),
-            reason: format!("tensor {:?}: {}", self.full_name(name), first_line(&error)),
-        })
+        Ok(Tensor::from_vec(self.vector(name, shape)?, shape.to_vec(), &self.device)?)
+    }
+
+    /// Its values in row-major order, in main memory.
+    pub(crate) fn vector<const RANK: usize>(&self, name: &str, shape: [usize; RANK]) -> Result<Vec<f32>> {
+        self.checkpoint.take(&self.full_name(name), &shape)
+    }
+
+    /// Holds the tensors of an encoder against what it has taken.
+    ///
+    /// # Errors
+    /// If there are others that are not known to stand beside an encoder: the encoder is then not the one they were made for.
+    pub(crate) fn check_all_taken(&self) -> Result<()> {
+        let beside = |name: &str| {
+            let name = name.strip_prefix(&self.prefix).unwrap_or(name);
+            BESIDE_THE_ENCODER.iter().any(|known| name.starts_with(known)) || name.ends_with(".inv_freq")
+        };
+        let unknown: Vec<&str> = self.checkpoint.left(&self.prefix).into_iter().filter(|name| !beside(name)).collect();
+        if unknown.is_empty() {
+            return Ok(());
+        }
+        let listed = unknown[..unknown.len().min(LISTED_MAX)].join(", ");
+        let more = match unknown.len().saturating_sub(LISTED_MAX) {
+            0 => String::new(),
+            n_more => format!(" and {n_more} more"),
+        };
+        let reason = format!("holds tensors that config.json has no place for: {listed}{more}");
+        Err(Error::Damaged { path: self.checkpoint.path.clone(), reason })
     }
 
     /// The dense layer here: `weight` \[N, K\] and `bias` \[N\].
@@ -119,28 +162,9 @@ impl Weights {
     }
 
     fn full_name(&self, name: &str) -> String {
-        match self.builder.prefix() {
-            prefix if prefix.is_empty() => name.to_owned(),
-            prefix => format!("{prefix}.{name}"),
-        }
+        format!("{}{name}", self.prefix)
     }
 }
 
-/// Errors of the tensor library can carry a backtrace; what happened stands in the first line.
-fn first_line(error: &candle_core::Error) -> String {
-    error.to_string().lines().next().unwrap_or_default().to_owned()
-}
-
-fn read_hashed(path: &Path) -> io::Result<(Vec<u8>, blake3::Hash)> {
-    const BLOCK_BYTES: u64 = 1 << 20;
-    let mut file = File::open(path)?;
-    let mut bytes = Vec::with_capacity(usize::try_from(file.metadata()?.len()).unwrap_or(0));
-    let mut hasher = blake3::Hasher::new();
-    loop {
-        let start = bytes.len();
-        if (&mut file).take(BLOCK_BYTES).read_to_end(&mut bytes)? == 0 {
-            return Ok((bytes, hasher.finalize()));
-        }
-        hasher.update(&bytes[start..]);
-    }
-}
+#[cfg(test)]
+mod tests;

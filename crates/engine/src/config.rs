@@ -4,6 +4,7 @@ use std::fmt::{self, Display};
 use std::str::FromStr;
 
 use cento_corpus::{ChunkSize, HeaderStyle};
+use cento_embedder::Precision;
 use cento_lexical::Language;
 use cento_vector::Scalar;
 use serde::{Deserialize, Serialize};
@@ -47,12 +48,19 @@ pub struct CollectionConfig {
     pub language: String,
     /// Scalar type of the stored vectors.
     pub vectors: String,
+    /// Number type the encoder computes in; not written for f32, as before there was a choice.
+    #[serde(default, skip_serializing_if = "is_reference")]
+    pub precision: Precision,
     /// Which vectors a chunk has; not written for [`Pooling::Plain`], as before there was a choice.
     #[serde(default, skip_serializing_if = "Pooling::is_plain")]
     pub pooling: Pooling,
     /// How documents are read for late vectors, where there are any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub late: Option<LateReading>,
+}
+
+fn is_reference(precision: &Precision) -> bool {
+    *precision == Precision::F32
 }
 
 /// Which vectors the chunks of a collection have.

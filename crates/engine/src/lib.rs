@@ -77,7 +77,7 @@ pub use cento_assembly::{Citation, Context, Format, Policy, Strategy, trace};
 pub use cento_corpus as corpus;
 pub use cento_corpus::{HeaderStyle, ReadOptions, Root};
 pub use cento_embedder as embedder;
-pub use cento_embedder::DeviceChoice;
+pub use cento_embedder::{DeviceChoice, Precision};
 pub use cento_lexical::Language;
 pub use cento_vector::Scalar;
 

@@ -143,6 +143,7 @@ mod tests {
             header: "structured".to_owned(),
             language: "english".to_owned(),
             vectors: "f32".to_owned(),
+            precision: cento_embedder::Precision::F32,
             pooling: Pooling::Plain,
             late: None,
         };

@@ -123,14 +123,23 @@ impl Searcher {
         &self.snapshot.manifest
     }
 
+    /// What there is to say about the device that queries were embedded on, if any were; see [`Embedder::device_remark`].
+    pub fn device_remark(&self) -> Option<String> {
+        self.encoder.get()?.device_remark()
+    }
+
     /// The collection's encoder, loaded at the first call; an error if it is not there or not the one the vectors are from.
     pub fn encoder(&self) -> Result<&Embedder> {
         if self.encoder.get().is_none() {
             let config = &self.snapshot.manifest.config;
             let models = Models::from_env()?;
             let located = models.resolve(self.options.model.as_ref().unwrap_or(&config.model))?;
-            let load =
-                LoadOptions { device: self.options.device, threads: self.options.threads, ..LoadOptions::default() };
+            let load = LoadOptions {
+                device: self.options.device,
+                precision: config.precision,
+                threads: self.options.threads,
+                ..LoadOptions::default()
+            };
             let encoder = Embedder::load(&located.folder, &load)?;
             if encoder.fingerprint() != config.model_fingerprint {
                 return Err(Error::Mismatch {

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use cento_engine::{ChunkTokens, HeaderStyle, Language, Pooling, corpus};
+use cento_engine::{ChunkTokens, HeaderStyle, Language, Pooling, Precision, corpus};
 use clap::{Args, Subcommand, ValueEnum};
 
 use super::cache::CachePlace;
@@ -49,6 +49,9 @@ pub(crate) struct Index {
     pub(crate) max_file_bytes: u64,
     #[command(flatten)]
     pub(crate) device: Device,
+    /// Number type the encoder computes in: f32, the reference; bf16 (f16 on a GPU) or, on the CPU, int8, which are faster and close to it [default: the collection's, or f32]
+    #[arg(long, value_name = "TYPE")]
+    pub(crate) precision: Option<Precision>,
     #[command(flatten)]
     pub(crate) cache: CachePlace,
     /// Neither take embeddings from the cache nor keep any; an interrupted run begins anew

@@ -2,24 +2,13 @@
 
 use std::path::PathBuf;
 
-use cento_engine::OutputType;
+use cento_engine::{OutputType, Precision};
 use clap::{Args, ValueEnum};
 
 use super::cache::CachePlace;
 use super::query::Device;
 
-/// Embed the texts of a JSONL file into a NumPy matrix, with ids and a manifest.
-///
-/// IN has one JSON object a line: an id (`_id`, `id`, `docid` or `doc_id`; else the line's number) and a text (`title` and `text`, joined by
-/// a blank; `contents` and `body` stand for `text`). An empty text is embedded as any other. A line that is none of this is
-/// reported and left out; an id that occurs twice is an error.
-///
-/// Three files are written: OUT.npy (a row a text, for numpy.load), OUT.ids.jsonl (a line a row: id, tokens, whether its end was
-/// left out) and, last, OUT.json (model, types, counts, hash of the input). int8 and uint8 have a fourth, OUT.ranges.npy: least
-/// and greatest value of each dimension, as sentence-transformers' quantize_embeddings takes them.
-///
-/// A run that was cut short leaves OUT.part; the same command goes on there, and ends with the same bytes as if it had not been
-/// cut short. The embedding cache is left alone unless --use-cache is given: a large corpus would push everything else out of it.
+/// What `cento embed` takes.
 #[derive(Debug, Args)]
 pub(crate) struct Embed {
     /// JSONL file, a BEIR folder (its corpus, or with --kind query its queries), or - for stdin
@@ -36,6 +25,9 @@ pub(crate) struct Embed {
     pub(crate) model: String,
     #[command(flatten)]
     pub(crate) device: Device,
+    /// Number type the encoder computes in: f32, the reference; bf16 (f16 on a GPU) or, on the CPU, int8, which are faster and close to it
+    #[arg(long, value_name = "TYPE", default_value_t = Precision::F32)]
+    pub(crate) precision: Precision,
     /// Keep the first N dimensions, made unit length again; for models trained so (Matryoshka) [default: all]
     #[arg(long, value_name = "N")]
     pub(crate) dimensions: Option<usize>,
@@ -94,4 +86,7 @@ pub(crate) struct BenchEmbed {
     pub(crate) model: String,
     #[command(flatten)]
     pub(crate) device: Device,
+    /// Number type the encoder computes in: f32, the reference; bf16 (f16 on a GPU) or, on the CPU, int8, which are faster and close to it
+    #[arg(long, value_name = "TYPE", default_value_t = Precision::F32)]
+    pub(crate) precision: Precision,
 }

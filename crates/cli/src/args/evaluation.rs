@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
+use super::embed::BenchEmbed;
 use super::query::Retrieval;
 
 /// Measures that `eval` and `compare` show unless told.

@@ -74,7 +74,18 @@ pub(crate) enum Command {
     Fuse(Fuse),
     /// Rerun recorded figures from scratch, each beside what is expected
     Reproduce(Reproduce),
-    /// Embed texts into a NumPy matrix, with ids and a manifest
+    /// Embed the texts of a JSONL file into a NumPy matrix, with ids and a manifest.
+    ///
+    /// IN has one JSON object a line: an id (`_id`, `id`, `docid` or `doc_id`; else the line's number) and a text (`title` and `text`, joined by
+    /// a blank; `contents` and `body` stand for `text`). An empty text is embedded as any other. A line that is none of this is
+    /// reported and left out; an id that occurs twice is an error.
+    ///
+    /// Three files are written: OUT.npy (a row a text, for numpy.load), OUT.ids.jsonl (a line a row: id, tokens, whether its end was
+    /// left out) and, last, OUT.json (model, types, counts, hash of the input). int8 and uint8 have a fourth, OUT.ranges.npy: least
+    /// and greatest value of each dimension, as sentence-transformers' quantize_embeddings takes them.
+    ///
+    /// A run that was cut short leaves OUT.part; the same command goes on there, and ends with the same bytes as if it had not been
+    /// cut short. The embedding cache is left alone unless --use-cache is given: a large corpus would push everything else out of it.
     Embed(Embed),
     /// Say what the embedding cache holds, or make it smaller
     Cache(Cache),

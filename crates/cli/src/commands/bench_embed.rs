@@ -39,7 +39,12 @@ pub(crate) fn execute(args: &BenchEmbed, global: &Global) -> anyhow::Result<Outc
     }
     let models = Models::from_env().map_err(cento_engine::Error::from)?;
     let located = models.resolve(&args.model).map_err(cento_engine::Error::from)?;
-    let load = LoadOptions { device: args.device.device, threads: global.threads, ..LoadOptions::default() };
+    let load = LoadOptions {
+        device: args.device.device,
+        precision: args.precision,
+        threads: global.threads,
+        ..LoadOptions::default()
+    };
     let encoder = Embedder::load(&located.folder, &load).map_err(cento_engine::Error::from)?;
     let bar = Bar::new(global.quiet || global.json);
     let mut speeds = Vec::new();
@@ -50,6 +55,9 @@ pub(crate) fn execute(args: &BenchEmbed, global: &Global) -> anyhow::Result<Outc
     bar.message("one query after another".to_owned());
     let query = query_ms(&encoder, args.n_queries)?;
     bar.finish();
+    if let Some(remark) = encoder.device_remark().filter(|_| !global.quiet) {
+        eprintln!("{remark}");
+    }
     let n_threads = if global.threads == 0 { Machine::here().n_cores } else { global.threads };
     if global.json {
         let sets: serde_json::Map<_, _> =
@@ -57,7 +65,7 @@ pub(crate) fn execute(args: &BenchEmbed, global: &Global) -> anyhow::Result<Outc
         output::json(&json!({
             "version": output::JSON_VERSION, "bench": "embed", "machine": Machine::here(), "model": located.name,
             "model_fingerprint": encoder.fingerprint(), "device": encoder.device_name(), "n_threads": n_threads,
-            "dimensions": encoder.dimensions(), "max_tokens": encoder.max_tokens(), "repeat": args.repeat, "sets": sets,
+            "precision": encoder.precision(), "dimensions": encoder.dimensions(), "max_tokens": encoder.max_tokens(), "repeat": args.repeat, "sets": sets,
             "query_tokens": QUERY_TOKENS, "query_ms": query.json(),
         }))?;
         return Ok(Outcome::Done);
@@ -65,9 +73,13 @@ pub(crate) fn execute(args: &BenchEmbed, global: &Global) -> anyhow::Result<Outc
     let row = |(name, speed): &(&str, Speed)| {
         let per_second = |n: u64| format!("{:.0}", n as f64 / speed.seconds);
         let (texts, tokens) = (output::count(speed.n_texts), output::count(speed.n_tokens));
-        vec![(*name).to_owned(), texts, tokens, per_second(speed.n_texts), per_second(speed.n_tokens)]
+        let gflops = format!("{:.0}", speed.gflops_per_second());
+        vec![(*name).to_owned(), texts, tokens, per_second(speed.n_texts), per_second(speed.n_tokens), gflops]
     };
-    println!("{}", output::table(&["texts of", "texts", "tokens", "texts/s", "tokens/s"], speeds.iter().map(row)));
+    println!(
+        "{}",
+        output::table(&["texts of", "texts", "tokens", "texts/s", "tokens/s", "GFLOP/s"], speeds.iter().map(row))
+    );
     println!(
         "one query of {QUERY_TOKENS} tokens: p50 {:.2} ms, p95 {:.2} ms, p99 {:.2} ms",
         query.p50, query.p95, query.p99
@@ -75,8 +87,9 @@ pub(crate) fn execute(args: &BenchEmbed, global: &Global) -> anyhow::Result<Outc
     if !global.quiet {
         let machine = Machine::here();
         eprintln!(
-            "{} on {}, {n_threads} threads; best of {}; {}, {} cores, {}",
+            "{} in {} on {}, {n_threads} threads; best of {}; {}, {} cores, {}",
             located.name,
+            encoder.precision(),
             encoder.device_name(),
             args.repeat,
             machine.cpu,
@@ -118,20 +131,28 @@ fn texts(path: &Path, n_texts: usize) -> anyhow::Result<Vec<String>> {
 struct Speed {
     n_texts: u64,
     n_tokens: u64,
+    /// Floating-point operations, a multiply-add counted as two.
+    flops: u64,
     seconds: f64,
 }
 
 impl Speed {
     fn of(encoder: &Embedder, texts: &[String], repeat: usize) -> anyhow::Result<Self> {
         let pass = || encoder.embed(texts, Kind::Document).map_err(cento_engine::Error::from);
-        let n_tokens = pass()?.iter().map(|embedding| u64::from(embedding.n_tokens)).sum();
+        let lengths: Vec<u32> = pass()?.iter().map(|embedding| embedding.n_tokens).collect();
+        let n_tokens = lengths.iter().map(|&n| u64::from(n)).sum();
+        let flops = lengths.iter().map(|&n| encoder.flops(n as usize)).sum();
         let mut seconds = f64::INFINITY;
         for _ in 0..repeat {
             let start = Instant::now();
             pass()?;
             seconds = seconds.min(start.elapsed().as_secs_f64());
         }
-        Ok(Self { n_texts: texts.len() as u64, n_tokens, seconds })
+        Ok(Self { n_texts: texts.len() as u64, n_tokens, flops, seconds })
+    }
+
+    fn gflops_per_second(&self) -> f64 {
+        self.flops as f64 / self.seconds / 1e9
     }
 
     fn json(&self) -> serde_json::Value {
@@ -139,6 +160,7 @@ impl Speed {
             "n_texts": self.n_texts, "n_tokens": self.n_tokens, "seconds": self.seconds,
             "texts_per_second": self.n_texts as f64 / self.seconds,
             "tokens_per_second": self.n_tokens as f64 / self.seconds,
+            "gflops_per_second": self.gflops_per_second(),
         })
     }
 }

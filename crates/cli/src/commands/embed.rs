@@ -24,6 +24,7 @@ pub(crate) fn execute(args: &Embed, global: &Global) -> anyhow::Result<Outcome> 
         model: Some(args.model.clone()),
         kind: kind(args.kind),
         device: args.device.device,
+        precision: args.precision,
         threads: global.threads,
         dimensions: args.dimensions,
         max_tokens: args.max_tokens,

@@ -178,6 +178,7 @@ impl Runner {
                 process.env_remove(name);
             }
         }
+        process.env("CENTO_CACHE", self.folder.join(super::workplace::CACHE));
         process.args(&command.arguments);
         if command.program.is_none() {
             process.args(["--quiet", "--threads", &self.threads.to_string()]);

@@ -9,7 +9,10 @@ use super::report::Cache;
 /// Says that a folder is ours to empty.
 const MARK: &str = "cento-reproduce";
 
-/// Makes the folder, or empties it; of each collection in it the log of embeddings stays, unless the run is to be cold.
+/// The embedding cache of the commands, a folder in it: what a user embedded elsewhere must not shorten a cold run.
+pub(crate) const CACHE: &str = "cache";
+
+/// Makes the folder, or empties it; what was embedded stays, unless the run is to be cold.
 pub(crate) fn prepare(work: &Path, cache: Cache) -> anyhow::Result<()> {
     let mark = work.join(MARK);
     if work.exists() && !mark.exists() && std::fs::read_dir(work)?.next().is_some() {
@@ -21,14 +24,7 @@ pub(crate) fn prepare(work: &Path, cache: Cache) -> anyhow::Result<()> {
     std::fs::create_dir_all(work).with_context(|| work.display().to_string())?;
     for entry in std::fs::read_dir(work)? {
         let path = entry?.path();
-        if path.join("embeddings").is_dir() && cache == Cache::Warm {
-            for entry in std::fs::read_dir(&path)? {
-                let path = entry?.path();
-                if !path.ends_with("embeddings") {
-                    remove(&path)?;
-                }
-            }
-        } else {
+        if !(path.ends_with(CACHE) && cache == Cache::Warm) {
             remove(&path)?;
         }
     }
@@ -58,18 +54,20 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let work = folder.path().join("work");
         prepare(&work, Cache::Warm).unwrap();
-        let log = work.join("scifact/embeddings/vectors.log");
+        let kept = work.join("cache/f00d-384/1/vectors");
         let make = || {
-            std::fs::create_dir_all(log.parent().unwrap()).unwrap();
-            for file in [&log, &work.join("scifact/manifest.json"), &work.join("a.trec")] {
+            for file in [&kept, &work.join("scifact/manifest.json")] {
+                std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+            }
+            for file in [&kept, &work.join("scifact/manifest.json"), &work.join("a.trec")] {
                 std::fs::write(file, "x").unwrap();
             }
         };
         make();
         prepare(&work, Cache::Warm).unwrap();
-        assert!(log.exists() && !work.join("scifact/manifest.json").exists() && !work.join("a.trec").exists());
+        assert!(kept.exists() && !work.join("scifact/manifest.json").exists() && !work.join("a.trec").exists());
         make();
         prepare(&work, Cache::Cold).unwrap();
-        assert!(!log.exists());
+        assert!(!kept.exists());
     }
 }

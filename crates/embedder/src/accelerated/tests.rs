@@ -14,7 +14,7 @@ fn tiny() -> PathBuf {
 }
 
 fn load(precision: Precision, max_batch_tokens: usize) -> Embedder {
-    let options = LoadOptions { device: DeviceChoice::Cpu, precision, threads: 3, max_batch_tokens };
+    let options = LoadOptions { device: DeviceChoice::Cpu, precision, threads: 3, max_batch_tokens, dimensions: None };
     Embedder::load(&tiny(), &options).unwrap()
 }
 

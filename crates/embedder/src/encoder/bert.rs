@@ -1,4 +1,4 @@
-//! BERT: word, position and type vectors; post-norm layers with full attention and a GELU network.
+//! BERT: word, position and type vectors; post-norm layers with full attention and a plain network.
 //!
 //! Source: Devlin et al. 2019.
 //! Differs: queries, keys and values are one product \[T, 3H\].
@@ -8,25 +8,29 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::settings::{ACTIVATIONS, Settings, Shape, activation};
 use super::transformer::{Layer, Norms, Transformer};
-use crate::error::{Error, Result};
-use crate::layers::attention::{Order, SelfAttention};
+use crate::error::Result;
+use crate::layers::attention::Order;
 use crate::layers::embedding::{Embedding, Positions};
 use crate::layers::linear::Activation;
 use crate::precision::Precision;
 use crate::weights::{Bias, Weights};
 
+/// The tensor by which the prefix of all is found.
+pub(super) const WORDS: &str = "embeddings.word_embeddings.weight";
+
 /// The part of `config.json` that shapes the computation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct BertConfig {
-    pub(crate) vocab_size: usize,
-    pub(crate) hidden_size: usize,
-    pub(crate) num_hidden_layers: usize,
-    pub(crate) num_attention_heads: usize,
-    pub(crate) intermediate_size: usize,
-    pub(crate) max_position_embeddings: usize,
-    pub(crate) type_vocab_size: usize,
-    pub(crate) layer_norm_eps: f64,
+    vocab_size: usize,
+    hidden_size: usize,
+    num_hidden_layers: usize,
+    num_attention_heads: usize,
+    intermediate_size: usize,
+    pub(super) max_position_embeddings: usize,
+    type_vocab_size: usize,
+    layer_norm_eps: f64,
     hidden_act: String,
     #[serde(default = "absolute")]
     position_embedding_type: String,
@@ -40,89 +44,84 @@ fn absolute() -> String {
 
 impl BertConfig {
     pub(super) fn parse(path: &Path, json: Value) -> Result<Self> {
-        let damaged = |reason: String| Error::Damaged { path: path.to_owned(), reason };
-        let config: Self = serde_json::from_value(json).map_err(|error| damaged(error.to_string()))?;
-        let unsupported = |what, name: &str, supported| Error::Unsupported {
-            path: path.to_owned(),
-            what,
-            name: name.to_owned(),
-            supported,
-        };
-        if config.hidden_act != "gelu" {
-            return Err(unsupported("activation", &config.hidden_act, "gelu"));
+        let settings = Settings::new(path, &json);
+        let config = Self::deserialize(&json).map_err(|error| settings.damaged(error.to_string()))?;
+        if activation(&config.hidden_act).is_none() {
+            return Err(settings.unsupported("activation", &config.hidden_act, ACTIVATIONS));
         }
         if config.position_embedding_type != "absolute" {
-            return Err(unsupported("position embedding", &config.position_embedding_type, "absolute"));
+            return Err(settings.unsupported("position embedding", &config.position_embedding_type, "absolute"));
         }
         if config.is_decoder {
-            return Err(unsupported("attention", "decoder (is_decoder = true)", "encoder (is_decoder = false)"));
+            let decoder = "decoder (is_decoder = true)";
+            return Err(settings.unsupported("attention", decoder, "encoder (is_decoder = false)"));
         }
-        let sizes = [
-            ("vocab_size", config.vocab_size),
-            ("hidden_size", config.hidden_size),
-            ("num_attention_heads", config.num_attention_heads),
-            ("intermediate_size", config.intermediate_size),
-            ("max_position_embeddings", config.max_position_embeddings),
-            ("type_vocab_size", config.type_vocab_size),
-        ];
-        if let Some((name, _)) = sizes.iter().find(|(_, size)| *size == 0) {
-            return Err(damaged(format!("{name} is 0")));
+        for key in ["vocab_size", "intermediate_size", "max_position_embeddings", "type_vocab_size"] {
+            settings.size(&[key])?;
         }
-        if !config.hidden_size.is_multiple_of(config.num_attention_heads) {
-            let (hidden, heads) = (config.hidden_size, config.num_attention_heads);
-            return Err(damaged(format!("hidden_size {hidden} is not a multiple of num_attention_heads {heads}")));
-        }
+        settings.shape(&super::settings::ShapeKeys::BERT, config.layer_norm_eps)?;
         Ok(config)
+    }
+
+    pub(super) fn shape(&self) -> Shape {
+        Shape {
+            vocab_size: self.vocab_size,
+            hidden: self.hidden_size,
+            n_layers: self.num_hidden_layers,
+            n_heads: self.num_attention_heads,
+            inner: self.intermediate_size,
+            epsilon: self.layer_norm_eps,
+        }
     }
 }
 
 /// The encoder from tensors named as in Hugging Face transformers, with or without the prefix `bert.`.
 pub(super) fn load(config: &BertConfig, weights: &Weights, precision: Precision) -> Result<Transformer> {
-    let weights =
-        if weights.has("bert.embeddings.word_embeddings.weight") { weights.at("bert") } else { weights.clone() };
-    let BertConfig { vocab_size, hidden_size: hidden, max_position_embeddings, type_vocab_size, .. } = *config;
+    load_encoder(config, Positions::FromZero, &weights.encoder(&["bert"], WORDS), precision)
+}
+
+/// The same without a prefix.
+pub(super) fn load_encoder(
+    config: &BertConfig,
+    positions: Positions,
+    weights: &Weights,
+    precision: Precision,
+) -> Result<Transformer> {
+    let Shape { vocab_size, hidden, n_layers, epsilon, .. } = config.shape();
     let tables = weights.at("embeddings");
     let words = tables.tensor("word_embeddings.weight", [vocab_size, hidden])?;
-    let positions = tables.tensor("position_embeddings.weight", [max_position_embeddings, hidden])?;
-    let kinds = tables.tensor("token_type_embeddings.weight", [type_vocab_size, hidden])?;
+    let places = tables.tensor("position_embeddings.weight", [config.max_position_embeddings, hidden])?;
+    let kinds = tables.tensor("token_type_embeddings.weight", [config.type_vocab_size, hidden])?;
     let layers = weights.at("encoder").at("layer");
-    Ok(Transformer {
-        embedding: Embedding::new(&words, Some((&positions, Positions::FromZero)), Some(&kinds), precision)?,
-        embedding_norm: Some(tables.at("LayerNorm").norm(hidden, Bias::With, config.layer_norm_eps, precision)?),
-        layers: (0..config.num_hidden_layers)
+    let encoder = Transformer {
+        embedding: Embedding::new(&words, Some((&places, positions)), Some(&kinds), precision)?,
+        embedding_norm: Some(tables.at("LayerNorm").norm(hidden, Bias::With, epsilon, precision)?),
+        layers: (0..n_layers)
             .map(|i| load_layer(config, &layers.at(&i.to_string()), precision))
             .collect::<Result<_>>()?,
         final_norm: None,
-    })
+    };
+    weights.check_all_taken()?;
+    Ok(encoder)
 }
 
 fn load_layer(config: &BertConfig, weights: &Weights, precision: Precision) -> Result<Layer> {
-    let (hidden, inner, epsilon) = (config.hidden_size, config.intermediate_size, config.layer_norm_eps);
-    let attention = weights.at("attention");
-    let part = |name: &str| attention.at("self").at(name);
-    let attention_out = attention.at("output");
+    let shape = config.shape();
+    let Shape { hidden, inner, epsilon, .. } = shape;
+    let activation = activation(&config.hidden_act).expect("checked when the configuration was read");
+    let (attention, network, output) = (weights.at("attention"), weights.at("intermediate"), weights.at("output"));
+    let norm = |weights: &Weights| weights.at("LayerNorm").norm(hidden, Bias::With, epsilon, precision);
+    let linear = |weights: &Weights, n_inputs, n_outputs, activation| {
+        weights.at("dense").linear(n_inputs, n_outputs, Bias::With, activation, precision)
+    };
+    let qkv = ["query", "key", "value"].map(|name| attention.at("self").at(name));
     Ok(Layer {
-        norms: Norms::Post {
-            attention: attention_out.at("LayerNorm").norm(hidden, Bias::With, epsilon, precision)?,
-            outer: weights.at("output").at("LayerNorm").norm(hidden, Bias::With, epsilon, precision)?,
-        },
-        qkv: Weights::side_by_side(
-            &[part("query"), part("key"), part("value")],
-            hidden,
-            hidden,
-            Bias::With,
-            precision,
-        )?,
-        attention: SelfAttention {
-            n_heads: config.num_attention_heads,
-            scale: 1.0 / ((hidden / config.num_attention_heads) as f32).sqrt(),
-            order: Order::InRows,
-            window: None,
-            precision,
-        },
-        attention_out: attention_out.at("dense").linear(hidden, hidden, Bias::With, Activation::None, precision)?,
-        inner: weights.at("intermediate").at("dense").linear(hidden, inner, Bias::With, Activation::Gelu, precision)?,
+        norms: Norms::Post { attention: norm(&attention.at("output"))?, outer: norm(&output)? },
+        qkv: Weights::side_by_side(&qkv, hidden, hidden, Bias::With, precision)?,
+        attention: shape.attention(Order::InRows, None, precision),
+        attention_out: linear(&attention.at("output"), hidden, hidden, Activation::None)?,
+        inner: linear(&network, hidden, inner, activation)?,
         gate: None,
-        outer: weights.at("output").at("dense").linear(inner, hidden, Bias::With, Activation::None, precision)?,
+        outer: linear(&output, inner, hidden, Activation::None)?,
     })
 }

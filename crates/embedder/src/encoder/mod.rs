@@ -3,23 +3,58 @@
 //! A new architecture is one file here: its configuration, the names of its tensors, and a line in each `match` of [`Config`].
 
 pub(crate) mod bert;
+mod distilbert;
+mod gte;
+mod jina;
+mod modernbert;
+mod mpnet;
+mod nomic;
+mod roberta;
+mod settings;
 pub(crate) mod transformer;
 
 use std::path::Path;
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use serde_json::Value;
 
 use crate::error::{Error, Result};
+use crate::layers::linear::Activation;
 use crate::precision::Precision;
 use crate::weights::Weights;
 use bert::BertConfig;
+use distilbert::DistilBertConfig;
+use gte::GteConfig;
+use jina::JinaConfig;
+use modernbert::ModernBertConfig;
+use mpnet::MpnetConfig;
+use nomic::NomicConfig;
+use roberta::RobertaConfig;
+use settings::Shape;
 pub(crate) use transformer::Transformer;
 
 /// What `config.json` says, by architecture. Serialised, it is part of the model's fingerprint.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) enum Config {
     Bert(BertConfig),
+    DistilBert(DistilBertConfig),
+    Roberta(RobertaConfig),
+    Mpnet(MpnetConfig),
+    ModernBert(ModernBertConfig),
+    Nomic(NomicConfig),
+    Jina(JinaConfig),
+    Gte(GteConfig),
+}
+
+/// Ids of special tokens that the configuration names and that the tokenizer has to agree on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct SpecialIds {
+    /// Of the first token of a text.
+    pub(crate) start: Option<u32>,
+    /// Of the last token of a text.
+    pub(crate) end: Option<u32>,
+    /// Where it decides on positions.
+    pub(crate) padding: Option<u32>,
 }
 
 impl Config {
@@ -27,41 +62,101 @@ impl Config {
     pub(crate) fn parse(path: &Path, json: Value) -> Result<Self> {
         let architecture = json.get("model_type").and_then(Value::as_str).unwrap_or_default();
         match architecture {
+            // the second Jina BERT calls itself BERT
+            "bert" if json["position_embedding_type"] == "alibi" => Ok(Self::Jina(JinaConfig::parse(path, &json)?)),
             "bert" => Ok(Self::Bert(BertConfig::parse(path, json)?)),
+            "distilbert" => Ok(Self::DistilBert(DistilBertConfig::parse(path, &json)?)),
+            "roberta" | "xlm-roberta" | "camembert" => Ok(Self::Roberta(RobertaConfig::parse(path, json)?)),
+            "mpnet" => Ok(Self::Mpnet(MpnetConfig::parse(path, &json)?)),
+            "modernbert" => Ok(Self::ModernBert(ModernBertConfig::parse(path, &json)?)),
+            "nomic_bert" => Ok(Self::Nomic(NomicConfig::parse(path, &json)?)),
+            "new" | "gte" => Ok(Self::Gte(GteConfig::parse(path, &json)?)),
             other => Err(Error::Unsupported {
                 path: path.to_owned(),
                 what: "architecture",
                 name: other.to_owned(),
-                supported: "bert",
+                supported: "bert (Jina's v2, too), distilbert, roberta, xlm-roberta, camembert, mpnet, modernbert, \
+                            nomic_bert, new, gte",
             }),
         }
     }
 
     /// H.
     pub(crate) fn hidden_size(&self) -> usize {
-        match self {
-            Self::Bert(config) => config.hidden_size,
-        }
-    }
-
-    /// The longest text there are positions for, in tokens.
-    pub(crate) fn n_positions(&self) -> usize {
-        match self {
-            Self::Bert(config) => config.max_position_embeddings,
-        }
+        self.shape().hidden
     }
 
     /// Token ids are below this.
     pub(crate) fn vocab_size(&self) -> usize {
+        self.shape().vocab_size
+    }
+
+    /// The longest text that the configuration has positions for, in tokens.
+    pub(crate) fn n_positions(&self) -> usize {
         match self {
-            Self::Bert(config) => config.vocab_size,
+            Self::Bert(config) => config.max_position_embeddings,
+            Self::DistilBert(config) => config.n_positions,
+            Self::Roberta(config) => config.n_positions(),
+            Self::Mpnet(config) => config.n_positions(),
+            Self::ModernBert(config) => config.n_positions,
+            Self::Nomic(config) => config.n_positions,
+            Self::Jina(config) => config.n_positions,
+            Self::Gte(config) => config.n_positions,
         }
     }
 
-    /// The encoder with the weights of a file.
-    pub(crate) fn load(&self, weights: &Weights, precision: Precision) -> Result<Transformer> {
+    /// Rows of the table of positions; `None` where positions are computed.
+    pub(crate) fn n_position_rows(&self) -> Option<usize> {
         match self {
-            Self::Bert(config) => bert::load(config, weights, precision),
+            Self::Bert(config) => Some(config.max_position_embeddings),
+            Self::DistilBert(config) => Some(config.n_positions),
+            Self::Roberta(config) => Some(config.bert.max_position_embeddings),
+            Self::Mpnet(config) => Some(config.n_position_rows),
+            Self::ModernBert(_) | Self::Nomic(_) | Self::Jina(_) | Self::Gte(_) => None,
         }
     }
+
+    pub(crate) fn special_ids(&self) -> SpecialIds {
+        match self {
+            Self::Roberta(config) => config.special_ids,
+            Self::Mpnet(config) => config.special_ids,
+            Self::ModernBert(config) => config.special_ids,
+            // others do not say, or say what was never true: multilingual models named BERT keep BERT's id of padding
+            Self::Bert(_) | Self::DistilBert(_) | Self::Nomic(_) | Self::Jina(_) | Self::Gte(_) => {
+                SpecialIds::default()
+            }
+        }
+    }
+
+    /// The encoder for sequences of at most `n_positions`, with the weights of a file.
+    pub(crate) fn load(&self, weights: &Weights, n_positions: usize, precision: Precision) -> Result<Transformer> {
+        match self {
+            Self::Bert(config) => bert::load(config, weights, precision),
+            Self::DistilBert(config) => distilbert::load(config, weights, precision),
+            Self::Roberta(config) => roberta::load(config, weights, precision),
+            Self::Mpnet(config) => mpnet::load(config, weights, precision),
+            Self::ModernBert(config) => modernbert::load(config, weights, n_positions, precision),
+            Self::Nomic(config) => nomic::load(config, weights, n_positions, precision),
+            Self::Jina(config) => jina::load(config, weights, n_positions, precision),
+            Self::Gte(config) => gte::load(config, weights, n_positions, precision),
+        }
+    }
+
+    fn shape(&self) -> Shape {
+        match self {
+            Self::Bert(config) => config.shape(),
+            Self::DistilBert(config) => config.shape,
+            Self::Roberta(config) => config.bert.shape(),
+            Self::Mpnet(config) => config.shape,
+            Self::ModernBert(config) => config.shape,
+            Self::Nomic(config) => config.shape,
+            Self::Jina(config) => config.shape,
+            Self::Gte(config) => config.shape,
+        }
+    }
+}
+
+/// An activation as its name, for fingerprints.
+fn by_name<S: Serializer>(activation: &Activation, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+    serializer.collect_str(&format_args!("{activation:?}"))
 }

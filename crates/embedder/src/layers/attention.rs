@@ -55,8 +55,13 @@ pub(crate) struct Rotary {
 impl Rotary {
     /// Tables for `n_positions`. Angles are computed as the reference does, in f32 from a frequency in f32.
     pub(crate) fn new(width: usize, base: f64, n_positions: usize) -> Self {
-        let frequencies: Vec<f32> =
-            (0..width / 2).map(|i| 1.0 / (base as f32).powf((2 * i) as f32 / width as f32)).collect();
+        Self::slower(width, base, 1.0, n_positions)
+    }
+
+    /// The same with every frequency divided by `divisor`.
+    pub(crate) fn slower(width: usize, base: f64, divisor: f64, n_positions: usize) -> Self {
+        let frequency = |i: usize| 1.0 / (base as f32).powf((2 * i) as f32 / width as f32) / divisor as f32;
+        let frequencies: Vec<f32> = (0..width / 2).map(frequency).collect();
         let angles = || (0..n_positions).flat_map(|p| frequencies.iter().map(move |&frequency| p as f32 * frequency));
         let (cos, sin) = (angles().map(f32::cos).collect(), angles().map(f32::sin).collect());
         Self { cos, sin, width, on_device: OnceLock::new() }

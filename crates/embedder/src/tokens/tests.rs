@@ -1,4 +1,5 @@
-//! Counts, ends and windows of the tiny model's tokenizer, which is BERT's with a small vocabulary.
+//! Counts, ends and windows: in detail for the tiny model's tokenizer, which is BERT's with a small vocabulary, and as laws for the
+//! tokenizers of all families.
 
 use std::sync::OnceLock;
 
@@ -84,8 +85,74 @@ fn other_tokenizers_are_never_cut() {
     assert_eq!(Cuts::of(&json), Cuts::Nowhere);
     json["added_tokens"] = Value::Null;
     assert_eq!(Cuts::of(&json), Cuts::BetweenWords);
-    json["pre_tokenizer"]["type"] = "Metaspace".into();
+    json["pre_tokenizer"]["type"] = "Metaspace".into(); // with BERT's normaliser, which drops characters
     assert_eq!(Cuts::of(&json), Cuts::Nowhere);
+}
+
+/// Each family's tokenizer with a small vocabulary.
+fn families() -> &'static [(&'static str, Tokenizer)] {
+    static FAMILIES: OnceLock<Vec<(&str, Tokenizer)>> = OnceLock::new();
+    FAMILIES.get_or_init(|| {
+        let names = ["bert", "roberta", "xlm-roberta", "camembert", "mpnet", "modernbert"];
+        let folder = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../models/parity"));
+        names.map(|name| (name, Tokenizer::load(&folder.join(name).join("tokenizer.json")).unwrap())).into()
+    })
+}
+
+#[test]
+fn every_family_may_be_cut_somewhere() {
+    let cuts: Vec<_> = families().iter().map(|(name, tokenizer)| (*name, tokenizer.cuts)).collect();
+    let (words, spaces) = (Cuts::BetweenWords, Cuts::BeforeSpaces);
+    assert_eq!(
+        cuts,
+        [
+            ("bert", words),
+            ("roberta", spaces),
+            ("xlm-roberta", spaces),
+            ("camembert", spaces),
+            ("mpnet", words),
+            ("modernbert", spaces),
+        ]
+    );
+}
+
+#[test]
+fn tokenizers_that_reach_over_spaces_are_never_cut() {
+    let path = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../models/parity/roberta/tokenizer.json"));
+    let json: Value = serde_json::from_slice(&fs::read(path).unwrap()).unwrap();
+    #[track_caller]
+    fn check(mut json: Value, pointer: &str, value: Value, cuts: Cuts) {
+        *json.pointer_mut(pointer).unwrap() = value;
+        assert_eq!(Cuts::of(&json), cuts);
+    }
+    check(json.clone(), "/pre_tokenizer/use_regex", false.into(), Cuts::Nowhere);
+    check(json.clone(), "/normalizer", serde_json::json!({"type": "Strip"}), Cuts::Nowhere);
+    check(json.clone(), "/normalizer", serde_json::json!({"type": "NFC"}), Cuts::BeforeSpaces);
+    check(json.clone(), "/added_tokens/0/rstrip", true.into(), Cuts::Nowhere);
+    check(json.clone(), "/added_tokens/0/content", "two words".into(), Cuts::Nowhere);
+    check(json, "/added_tokens/0/content", "   ".into(), Cuts::BeforeSpaces); // a run of spaces
+}
+
+#[test]
+fn special_tokens_stand_where_the_family_has_them() {
+    for (name, tokenizer) in families() {
+        let id = |token: &str| tokenizer.inner.token_to_id(token).unwrap();
+        let (start, end) = match *name {
+            "bert" | "modernbert" => (id("[CLS]"), id("[SEP]")),
+            _ => (id("<s>"), id("</s>")),
+        };
+        assert_eq!((tokenizer.before.as_slice(), tokenizer.after.as_slice()), (&[start][..], &[end][..]), "{name}");
+    }
+}
+
+#[test]
+fn a_long_text_costs_no_more_than_its_prefix_in_any_family() {
+    for (name, tokenizer) in families() {
+        let long = "It's the city of words. ".repeat(100_000);
+        let prefix = tokenizer.cuts.prefix(&long, 128 * PREFIX_BYTES_PER_TOKEN);
+        assert!(prefix.len() < 2000, "{name}");
+        assert_eq!(tokenizer.encode(&long, 128), tokenizer.encode(&long[..5000], 128), "{name}");
+    }
 }
 
 #[test]
@@ -111,7 +178,87 @@ fn text() -> impl Strategy<Value = String> {
     prop::collection::vec(prop::sample::select(PIECES), 0..60).prop_map(|pieces| pieces.concat())
 }
 
+/// Text with everything that the families' tokenizers treat in their own ways.
+fn any_text() -> impl Strategy<Value = String> {
+    const PIECES: &[&str] = &[
+        "the",
+        "city",
+        "It's",
+        "don't",
+        "5",
+        "2024",
+        "é",
+        "e\u{301}",
+        "\u{301}",
+        "\u{345}",
+        "ß",
+        "ﬁ",
+        "…",
+        "—",
+        "“x”",
+        "中",
+        "、",
+        " ",
+        " ",
+        " ",
+        "  ",
+        "\t",
+        "\n",
+        "\r\n",
+        "\u{a0}",
+        "\u{3000}",
+        "\u{200d}",
+        "😀",
+        ".",
+        ",",
+        "?",
+        "-",
+        "<mask>",
+        "<pad>",
+        "</s>",
+        "[SEP]",
+        "<s>NOTUSED",
+        "▁",
+        "Ġ",
+        "'s",
+        " 's",
+        "İ",
+        "가",
+        "дом",
+        "ℌ",
+        "²",
+        "½",
+        "\u{0}",
+        "\u{feff}",
+        "\u{1680}",
+    ];
+    prop::collection::vec(prop::sample::select(PIECES), 0..60).prop_map(|pieces| pieces.concat())
+}
+
 proptest! {
+    #[test]
+    fn the_laws_hold_for_every_family(text in any_text(), n_bytes in 1usize..40, max_tokens in 3usize..40) {
+        for (name, tokenizer) in families() {
+            let whole = tokenizer.try_tokenize(&text).unwrap();
+            let pieces: Vec<&str> = tokenizer.cuts.pieces(&text, n_bytes).collect();
+            prop_assert_eq!(pieces.concat(), text.as_str());
+            let cut: Vec<u32> = pieces.iter().flat_map(|piece| tokenizer.try_tokenize(piece).unwrap()).collect();
+            prop_assert_eq!(&whole, &cut, "{}: {:?}", name, pieces);
+
+            let ends = tokenizer.ends(&text);
+            prop_assert_eq!((ends.len(), tokenizer.count(&text)), (whole.len(), whole.len()), "{}", name);
+            prop_assert!(ends.is_sorted() && ends.iter().all(|&end| text.is_char_boundary(end)), "{}", name);
+
+            let mut reference = tokenizer.inner.clone();
+            let truncation = tokenizers::TruncationParams { max_length: max_tokens, ..Default::default() };
+            reference.with_truncation(Some(truncation)).unwrap();
+            let reference = reference.encode(text.as_str(), true).unwrap();
+            let encoded = tokenizer.encode(&text, max_tokens).unwrap();
+            prop_assert_eq!(encoded.ids.as_slice(), reference.get_ids(), "{}", name);
+            prop_assert_eq!(encoded.truncated, whole.len() + 2 > max_tokens, "{}", name);
+        }
+    }
+
     #[test]
     fn cutting_changes_no_token(text in text(), n_bytes in 1usize..40) {
         let tokenizer = tokenizer();

@@ -102,8 +102,11 @@ impl Segment {
 
 fn set_last_use(path: &Path, time: SystemTime) -> Result<()> {
     let keys = path.join(KEYS);
-    let file = File::options().append(true).open(&keys).at(&keys)?;
-    file.set_times(FileTimes::new().set_modified(time)).at(&keys)
+    let set = File::options().append(true).open(&keys);
+    match set.and_then(|file| file.set_times(FileTimes::new().set_modified(time))) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()), // removed meanwhile
+        set => set.at(&keys),
+    }
 }
 
 /// Holds a segment as long as it lives.

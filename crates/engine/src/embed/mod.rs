@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 use std::thread;
 
-use cento_embedder::{DeviceChoice, Embedder, Embedding, Kind, LoadOptions, cache};
+use cento_embedder::{DeviceChoice, Embedder, Embedding, Kind, LoadOptions, Precision, cache};
 use serde::{Deserialize, Serialize};
 
 pub use self::input::EmbedInput;
@@ -41,6 +41,8 @@ pub struct EmbedOptions {
     pub kind: Kind,
     /// Where the encoder runs.
     pub device: DeviceChoice,
+    /// Number type it computes in.
+    pub precision: Precision,
     /// CPU threads; 0 = one per core.
     pub threads: usize,
     /// The first so many dimensions, made unit length again; for models trained so (Matryoshka).
@@ -65,6 +67,7 @@ impl Default for EmbedOptions {
             model: None,
             kind: Kind::Document,
             device: DeviceChoice::Auto,
+            precision: Precision::F32,
             threads: 0,
             dimensions: None,
             max_tokens: None,
@@ -276,7 +279,12 @@ impl Encoder {
         }
         let models = Models::from_env()?;
         let located = models.resolve(options.model.as_deref().unwrap_or(DEFAULT_MODEL))?;
-        let load = LoadOptions { device: options.device, threads: options.threads, ..LoadOptions::default() };
+        let load = LoadOptions {
+            device: options.device,
+            precision: options.precision,
+            threads: options.threads,
+            ..LoadOptions::default()
+        };
         let mut embedder = Embedder::load(&located.folder, &load)?;
         let refuse = |setting: &'static str, value: usize, reason: String| {
             Err(Error::Setting { setting, value: value.to_string(), reason })
@@ -318,7 +326,7 @@ impl Encoder {
             too_long: options.too_long.name().to_owned(),
             output_type: options.output_type,
             ranges: ranges.map(|given| given.blake3.clone()),
-            precision: "f32".to_owned(),
+            precision: self.embedder.precision().to_string(),
             device: self.embedder.device_name(),
         }
     }
@@ -474,6 +482,7 @@ impl Run {
     fn finish(mut self, input: &EmbedInput, names: &Names, plan: &Plan, done: Done) -> Result<EmbedReport> {
         let Done { n_resumed, rows, ended } = done;
         let Ended { read, failed, mut notes } = ended;
+        notes.extend(self.encoder.embedder.device_remark());
         if rows.n_rows == 0 {
             let reason = failed.first().map_or(String::new(), |first| format!("; {}", first.reason));
             self.part.remove()?;

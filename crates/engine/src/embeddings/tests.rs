@@ -17,6 +17,7 @@ fn config() -> CollectionConfig {
         header: "none".to_owned(),
         language: "english".to_owned(),
         vectors: "f32".to_owned(),
+        precision: cento_embedder::Precision::F32,
         pooling: crate::config::Pooling::Plain,
         late: None,
     }

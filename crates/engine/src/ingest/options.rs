@@ -1,7 +1,7 @@
 //! What a collection is built with: the caller's wishes, held against what the collection has.
 
 use cento_corpus::{self as corpus, ChunkConfig, ChunkSize, HeaderStyle, ReadOptions};
-use cento_embedder::{DeviceChoice, Embedder, Kind, LoadOptions};
+use cento_embedder::{DeviceChoice, Embedder, Kind, LoadOptions, Precision};
 use cento_lexical::Language;
 use cento_vector::Scalar;
 
@@ -24,6 +24,8 @@ pub struct IndexOptions {
     pub language: Option<Language>,
     /// Scalar type of stored vectors.
     pub vectors: Option<Scalar>,
+    /// Number type the encoder computes in.
+    pub precision: Option<Precision>,
     /// Which vectors a chunk has.
     pub pooling: Option<Pooling>,
     /// Tokens read together for late vectors.
@@ -48,6 +50,7 @@ impl Default for IndexOptions {
             chunk_tokens: None,
             language: None,
             vectors: None,
+            precision: None,
             pooling: None,
             late_window: None,
             read: ReadOptions::default(),
@@ -73,7 +76,14 @@ pub(super) fn load_encoder(known: Option<&Manifest>, options: &IndexOptions) -> 
     };
     let models = Models::from_env()?;
     let located = models.resolve(&spec)?;
-    let load = LoadOptions { device: options.device, threads: options.threads, ..LoadOptions::default() };
+    let precision = options.precision.or(known.map(|manifest| manifest.config.precision)).unwrap_or_default();
+    if let Some(known) = known
+        && known.config.precision != precision
+    {
+        let (collection, requested) = (known.config.precision.to_string(), precision.to_string());
+        return Err(Error::Mismatch { setting: "precision", collection, requested });
+    }
+    let load = LoadOptions { device: options.device, precision, threads: options.threads, ..LoadOptions::default() };
     Ok(Encoder { spec: located.name, embedder: Embedder::load(&located.folder, &load)? })
 }
 
@@ -99,6 +109,7 @@ pub(super) fn settle(
             Scalar::F32 => "f32".to_owned(),
             Scalar::F16 => "f16".to_owned(),
         },
+        precision: encoder.embedder.precision(),
         pooling,
         late: late_reading(pooling, options.late_window, &encoder.embedder)?,
     };

@@ -9,10 +9,10 @@
 use std::ops::Range;
 
 use super::dense::Scratch;
-use super::elementary::Activation;
+use super::elementary::{Activation, exp_of_negative};
 use super::product::{ALIGNMENT, Product};
 use super::simd::{Kernel, Simd};
-use super::{LANES, VECTOR, lane_max, lane_sum_of};
+use super::{LANES, lane_max, reduced};
 use crate::precision::Precision;
 
 /// Queries whose scores are in memory at once: as many as fit into half a second-level cache, within these limits, in whole
@@ -20,9 +20,6 @@ use crate::precision::Precision;
 const QUERIES_MIN: usize = 12;
 const QUERIES_MAX: usize = 120;
 const SCORES: usize = 1 << 16;
-
-/// The first key of a block of scores is a multiple of this, so that every key stays in its panel and partial sum.
-const KEY_ALIGNMENT: usize = if LANES > ALIGNMENT { LANES } else { ALIGNMENT };
 
 /// What is added to a score by the distance of its key from its query.
 #[derive(Debug, Clone, PartialEq)]
@@ -85,22 +82,22 @@ pub(super) struct Scoring<'a> {
 }
 
 impl Scoring<'_> {
-    /// The keys that any of `queries` may attend to; the first is moved down to a multiple of [`KEY_ALIGNMENT`].
+    /// The keys that any of `queries` may attend to; the first is moved down to a multiple of [`ALIGNMENT`].
     #[inline(always)]
-    pub(super) fn keys_of(self, queries: Range<usize>) -> Range<usize> {
+    fn keys_of(self, queries: Range<usize>) -> Range<usize> {
         match self.window {
             None => 0..self.n_tokens,
             Some(window) => {
-                let first = queries.start.saturating_sub(window) / KEY_ALIGNMENT * KEY_ALIGNMENT;
+                let first = queries.start.saturating_sub(window) / ALIGNMENT * ALIGNMENT;
                 first..self.n_tokens.min(queries.end.saturating_add(window))
             }
         }
     }
 
     /// `e^(scale * score + bias - max)` of one query and the keys it may attend to, 0 for other keys and beyond the last;
-    /// returns the sum. `row` holds the scores of `keys`, and is as long as the next multiple of [`VECTOR`].
+    /// returns the sum. `row` holds the scores of `keys`, and is as long as the next multiple of [`LANES`].
     #[inline(always)]
-    pub(super) fn softmax(self, row: &mut [f32], head: usize, query: usize, keys: Range<usize>) -> f32 {
+    fn softmax(self, row: &mut [f32], head: usize, query: usize, keys: Range<usize>) -> f32 {
         let mut scale = self.scale;
         let visible = match self.window {
             None => keys.clone(),
@@ -120,7 +117,14 @@ impl Scoring<'_> {
             scale = 1.0;
         }
         let max = lane_max(row, |score| score);
-        lane_sum_of(row, |_, score| super::elementary::exp_of_negative((score - max) * scale))
+        let mut lanes = [0.0; LANES];
+        for chunk in row.as_chunks_mut::<LANES>().0 {
+            for i in 0..LANES {
+                chunk[i] = exp_of_negative((chunk[i] - max) * scale);
+                lanes[i] += chunk[i];
+            }
+        }
+        reduced(lanes, |a, b| a + b)
     }
 }
 
@@ -135,7 +139,7 @@ impl Kernel for InFloats<'_> {
     fn run(self) {
         let Self { attention: Attention { n_heads, hidden, qkv, out, scratch, .. }, scoring, n_queries } = self;
         let (dimensions, n_tokens) = (hidden / n_heads, scoring.n_tokens);
-        let widest = scoring.keys_of(0..n_queries.min(n_tokens)).len() + KEY_ALIGNMENT;
+        let widest = scoring.keys_of(0..n_queries.min(n_tokens)).len() + ALIGNMENT;
         let fitting = SCORES / widest / QUERIES_MIN * QUERIES_MIN;
         let n_queries = n_queries.min(QUERIES_MAX).min(fitting.max(QUERIES_MIN));
         for head in 0..n_heads {
@@ -163,7 +167,7 @@ fn attend(
     scratch: &mut Scratch,
 ) {
     let (keys, n_rows) = (scoring.keys_of(queries.clone()), queries.len());
-    let width = keys.len().next_multiple_of(VECTOR);
+    let width = keys.len().next_multiple_of(LANES);
     scratch.scores.resize(n_rows * width);
     let product = Product {
         weight: &scratch.keys,

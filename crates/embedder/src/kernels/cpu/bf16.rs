@@ -7,8 +7,8 @@ use std::ops::Range;
 
 use super::aligned::Buffer;
 use super::dense::Dense;
-use super::elementary::Activation;
-use super::packed::{self, Packed, Tile, WIDTH};
+use super::elementary::{Activation, Function as _, with_function};
+use super::packed::{self, Packed, Tile, WIDTH, store_lines};
 use super::simd::{Kernel, Simd};
 #[cfg(target_arch = "x86_64")]
 use super::{amx, dot};
@@ -98,14 +98,9 @@ impl Rounded<'_> {
         if let Some(all) = self.bias {
             packed::load(&mut bias, &all[outputs.clone()]);
         }
-        for (sums, t) in sums.iter().zip(rows) {
-            let mut values = *sums;
-            for (value, bias) in values.iter_mut().zip(bias) {
-                *value += bias;
-            }
-            self.activation.apply(&mut values);
-            packed::store(&values, &mut self.out[t * self.weight.n_outputs()..][outputs.clone()]);
-        }
+        with_function!(self.activation, function => store_lines!(
+            self.out, self.weight.n_outputs(), rows, outputs, |i, t, j| function.of(sums[i][j] + bias[j])
+        ));
     }
 }
 

@@ -34,25 +34,69 @@ pub(crate) enum Activation {
     Tanh,
 }
 
+/// A function of one number. A trait and no closures: only `#[inline(always)]` code is compiled for the instruction set in use.
+pub(super) trait Function: Copy {
+    fn of(self, x: f32) -> f32;
+}
+
+macro_rules! functions {
+    ($($name:ident = $function:expr),*) => {$(
+        #[derive(Clone, Copy)]
+        pub(super) struct $name;
+
+        impl Function for $name {
+            #[inline(always)]
+            fn of(self, x: f32) -> f32 {
+                $function(x)
+            }
+        }
+    )*};
+}
+functions!(Identity = std::convert::identity, Gelu = gelu, GeluTanh = gelu_tanh, Relu = relu, Silu = silu, Tanh = tanh);
+
+/// The expression, with the name bound to the [`Function`] of the activation: a loop for each of them, chosen outside of it.
+macro_rules! with_function {
+    ($activation:expr, $function:ident => $body:expr) => {{
+        use $crate::kernels::cpu::elementary as e;
+        match $activation {
+            e::Activation::None => {
+                let $function = e::Identity;
+                $body
+            }
+            e::Activation::Gelu => {
+                let $function = e::Gelu;
+                $body
+            }
+            e::Activation::GeluTanh => {
+                let $function = e::GeluTanh;
+                $body
+            }
+            e::Activation::Relu => {
+                let $function = e::Relu;
+                $body
+            }
+            e::Activation::Silu => {
+                let $function = e::Silu;
+                $body
+            }
+            e::Activation::Tanh => {
+                let $function = e::Tanh;
+                $body
+            }
+        }
+    }};
+}
+pub(super) use with_function;
+
 impl Activation {
     /// Applies it to every value.
     #[inline(always)]
     pub(super) fn apply(self, values: &mut [f32]) {
-        match self {
-            Self::None => {}
-            Self::Gelu => each(values, gelu),
-            Self::GeluTanh => each(values, gelu_tanh),
-            Self::Relu => each(values, relu),
-            Self::Silu => each(values, silu),
-            Self::Tanh => each(values, tanh),
-        }
-    }
-}
-
-#[inline(always)]
-fn each(values: &mut [f32], function: impl Fn(f32) -> f32) {
-    for value in values {
-        *value = function(*value);
+        with_function!(self, function => {
+            for value in values {
+                *value = function.of(*value);
+            }
+        });
     }
 }
 

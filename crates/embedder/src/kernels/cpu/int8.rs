@@ -11,8 +11,8 @@ use std::ops::Range;
 
 use super::aligned::Buffer;
 use super::dense::Dense;
-use super::elementary::Activation;
-use super::packed::{self, Packed, Tile, WIDTH};
+use super::elementary::{Activation, Function as _, with_function};
+use super::packed::{self, Packed, Tile, WIDTH, store_lines};
 use super::simd::{Kernel, Simd};
 #[cfg(target_arch = "x86_64")]
 use super::{amx, dot};
@@ -137,15 +137,12 @@ impl<T: Tile<Row = u8, Sum = i32>> packed::Layer<T> for Quantised<'_> {
         }
         packed::load(&mut scales, &self.weight.scales[outputs.clone()]);
         packed::load(&mut totals, &self.weight.totals[outputs.clone()]);
-        for (sums, t) in sums.iter().zip(rows) {
-            let RowRange { min, step } = self.ranges[t];
-            let mut values = [0.0f32; WIDTH];
-            for j in 0..WIDTH {
-                values[j] = (sums[j] as f32).mul_add(step * scales[j], min.mul_add(totals[j], bias[j]));
-            }
-            self.activation.apply(&mut values);
-            packed::store(&values, &mut self.out[t * self.weight.n_outputs()..][outputs.clone()]);
-        }
+        let ranges = self.ranges;
+        with_function!(self.activation, function => store_lines!(
+            self.out, self.weight.n_outputs(), rows, outputs, |i, t, j| function.of(
+                (sums[i][j] as f32).mul_add(ranges[t].step * scales[j], ranges[t].min.mul_add(totals[j], bias[j]))
+            )
+        ));
     }
 }
 
@@ -173,11 +170,15 @@ impl RowRange {
     /// What 0 and 1 stand for in this row: its smallest value, and 1/255 of the way to its largest.
     #[inline(always)]
     fn of(row: &[f32]) -> Self {
-        let min = -super::lane_max(row, |x| -x);
-        let max = super::lane_max(row, |x| x);
-        // As integers, magnitudes are ordered, and infinity and NaN come last.
-        let largest = row.iter().fold(0, |largest, x| largest.max(x.to_bits() & 0x7fff_ffff));
-        match largest < f32::INFINITY.to_bits() {
+        // As integers the keys have the order of the numbers, with infinities and NaNs at both ends.
+        let key = |bits: i32| bits ^ (bits >> 31 & i32::MAX);
+        let (mut min, mut max) = (i32::MAX, i32::MIN);
+        for x in row {
+            let key = key(x.to_bits() as i32);
+            (min, max) = (min.min(key), max.max(key));
+        }
+        let [min, max] = [min, max].map(|bits| f32::from_bits(key(bits) as u32));
+        match min.is_finite() && max.is_finite() {
             true => Self { min, step: (max - min) / INPUT_MAX },
             false => Self { min: f32::NAN, step: f32::NAN },
         }
@@ -187,9 +188,10 @@ impl RowRange {
     fn encode(self, row: &[f32], bytes: &mut [u8]) {
         let per_unit = if self.step > f32::MIN_POSITIVE { 1.0 / self.step } else { 0.0 };
         for (byte, &x) in bytes.iter_mut().zip(row) {
+            let scaled = (x - self.min) * per_unit;
+            let scaled = if scaled > INPUT_MAX { INPUT_MAX } else { scaled };
             // The nearest integer stands in the low bits of the sum.
-            let nearest = ((x - self.min) * per_unit).min(INPUT_MAX) + 12_582_912.0;
-            *byte = nearest.to_bits() as u8;
+            *byte = (scaled + 12_582_912.0).to_bits() as u8;
         }
     }
 }

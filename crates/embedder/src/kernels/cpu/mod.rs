@@ -28,72 +28,58 @@ mod aligned;
 pub(crate) use simd::Simd;
 
 /// Partial sums of a reduction: a multiple of every vector length in use, so that all of them add in the same order.
-const LANES: usize = 64;
-/// The longest vector in use.
-const VECTOR: usize = 16;
+const LANES: usize = 32;
 
-/// Calls `add` with the place and the partial sum of every element: element `i` belongs to partial sum `i % LANES`.
-#[inline(always)]
-fn each_lane(n: usize, lanes: &mut [f32; LANES], mut add: impl FnMut(usize, &mut f32)) {
-    let whole = n / LANES * LANES;
-    for first in (0..whole).step_by(LANES) {
-        for (i, lane) in lanes.iter_mut().enumerate() {
-            add(first + i, lane);
-        }
-    }
-    let vectors = n / VECTOR * VECTOR;
-    for (first, lanes) in (whole..vectors).step_by(VECTOR).zip(lanes.as_chunks_mut::<VECTOR>().0) {
-        for (i, lane) in lanes.iter_mut().enumerate() {
-            add(first + i, lane);
-        }
-    }
-    for (i, lane) in (vectors..n).zip(&mut lanes[vectors - whole..]) {
-        add(i, lane);
-    }
-}
-
-/// The partial sums, added as a binary tree.
-#[inline(always)]
-fn total(mut lanes: [f32; LANES]) -> f32 {
-    let mut width = LANES / 2;
-    while width > 0 {
-        for i in 0..width {
-            lanes[i] += lanes[i + width];
-        }
-        width /= 2;
-    }
-    lanes[0]
-}
-
-/// Sum of `term` over `values`.
+/// Sum of `term` over `values`: element `i` goes into partial sum `i % LANES`, the partial sums are added as a binary tree.
 #[inline(always)]
 fn lane_sum(values: &[f32], term: impl Fn(f32) -> f32) -> f32 {
+    let (chunks, tail) = values.as_chunks::<LANES>();
     let mut lanes = [0.0f32; LANES];
-    each_lane(values.len(), &mut lanes, |i, lane| *lane += term(values[i]));
-    total(lanes)
-}
-
-/// Replaces every value by `map` of its place and itself; the sum of the new ones.
-#[inline(always)]
-fn lane_sum_of(values: &mut [f32], map: impl Fn(usize, f32) -> f32) -> f32 {
-    let mut lanes = [0.0f32; LANES];
-    each_lane(values.len(), &mut lanes, |i, lane| {
-        values[i] = map(i, values[i]);
-        *lane += values[i];
-    });
-    total(lanes)
+    for chunk in chunks {
+        for i in 0..LANES {
+            lanes[i] += term(chunk[i]);
+        }
+    }
+    let padded = padded(tail, 0.0);
+    for i in 0..LANES {
+        lanes[i] += if i < tail.len() { term(padded[i]) } else { 0.0 };
+    }
+    reduced(lanes, |a, b| a + b)
 }
 
 /// The largest `term` of `values`; a NaN among them is passed over.
 #[inline(always)]
 fn lane_max(values: &[f32], term: impl Fn(f32) -> f32) -> f32 {
     let larger = |a: f32, b: f32| if b > a { b } else { a };
+    let (chunks, tail) = values.as_chunks::<LANES>();
     let mut lanes = [f32::NEG_INFINITY; LANES];
-    each_lane(values.len(), &mut lanes, |i, lane| *lane = larger(*lane, term(values[i])));
+    for chunk in chunks {
+        for i in 0..LANES {
+            lanes[i] = larger(lanes[i], term(chunk[i]));
+        }
+    }
+    let padded = padded(tail, f32::NAN);
+    for i in 0..LANES {
+        lanes[i] = larger(lanes[i], term(padded[i]));
+    }
+    reduced(lanes, larger)
+}
+
+/// Fewer than [`LANES`] values, and `rest` where there are none.
+#[inline(always)]
+fn padded(tail: &[f32], rest: f32) -> [f32; LANES] {
+    let mut padded = [rest; LANES];
+    padded[..tail.len()].copy_from_slice(tail);
+    padded
+}
+
+/// One value of all lanes, as a binary tree.
+#[inline(always)]
+fn reduced(mut lanes: [f32; LANES], join: impl Fn(f32, f32) -> f32) -> f32 {
     let mut width = LANES / 2;
     while width > 0 {
         for i in 0..width {
-            lanes[i] = larger(lanes[i], lanes[i + width]);
+            lanes[i] = join(lanes[i], lanes[i + width]);
         }
         width /= 2;
     }

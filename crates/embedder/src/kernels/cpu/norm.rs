@@ -3,8 +3,8 @@
 //! Source: Ba, Kiros and Hinton 2016, eq. 4. Mean first, then the variance around it: `E[x²] - E[x]²` cancels for large means.
 //! Cost: three passes over a row that stays in the first-level cache.
 
+use super::lane_sum;
 use super::simd::{Kernel, Simd};
-use super::{lane_sum, lane_sum_of};
 
 /// `out[t] = normalised(rows[t] + residual[t]) * scale + shift`.
 pub(crate) struct Norm<'a> {
@@ -36,11 +36,12 @@ impl Kernel for Norm<'_> {
         let n = self.scale.len();
         let mut residual = self.residual.map(|residual| residual.chunks_exact(n));
         for row in self.rows.chunks_exact_mut(n) {
-            let sum = match residual.as_mut().and_then(Iterator::next) {
-                Some(residual) => lane_sum_of(row, |i, value| value + residual[i]),
-                None => lane_sum(row, |value| value),
-            };
-            let mean = sum / n as f32;
+            if let Some(residual) = residual.as_mut().and_then(Iterator::next) {
+                for (value, add) in row.iter_mut().zip(residual) {
+                    *value += add;
+                }
+            }
+            let mean = lane_sum(row, |value| value) / n as f32;
             let variance = lane_sum(row, |value| (value - mean) * (value - mean)) / n as f32;
             let inverse = 1.0 / (variance + self.epsilon).sqrt();
             match self.shift {

@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use super::aligned::{Buffer, Number};
+use super::aligned::{Buffer, Number, prefetch};
 
 /// Outputs in a line of weights.
 pub(super) const WIDTH: usize = 32;
@@ -132,7 +132,11 @@ pub(super) fn multiply<T: Tile>(
         for output in (0..weight.n_outputs).step_by(WIDTH) {
             let outputs = output..weight.n_outputs.min(output + WIDTH);
             let lines = weight.panel(output / WIDTH);
+            // While this panel is in use, the next one comes closer, a part with every tile.
+            let after = if outputs.end < weight.n_outputs { weight.panel(output / WIDTH + 1) } else { &[] };
+            let mut next = after.chunks(after.len().div_ceil(rows.len().div_ceil(T::HEIGHT)).max(1));
             for row in rows.clone().step_by(T::HEIGHT) {
+                prefetch(next.next().unwrap_or_default());
                 let n = T::HEIGHT.min(rows.end - row);
                 tile.multiply(n, &encoded[(row - first) * stride..], stride, lines, &mut sums);
                 layer.finish(row..row + n, outputs.clone(), &sums[..n]);
@@ -141,20 +145,31 @@ pub(super) fn multiply<T: Tile>(
     }
 }
 
-/// A full line is copied with a length known to the compiler; only the last outputs of a weight may be fewer.
+/// `line` from its first numbers.
 #[inline(always)]
 pub(super) fn load(line: &mut [f32; WIDTH], from: &[f32]) {
-    match from.first_chunk::<WIDTH>() {
-        Some(from) => *line = *from,
-        None => line[..from.len()].copy_from_slice(from),
-    }
+    line[..from.len()].copy_from_slice(from);
 }
 
-/// As [`load`], the other way round.
-#[inline(always)]
-pub(super) fn store(line: &[f32; WIDTH], out: &mut [f32]) {
-    match out.first_chunk_mut::<WIDTH>() {
-        Some(out) => *out = *line,
-        None => out.copy_from_slice(&line[..out.len()]),
-    }
+/// Writes `value` of every row of some and every output of some: a full line in one piece, as all are but the last of a weight.
+macro_rules! store_lines {
+    ($out:expr, $n_outputs:expr, $rows:expr, $outputs:expr, |$i:ident, $t:ident, $j:ident| $value:expr) => {{
+        let (rows, outputs): (Range<usize>, Range<usize>) = ($rows, $outputs);
+        let is_full = outputs.len() == WIDTH;
+        for ($i, $t) in rows.enumerate() {
+            let out = &mut $out[$t * $n_outputs..][outputs.clone()];
+            if is_full {
+                let mut values = [0.0f32; WIDTH];
+                for $j in 0..WIDTH {
+                    values[$j] = $value;
+                }
+                out[..WIDTH].copy_from_slice(&values);
+            } else {
+                for ($j, out) in out.iter_mut().enumerate() {
+                    *out = $value;
+                }
+            }
+        }
+    }};
 }
+pub(super) use store_lines;

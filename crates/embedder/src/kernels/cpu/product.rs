@@ -7,13 +7,13 @@
 
 use std::ops::Range;
 
-use super::aligned::Buffer;
+use super::aligned::{Buffer, prefetch};
 use super::elementary::Activation;
 use super::simd::{Kernel, Simd};
 use super::transpose::transpose;
 
 /// Rows whose inputs are held in the second-level cache at once; a multiple of both tile heights.
-const ROWS_PER_BLOCK: usize = 120;
+const ROWS_PER_BLOCK: usize = 384;
 /// Values of one panel that stay in the first-level cache (24 KiB).
 const PANEL_VALUES: usize = 6144;
 
@@ -24,7 +24,8 @@ const WIDE: (usize, usize) = (12, 32);
 const NARROW_DEPTH: usize = PANEL_VALUES / NARROW.1;
 const WIDE_DEPTH: usize = PANEL_VALUES / WIDE.1;
 
-/// Ranges of inputs and outputs of a product start at a multiple of this: the width of the wider panel.
+/// Ranges of inputs and outputs of a product start at a multiple of this: the width of the wider panel, and of the partial sums
+/// of a softmax over outputs.
 pub(super) const ALIGNMENT: usize = WIDE.1;
 
 /// A matrix \[K, N\] cut into panels of `width` columns, and each panel into blocks of `depth` rows: block by block, panel
@@ -179,7 +180,7 @@ impl Product<'_> {
     ) {
         let Panels { n_inputs, n_outputs, .. } = *self.weight;
         let n_panels = n_outputs.div_ceil(WIDTH);
-        let (lines, _) = self.weight.values.as_chunks::<WIDTH>();
+        let (all_lines, _) = self.weight.values.as_chunks::<WIDTH>();
         let (first, last) = (self.inputs.start, self.inputs.end);
         // Lines before this block, lines of one panel in it, and those of them that come before `inputs`.
         let block = inputs.start / DEPTH * DEPTH;
@@ -194,23 +195,29 @@ impl Product<'_> {
         let (tiles, _) = copies.as_chunks::<HEIGHT>();
         for first_output in self.outputs.clone().step_by(WIDTH) {
             let width = WIDTH.min(self.outputs.end - first_output);
-            let lines = &lines[block * n_panels + first_output / WIDTH * height + skipped..][..inputs.len()];
+            let start = block * n_panels + first_output / WIDTH * height + skipped;
+            let lines = &all_lines[start..][..inputs.len()];
+            let mut bias = [0.0; WIDTH];
+            if let Some(all) = self.bias {
+                copy_line(&mut bias, &all[first_output..], width);
+            }
+            // While this panel is in use, the next one comes closer, a part with every tile.
+            let after = &all_lines[start + inputs.len()..];
+            let after = &after[..after.len().min(inputs.len())];
+            let mut next = after.chunks(after.len().div_ceil(tiles.len()).max(1));
             for (tile, row) in tiles.iter().zip(rows.clone().step_by(HEIGHT)) {
                 let height = HEIGHT.min(rows.end - row);
                 let out = &mut self.out[row * self.out_stride + first_output - self.outputs.start..];
-                let mut sums = [[0.0f32; WIDTH]; HEIGHT];
-                if inputs.start > first {
-                    load(&mut sums, out, self.out_stride, height, width);
-                } else if let Some(bias) = self.bias {
-                    let mut line = [0.0; WIDTH];
-                    copy_line(&mut line, &bias[first_output..], width);
-                    sums = [line; HEIGHT];
-                }
-                accumulate(tile, lines, &mut sums);
-                if inputs.end == last {
-                    self.activation.apply(sums.as_flattened_mut());
-                }
-                store(&sums, out, self.out_stride, height, width);
+                let sums = if inputs.start > first {
+                    accumulate(tile, lines, load(out, self.out_stride, height, width))
+                } else if self.bias.is_some() {
+                    accumulate(tile, lines, [bias; HEIGHT])
+                } else {
+                    accumulate(tile, lines, [[0.0; WIDTH]; HEIGHT])
+                };
+                let activation = if inputs.end == last { self.activation } else { Activation::None };
+                store(sums, activation, out, self.out_stride, height, width);
+                prefetch(next.next().unwrap_or_default());
             }
         }
     }
@@ -221,17 +228,16 @@ impl Product<'_> {
 fn accumulate<const HEIGHT: usize, const WIDTH: usize, const DEPTH: usize>(
     rows: &[[f32; DEPTH]; HEIGHT],
     lines: &[[f32; WIDTH]],
-    sums: &mut [[f32; WIDTH]; HEIGHT],
-) {
-    let mut local = *sums;
+    mut sums: [[f32; WIDTH]; HEIGHT],
+) -> [[f32; WIDTH]; HEIGHT] {
     for (k, line) in lines.iter().enumerate().take(DEPTH) {
         for i in 0..HEIGHT {
             for j in 0..WIDTH {
-                local[i][j] = rows[i][k].mul_add(line[j], local[i][j]);
+                sums[i][j] = rows[i][k].mul_add(line[j], sums[i][j]);
             }
         }
     }
-    *sums = local;
+    sums
 }
 
 /// A full line is copied with a length known to the compiler; only the last panel of a matrix has a shorter one.
@@ -245,25 +251,34 @@ fn copy_line<const WIDTH: usize>(line: &mut [f32; WIDTH], from: &[f32], width: u
 
 #[inline(always)]
 fn load<const HEIGHT: usize, const WIDTH: usize>(
-    sums: &mut [[f32; WIDTH]; HEIGHT],
     out: &[f32],
     stride: usize,
     height: usize,
     width: usize,
-) {
+) -> [[f32; WIDTH]; HEIGHT] {
+    let mut sums = [[0.0; WIDTH]; HEIGHT];
     for (i, line) in sums.iter_mut().take(height).enumerate() {
         copy_line(line, &out[i * stride..], width);
     }
+    sums
 }
 
 #[inline(always)]
 fn store<const HEIGHT: usize, const WIDTH: usize>(
-    sums: &[[f32; WIDTH]; HEIGHT],
+    mut sums: [[f32; WIDTH]; HEIGHT],
+    activation: Activation,
     out: &mut [f32],
     stride: usize,
     height: usize,
     width: usize,
 ) {
+    if height == HEIGHT && width == WIDTH && activation == Activation::None {
+        for (i, line) in sums.iter().enumerate() {
+            out[i * stride..][..WIDTH].copy_from_slice(line); // from registers to memory
+        }
+        return;
+    }
+    activation.apply(sums.as_flattened_mut());
     for (i, line) in sums.iter().take(height).enumerate() {
         let out = &mut out[i * stride..];
         match out.first_chunk_mut::<WIDTH>() {

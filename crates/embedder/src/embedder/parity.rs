@@ -1,0 +1,390 @@
+//! Small random models of every architecture against what transformers and sentence-transformers compute of them.
+//!
+//! The folders and their golden files are made by `scripts/make-parity-models`, which says what is in them.
+
+use std::collections::HashMap;
+use std::fs;
+use std::path::PathBuf;
+
+use candle_core::{Device, Tensor};
+use serde::Deserialize;
+
+use super::*;
+use crate::pack::pack;
+
+/// Largest difference of one value of a token's vector.
+const TOKEN_TOLERANCE: f32 = 2e-5;
+/// Largest difference of one value of a text's vector, which has unit length.
+const TEXT_TOLERANCE: f32 = 4e-6;
+const MODES: [&str; 7] = ["cls", "max", "mean", "mean_sqrt_len_tokens", "weightedmean", "lasttoken", "mean+max"];
+
+#[derive(Deserialize)]
+struct Text {
+    text: String,
+    ids: Vec<u32>,
+    truncated: bool,
+}
+
+/// A folder of `models/parity` with its golden files.
+struct Model {
+    folder: PathBuf,
+    texts: Vec<Text>,
+    goldens: HashMap<String, Tensor>,
+}
+
+impl Model {
+    fn open(name: &str) -> Self {
+        let folder = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../models/parity")).join(name);
+        let texts = serde_json::from_slice(&fs::read(folder.join("golden.json")).unwrap()).unwrap();
+        let goldens = candle_core::safetensors::load(folder.join("golden.safetensors"), &Device::Cpu).unwrap();
+        Self { folder, texts, goldens }
+    }
+
+    fn load(&self) -> Embedder {
+        load(&self.folder, None)
+    }
+
+    fn values(&self, name: &str) -> Vec<f32> {
+        self.goldens[name].flatten_all().unwrap().to_vec1().unwrap()
+    }
+
+    fn ids(&self, name: &str) -> Vec<u32> {
+        self.goldens[name].to_vec1().unwrap()
+    }
+
+    fn lengths(&self) -> Vec<usize> {
+        let mut lengths: Vec<usize> =
+            self.goldens.keys().filter_map(|name| name.strip_prefix("ids.")).map(|n| n.parse().unwrap()).collect();
+        lengths.sort_unstable();
+        lengths
+    }
+
+    fn strings(&self) -> Vec<String> {
+        self.texts.iter().map(|text| text.text.clone()).collect()
+    }
+}
+
+fn load(folder: &Path, dimensions: Option<usize>) -> Embedder {
+    let options = LoadOptions { device: DeviceChoice::Cpu, threads: 1, dimensions, ..LoadOptions::default() };
+    Embedder::load(folder, &options).unwrap_or_else(|error| panic!("{}: {error}", folder.display()))
+}
+
+/// \[T, H\].
+fn hidden(embedder: &Embedder, batch: &Batch) -> Vec<f32> {
+    embedder.with_hidden(batch, |hidden, _| hidden.to_vec()).unwrap()
+}
+
+#[track_caller]
+fn check_close(what: &str, ours: &[f32], theirs: &[f32], tolerance: f32) {
+    assert_eq!(ours.len(), theirs.len(), "{what}");
+    let difference = ours.iter().zip(theirs).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+    assert!(difference <= tolerance, "{what} differs by {difference}");
+}
+
+/// Sequences of all lengths, alone and in one batch, token by token.
+#[track_caller]
+fn check_tokens(name: &str) {
+    let model = Model::open(name);
+    let embedder = model.load();
+    let lengths = model.lengths();
+    let sequences: Vec<Vec<u32>> = lengths.iter().map(|n| model.ids(&format!("ids.{n}"))).collect();
+    let alone = sequences.iter().map(|ids| pack(vec![ids.clone()], usize::MAX).remove(0));
+    for (batch, &n) in alone.zip(&lengths) {
+        check_rows(&model, &format!("{name}: {n} tokens alone"), n, &hidden(&embedder, &batch));
+    }
+    for batch in pack(sequences.clone(), usize::MAX) {
+        let hidden = hidden(&embedder, &batch);
+        let width = hidden.len() / batch.ids.len();
+        for (span, &input) in batch.spans.iter().zip(&batch.inputs) {
+            let (n, rows) = (lengths[input], &hidden[span.start * width..span.end * width]);
+            check_rows(&model, &format!("{name}: {n} tokens among others"), n, rows);
+        }
+    }
+}
+
+/// The rows of a sequence of `n` tokens against its golden ones.
+#[track_caller]
+fn check_rows(model: &Model, what: &str, n: usize, rows: &[f32]) {
+    let width = rows.len() / n;
+    let tokens = model.ids(&format!("tokens.{n}"));
+    let chosen: Vec<f32> = tokens.iter().flat_map(|&token| rows[token as usize * width..][..width].to_vec()).collect();
+    check_close(what, &chosen, &model.values(&format!("rows.{n}")), TOKEN_TOLERANCE);
+    let sums: Vec<f32> = rows.chunks_exact(width).map(|row| row.iter().sum()).collect();
+    check_close(what, &sums, &model.values(&format!("sums.{n}")), TOKEN_TOLERANCE * width as f32 / 4.0);
+}
+
+/// Texts as the reference tokenizes them, and their vectors by every pooling that the golden file has.
+#[track_caller]
+fn check_texts(name: &str) {
+    let model = Model::open(name);
+    let embedder = model.load();
+    for text in &model.texts {
+        let encoded = embedder.tokenizer.encode(&text.text, embedder.max_tokens).unwrap();
+        assert_eq!((&encoded.ids, encoded.truncated), (&text.ids, text.truncated), "{name}: {:?}", text.text);
+    }
+    for mode in MODES {
+        for (kind, prompt) in [("pooled", ""), ("prompted", "the text: ")] {
+            let golden = format!("{kind}.{mode}");
+            if !model.goldens.contains_key(&golden) {
+                continue;
+            }
+            let copy = copy_with(&model.folder, mode, prompt);
+            let vectors = embed(&load(copy.path(), None), &model.strings(), Kind::Document);
+            check_close(&format!("{name}: {golden}"), &vectors, &model.values(&golden), TEXT_TOLERANCE);
+        }
+    }
+}
+
+/// A folder with the files of another, but for its pooling and its prompts.
+fn copy_with(folder: &Path, mode: &str, prompt: &str) -> tempfile::TempDir {
+    let copy = tempfile::tempdir().unwrap();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_file() {
+            fs::copy(&path, copy.path().join(path.file_name().unwrap())).unwrap();
+        }
+    }
+    let config: serde_json::Value = serde_json::from_slice(&fs::read(folder.join("config.json")).unwrap()).unwrap();
+    let hidden = ["hidden_size", "dim", "n_embd"].iter().find_map(|key| config[*key].as_u64());
+    let modes: Vec<&str> = mode.split('+').collect();
+    let pooling = serde_json::json!({
+        "embedding_dimension": hidden, "pooling_mode": modes, "include_prompt": prompt.is_empty(),
+    });
+    fs::create_dir(copy.path().join("1_Pooling")).unwrap();
+    fs::write(copy.path().join("1_Pooling/config.json"), pooling.to_string()).unwrap();
+    let prompts = serde_json::json!({"prompts": {"document": prompt}});
+    fs::write(copy.path().join("config_sentence_transformers.json"), prompts.to_string()).unwrap();
+    copy
+}
+
+fn embed(embedder: &Embedder, texts: &[String], kind: Kind) -> Vec<f32> {
+    embedder.embed(texts, kind).unwrap().into_iter().flat_map(|embedding| embedding.vector).collect()
+}
+
+macro_rules! architectures {
+    ($($test:ident: $name:literal,)*) => {$(
+        mod $test {
+            #[test]
+            fn tokens() {
+                super::check_tokens($name);
+            }
+
+            #[test]
+            fn texts() {
+                super::check_texts($name);
+            }
+        }
+    )*};
+}
+
+architectures! {
+    bert: "bert",
+    distilbert: "distilbert",
+    roberta: "roberta",
+    xlm_roberta: "xlm-roberta",
+    camembert: "camembert",
+    mpnet: "mpnet",
+    modernbert: "modernbert",
+    nomic_bert: "nomic-bert",
+    jina_bert_v2: "jina-bert-v2",
+    gte: "gte",
+}
+
+#[test]
+fn a_chain_of_modules_agrees_with_sentence_transformers() {
+    let model = Model::open("modules");
+    for (dimensions, cut) in [(12, None), (5, Some(5))] {
+        let embedder = load(&model.folder, cut);
+        assert_eq!(embedder.dimensions(), dimensions);
+        for (name, kind) in [("document", Kind::Document), ("query", Kind::Query)] {
+            let vectors = embed(&embedder, &model.strings(), kind);
+            check_close(name, &vectors, &model.values(&format!("{name}.{dimensions}")), TEXT_TOLERANCE);
+        }
+    }
+}
+
+/// A folder of `models/parity` with another `config.json`.
+fn with_config(name: &str, alter: impl FnOnce(&mut serde_json::Value)) -> tempfile::TempDir {
+    let folder = Model::open(name).folder;
+    let copy = copy_with(&folder, "mean", "");
+    let mut config: serde_json::Value = serde_json::from_slice(&fs::read(folder.join("config.json")).unwrap()).unwrap();
+    alter(&mut config);
+    fs::write(copy.path().join("config.json"), config.to_string()).unwrap();
+    copy
+}
+
+/// The settings of `config` under the names `[ours, theirs]`, and nothing else of it.
+fn renamed(config: &serde_json::Value, names: &[[&str; 2]]) -> serde_json::Value {
+    names.iter().map(|[ours, theirs]| ((*theirs).to_owned(), config[*ours].clone())).collect()
+}
+
+fn merge(config: &mut serde_json::Value, more: &serde_json::Value) {
+    for (key, value) in more.as_object().unwrap() {
+        config[key] = value.clone();
+    }
+}
+
+/// The same model under two schemas: equal fingerprints, so equal vectors.
+#[track_caller]
+fn check_same(name: &str, alter: impl FnOnce(&mut serde_json::Value)) {
+    let (ours, theirs) = (with_config(name, |_| {}), with_config(name, alter));
+    let (ours, theirs) = (load(ours.path(), None), load(theirs.path(), None));
+    assert_eq!(ours.fingerprint(), theirs.fingerprint());
+    let texts = ["the first city".to_owned()];
+    assert_eq!(embed(&ours, &texts, Kind::Query), embed(&theirs, &texts, Kind::Query));
+}
+
+#[test]
+fn modernbert_of_transformers_4() {
+    check_same("modernbert", |config| {
+        for key in ["layer_types", "rope_parameters"] {
+            config.as_object_mut().unwrap().remove(key);
+        }
+        let old = serde_json::json!({
+            "global_attn_every_n_layers": 3, "global_rope_theta": 160_000.0, "local_rope_theta": 10_000.0,
+            "position_embedding_type": "absolute", "reference_compile": null,
+        });
+        merge(config, &old);
+    });
+}
+
+#[test]
+fn nomic_bert_of_the_published_code() {
+    check_same("nomic-bert", |config| {
+        let names = [
+            ["hidden_size", "n_embd"],
+            ["num_hidden_layers", "n_layer"],
+            ["num_attention_heads", "n_head"],
+            ["intermediate_size", "n_inner"],
+            ["layer_norm_eps", "layer_norm_epsilon"],
+            ["max_position_embeddings", "n_positions"],
+            ["vocab_size", "vocab_size"],
+            ["model_type", "model_type"],
+            ["type_vocab_size", "type_vocab_size"],
+        ];
+        let more = serde_json::json!({
+            "activation_function": "swiglu", "prenorm": false, "parallel_block": false, "use_rms_norm": false,
+            "causal": false, "qkv_proj_bias": false, "mlp_fc1_bias": false, "mlp_fc2_bias": false,
+            "rotary_emb_base": 1000, "rotary_emb_fraction": 1.0, "rotary_emb_interleaved": false,
+            "rotary_emb_scale_base": null, "rotary_scaling_factor": null, "pad_vocab_size_multiple": 4,
+            "max_trained_positions": 2048,
+        });
+        *config = renamed(config, &names);
+        merge(config, &more);
+    });
+}
+
+#[test]
+fn gte_of_the_published_code() {
+    check_same("gte", |config| {
+        let base = config["rope_parameters"]["rope_theta"].clone();
+        config.as_object_mut().unwrap().remove("rope_parameters");
+        let old = serde_json::json!({
+            "model_type": "new", "rope_theta": base, "rope_scaling": null, "layer_norm_type": "layer_norm",
+            "position_embedding_type": "rope", "pack_qkv": true, "logn_attention_scale": false,
+            "logn_attention_clip1": false, "unpad_inputs": false, "use_memory_efficient_attention": false,
+        });
+        merge(config, &old);
+    });
+}
+
+#[test]
+fn gte_with_scaled_rotary_positions() {
+    let copy = with_config("gte", |config| {
+        config.as_object_mut().unwrap().remove("rope_parameters");
+        let scaled = serde_json::json!({
+            "model_type": "new", "rope_theta": 10_000, "rope_scaling": {"factor": 2.0, "type": "ntk"},
+        });
+        merge(config, &scaled);
+    });
+    let mut model = Model::open("gte");
+    model.goldens = candle_core::safetensors::load(model.folder.join("golden-ntk.safetensors"), &Device::Cpu).unwrap();
+    let embedder = load(copy.path(), None);
+    assert_eq!(model.lengths(), [2, 128, 600]);
+    for n in model.lengths() {
+        let batch = pack(vec![model.ids(&format!("ids.{n}"))], usize::MAX).remove(0);
+        check_rows(&model, &format!("{n} tokens"), n, &hidden(&embedder, &batch));
+    }
+}
+
+#[test]
+fn a_folder_may_ask_for_a_longer_window_where_positions_are_computed() {
+    let window = |name: &str, asked: usize| {
+        let copy = with_config(name, |_| {});
+        let settings = serde_json::json!({ "max_seq_length": asked }).to_string();
+        fs::write(copy.path().join("sentence_bert_config.json"), settings).unwrap();
+        let options = LoadOptions { device: DeviceChoice::Cpu, ..LoadOptions::default() };
+        Embedder::load(copy.path(), &options).map(|embedder| embedder.max_tokens())
+    };
+    for name in ["modernbert", "nomic-bert", "jina-bert-v2", "gte"] {
+        assert_eq!(window(name, 5000).unwrap(), 5000, "{name}");
+        assert!(window(name, 1 << 20).unwrap_err().to_string().contains("65536 positions"), "{name}");
+    }
+    for (name, n_positions, n_rows) in [("bert", 512, 512), ("roberta", 512, 514), ("mpnet", 512, 514)] {
+        assert_eq!(window(name, n_positions).unwrap(), n_positions, "{name}");
+        assert_eq!(window(name, n_rows).unwrap(), n_positions, "{name}"); // some folders count the rows
+        let message = window(name, n_rows + 1).unwrap_err().to_string();
+        assert!(message.contains(&format!("{n_rows} positions")), "{message}");
+    }
+}
+
+#[test]
+fn settings_that_would_change_the_result_are_refused_by_name() {
+    #[track_caller]
+    fn check(name: &str, key: &str, value: impl Into<serde_json::Value>, words: &[&str]) {
+        let copy = with_config(name, |config| config[key] = value.into());
+        let options = LoadOptions { device: DeviceChoice::Cpu, ..LoadOptions::default() };
+        let message = Embedder::load(copy.path(), &options).map(|_| ()).unwrap_err().to_string();
+        assert!(message.contains("config.json"), "{message}");
+        assert!(words.iter().all(|word| message.contains(word)), "{message:?} lacks one of {words:?}");
+    }
+    check("distilbert", "activation", "quick_gelu", &["activation \"quick_gelu\""]);
+    check("distilbert", "n_heads", 3, &["dim 40 is not a multiple of n_heads 3"]);
+    check("distilbert", "hidden_dim", 0, &["hidden_dim is 0"]);
+    check("distilbert", "hidden_dim", -1, &["hidden_dim is -1, not a whole number"]);
+    check("roberta", "is_decoder", true, &["decoder"]);
+    check("roberta", "pad_token_id", 600, &["514 positions, all of them before the first"]);
+    check("mpnet", "relative_attention_num_buckets", 64, &["relative_attention_num_buckets = 64", "supported: 32"]);
+    check("modernbert", "rope_scaling", serde_json::json!({"type": "yarn"}), &["rotary scaling", "yarn"]);
+    check("modernbert", "layer_types", serde_json::json!(["full_attention"]), &["names 1 layers of 4"]);
+    check("modernbert", "layer_types", serde_json::json!(["a", "b", "c", "d"]), &["layer type", "full_attention"]);
+    let rotary = serde_json::json!({"full_attention": {"rope_type": "yarn"}});
+    check("modernbert", "rope_parameters", rotary, &["rope_type = \\\"yarn\\\"", "default"]);
+    for flag in ["prenorm", "parallel_block", "use_rms_norm", "causal", "rotary_emb_interleaved"] {
+        check("nomic-bert", flag, true, &["setting", flag]);
+    }
+    check("nomic-bert", "rotary_emb_fraction", 0.5, &["rotary_emb_fraction = 0.5"]);
+    check("nomic-bert", "rotary_scaling_factor", 2, &["rotary_scaling_factor = 2"]);
+    check("nomic-bert", "num_experts", 8, &["mixture of experts"]);
+    check("nomic-bert", "activation_function", "gelu", &["activation \"gelu\"", "swiglu"]);
+    check("nomic-bert", "num_attention_heads", 8, &["heads of 5 dimensions"]);
+    check("jina-bert-v2", "feed_forward_type", "original", &["network \"original\"", "geglu"]);
+    check("jina-bert-v2", "alibi_scaling", 4, &["alibi_scaling = 4"]);
+    check("jina-bert-v2", "position_embedding_type", "relative_key", &["relative_key", "absolute"]);
+    let normed = serde_json::json!({"AutoModel": "jinaai/jina-bert-v2-qk-post-norm--modeling_bert.JinaBertModel"});
+    check("jina-bert-v2", "auto_map", normed, &["norms of queries and keys"]);
+    check("gte", "layer_norm_type", "rms_norm", &["rms_norm", "layer_norm"]);
+    check("gte", "logn_attention_scale", true, &["logn_attention_scale = true"]);
+    check("gte", "rope_scaling", serde_json::json!({"type": "dynamic", "factor": 2}), &["dynamic", "ntk"]);
+    check("gte", "rope_scaling", serde_json::json!({"type": "ntk", "factor": 2, "mixed_b": 0.1}), &["mixed_b"]);
+    check("gte", "rope_scaling", serde_json::json!({"type": "ntk", "factor": 0.5}), &["factor", "0.5"]);
+}
+
+#[test]
+fn a_tokenizer_with_other_special_tokens_is_refused() {
+    #[track_caller]
+    fn check(name: &str, key: &str, words: &[&str]) {
+        let copy = with_config(name, |config| config[key] = 7.into());
+        let options = LoadOptions { device: DeviceChoice::Cpu, ..LoadOptions::default() };
+        let message = Embedder::load(copy.path(), &options).map(|_| ()).unwrap_err().to_string();
+        assert!(message.contains("tokenizer.json"), "{message}");
+        assert!(words.iter().all(|word| message.contains(word)), "{message:?} lacks one of {words:?}");
+    }
+    check("roberta", "bos_token_id", &["0 for the first token of every text", "config.json 7"]);
+    check("roberta", "eos_token_id", &["2 for the last token of every text", "config.json 7"]);
+    check("roberta", "pad_token_id", &["1 for the padding token", "config.json 7"]);
+    check("camembert", "bos_token_id", &["5 for the first token"]);
+    check("mpnet", "eos_token_id", &["2 for the last token"]);
+    check("modernbert", "cls_token_id", &["2 for the first token"]);
+    check("modernbert", "sep_token_id", &["3 for the last token"]);
+}

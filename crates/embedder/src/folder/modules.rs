@@ -1,0 +1,161 @@
+//! `modules.json`, and the settings of the modules behind the pooling.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::json::{read, read_optional};
+use crate::error::{Error, Result};
+use crate::pooling::{ModuleActivation, ModuleConfig};
+
+/// The chain: an encoder, a pooling, and what follows.
+pub(super) struct Modules {
+    /// Folder of the encoder.
+    pub(super) transformer: PathBuf,
+    /// Folder of the pooling.
+    pub(super) pooling: PathBuf,
+    pub(super) rest: Vec<Module>,
+}
+
+/// A module behind the pooling.
+#[derive(Debug)]
+pub(crate) struct Module {
+    pub(crate) config: ModuleConfig,
+    path: PathBuf,
+}
+
+/// An entry of `modules.json`.
+#[derive(Deserialize)]
+struct Entry {
+    idx: usize,
+    path: PathBuf,
+    #[serde(rename = "type")]
+    class: String,
+}
+
+impl Entry {
+    /// The class without its place in the library, which changed from version to version; other packages' classes whole.
+    fn class_name(&self) -> &str {
+        match self.class.strip_prefix("sentence_transformers.") {
+            Some(path) => path.rsplit('.').next().unwrap_or(path),
+            None => &self.class,
+        }
+    }
+}
+
+impl Modules {
+    pub(super) fn open(folder: &Path) -> Result<Self> {
+        const SUPPORTED: &str =
+            "Transformer and Pooling, then Dense, LayerNorm, Normalize and Dropout as often as wanted";
+        let path = folder.join("modules.json");
+        let mut entries: Vec<Entry> = read(&path, "the list of modules, as sentence-transformers saves it")?;
+        entries.sort_by_key(|entry| entry.idx);
+        let names: Vec<&str> = entries.iter().map(Entry::class_name).collect();
+        let unsupported = |what, name| Err(Error::Unsupported { path: path.clone(), what, name, supported: SUPPORTED });
+        let known = ["Transformer", "Pooling", "Dense", "LayerNorm", "Normalize", "Dropout"];
+        if let Some(name) = names.iter().find(|name| !known.contains(name)) {
+            return unsupported("module", (*name).to_owned());
+        }
+        let (["Transformer", "Pooling", following @ ..], [transformer, pooling, rest @ ..]) =
+            (names.as_slice(), entries.as_slice())
+        else {
+            return unsupported("order of modules", names.join(", "));
+        };
+        if following.iter().any(|name| ["Transformer", "Pooling"].contains(name)) {
+            return unsupported("order of modules", names.join(", "));
+        }
+        let mut modules = Vec::new();
+        for entry in rest {
+            modules.extend(Module::open(folder.join(&entry.path), entry.class_name())?);
+        }
+        // every vector gets unit length in the end
+        while modules.last().is_some_and(|module: &Module| module.config == ModuleConfig::Normalize) {
+            modules.pop();
+        }
+        Ok(Self { transformer: transformer.path.clone(), pooling: pooling.path.clone(), rest: modules })
+    }
+}
+
+/// A module's `config.json`.
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct File {
+    in_features: usize,
+    out_features: usize,
+    bias: Option<bool>,
+    activation_function: Option<String>,
+    use_residual: bool,
+    dimension: usize,
+    module_input_name: Option<String>,
+    module_output_name: Option<String>,
+    #[serde(flatten)]
+    rest: BTreeMap<String, Value>,
+}
+
+impl Module {
+    /// Nothing for a module that does nothing when a model is used.
+    fn open(path: PathBuf, class: &str) -> Result<Option<Self>> {
+        if class == "Dropout" {
+            return Ok(None);
+        }
+        let config_path = path.join("config.json");
+        let file: File = match class {
+            "Normalize" => read_optional(&config_path)?.unwrap_or_default(), // older folders have no file for it
+            _ => read(&config_path, "the configuration of a module")?,
+        };
+        let unsupported = |what, name: &str, supported| Error::Unsupported {
+            path: config_path.clone(),
+            what,
+            name: name.to_owned(),
+            supported,
+        };
+        if let Some(setting) = file.rest.keys().next() {
+            return Err(unsupported("setting", setting, "the settings of sentence-transformers 2 to 6"));
+        }
+        for name in [&file.module_input_name, &file.module_output_name].into_iter().flatten() {
+            if name != "sentence_embedding" {
+                return Err(unsupported("input or output of a module", name, "sentence_embedding"));
+            }
+        }
+        let config = match class {
+            "Normalize" => ModuleConfig::Normalize,
+            "LayerNorm" => ModuleConfig::LayerNorm { width: file.dimension },
+            _ => {
+                let class = file.activation_function.as_deref().unwrap_or("torch.nn.modules.activation.Tanh");
+                let Some(activation) = ModuleActivation::from_class(class) else {
+                    return Err(unsupported(
+                        "activation",
+                        class,
+                        "torch.nn.modules: Identity, Tanh, ReLU, GELU, Sigmoid, SiLU",
+                    ));
+                };
+                ModuleConfig::Dense {
+                    n_inputs: file.in_features,
+                    n_outputs: file.out_features,
+                    bias: file.bias.unwrap_or(true),
+                    activation,
+                    residual: file.use_residual,
+                }
+            }
+        };
+        if matches!(config, ModuleConfig::Dense { n_inputs: 0, .. } | ModuleConfig::Dense { n_outputs: 0, .. }) {
+            let reason = "in_features and out_features have to be 1 or more".to_owned();
+            return Err(Error::Damaged { path: config_path, reason });
+        }
+        Ok(Some(Self { config, path }))
+    }
+
+    pub(crate) fn weights_path(&self) -> PathBuf {
+        self.path.join("model.safetensors")
+    }
+
+    /// Length of its vectors, given that of the vectors before it.
+    pub(super) fn n_outputs(&self, n_inputs: usize) -> Result<usize> {
+        self.config.n_outputs(n_inputs).map_err(|expected| Error::Damaged {
+            path: self.path.join("config.json"),
+            reason: format!("takes vectors of {expected} dimensions, those before it have {n_inputs}"),
+        })
+    }
+}

@@ -1,0 +1,180 @@
+//! The files that hold a model's tensors: one safetensors file, or several with an index.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use candle_core::{DType, Device, Tensor};
+use serde::Deserialize;
+
+use super::header::{self, TensorInfo};
+use crate::error::{Error, Result};
+
+/// Tensors by their names, with the bytes of the files they are in.
+#[derive(Debug)]
+pub(super) struct Checkpoint {
+    /// The file itself, or the index of several.
+    pub(super) path: PathBuf,
+    shards: Vec<Shard>,
+    tensors: BTreeMap<String, Entry>,
+}
+
+#[derive(Debug)]
+struct Shard {
+    path: PathBuf,
+    bytes: Vec<u8>,
+}
+
+#[derive(Debug)]
+struct Entry {
+    shard: usize,
+    info: TensorInfo,
+    /// Whether a layer has asked for it.
+    taken: AtomicBool,
+}
+
+/// `model.safetensors.index.json`.
+#[derive(Deserialize)]
+struct Index {
+    /// The file of each tensor.
+    weight_map: BTreeMap<String, String>,
+}
+
+impl Checkpoint {
+    /// Opens `path` (`model.safetensors`) or, where it is not, the files that the index beside it names. The second result is the
+    /// BLAKE3 hash of the file's bytes; of several files, of their hashes in the order of their names.
+    pub(super) fn open(path: &Path) -> Result<(Self, blake3::Hash)> {
+        if path.exists() {
+            let mut checkpoint = Self { path: path.to_owned(), shards: Vec::new(), tensors: BTreeMap::new() };
+            let hash = checkpoint.add(path)?;
+            return Ok((checkpoint, hash));
+        }
+        let index_path = path.with_extension("safetensors.index.json");
+        match fs::read(&index_path) {
+            Ok(bytes) => Self::open_shards(index_path, &bytes),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Err(no_safetensors(path)),
+            Err(source) => Err(Error::Io { path: index_path, source }),
+        }
+    }
+
+    fn open_shards(path: PathBuf, index: &[u8]) -> Result<(Self, blake3::Hash)> {
+        let damaged = |reason: String| Error::Damaged { path: path.clone(), reason };
+        let index: Index = serde_json::from_slice(index).map_err(|error| damaged(error.to_string()))?;
+        let names: BTreeSet<&String> = index.weight_map.values().collect();
+        if let Some(name) = names.iter().find(|name| Path::new(name).file_name() != Some(name.as_ref())) {
+            return Err(damaged(format!("names {name:?}, which is not a file of its own folder")));
+        }
+        let mut checkpoint = Self { path: path.clone(), shards: Vec::new(), tensors: BTreeMap::new() };
+        let mut hasher = blake3::Hasher::new();
+        for name in &names {
+            hasher.update(checkpoint.add(&path.with_file_name(name))?.as_bytes());
+        }
+        for (tensor, file) in &index.weight_map {
+            let shard = checkpoint.tensors.get(tensor).map(|entry| &checkpoint.shards[entry.shard].path);
+            if shard != Some(&path.with_file_name(file)) {
+                return Err(damaged(format!("says that tensor {tensor:?} is in {file}, where it is not")));
+            }
+        }
+        Ok((checkpoint, hasher.finalize()))
+    }
+
+    /// Adds the tensors of a file.
+    fn add(&mut self, path: &Path) -> Result<blake3::Hash> {
+        let (bytes, hash) = read_hashed(path).map_err(|source| match source.kind() {
+            io::ErrorKind::NotFound => Error::Missing { path: path.to_owned(), purpose: "all files of its weights" },
+            _ => Error::Io { path: path.to_owned(), source },
+        })?;
+        let damaged = |reason: String| Error::Damaged { path: path.to_owned(), reason };
+        let tensors = header::parse(&bytes).map_err(damaged)?;
+        for (name, info) in tensors {
+            let entry = Entry { shard: self.shards.len(), info, taken: AtomicBool::new(false) };
+            if let Some(other) = self.tensors.insert(name.clone(), entry) {
+                let other = self.shards[other.shard].path.display();
+                return Err(damaged(format!("tensor {name:?} is also in {other}")));
+            }
+        }
+        self.shards.push(Shard { path: path.to_owned(), bytes });
+        Ok(hash)
+    }
+
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.tensors.contains_key(name)
+    }
+
+    /// The values of a tensor of that shape, as f32.
+    pub(super) fn take(&self, name: &str, shape: &[usize]) -> Result<Vec<f32>> {
+        let Some(entry) = self.tensors.get(name) else {
+            return Err(Error::Damaged { path: self.path.clone(), reason: format!("has no tensor {name:?}") });
+        };
+        entry.taken.store(true, Ordering::Relaxed);
+        let Shard { path, bytes } = &self.shards[entry.shard];
+        let damaged =
+            |reason: String| Error::Damaged { path: path.clone(), reason: format!("tensor {name:?} {reason}") };
+        let TensorInfo { dtype, shape: found, bytes: range } = &entry.info;
+        if found != shape {
+            return Err(damaged(format!("has shape {found:?} where the configuration asks for {shape:?}")));
+        }
+        let Some(values) = widen(&bytes[range.clone()], dtype)? else {
+            return Err(damaged(format!("has type {dtype}; supported: F32, F16, BF16, F64")));
+        };
+        match values.iter().position(|value| !value.is_finite()) {
+            None => Ok(values),
+            Some(at) => Err(damaged(format!("has the value {} at {at}", values[at]))),
+        }
+    }
+
+    /// Names of tensors that begin with `prefix` and that no layer has asked for, ascending.
+    pub(super) fn left(&self, prefix: &str) -> Vec<&str> {
+        let of_prefix = self.tensors.iter().filter(|(name, _)| name.starts_with(prefix));
+        of_prefix.filter(|(_, entry)| !entry.taken.load(Ordering::Relaxed)).map(|(name, _)| name.as_str()).collect()
+    }
+}
+
+/// Says what lies in the folder instead of `path`.
+fn no_safetensors(path: &Path) -> Error {
+    let pickled = ["pytorch_model.bin", "pytorch_model.bin.index.json"].map(|name| path.with_file_name(name));
+    match pickled.into_iter().find(|path| path.exists()) {
+        Some(path) => Error::Unsupported {
+            path,
+            what: "format of weights",
+            name: "pickle".to_owned(),
+            supported: "safetensors: pickled files can run code when they are read; load the model where you trust it \
+                        and save it again with `model.save_pretrained(folder, safe_serialization=True)`",
+        },
+        None => Error::Missing {
+            path: path.to_owned(),
+            purpose: "the weights in one safetensors file, or in several with model.safetensors.index.json",
+        },
+    }
+}
+
+/// The values of little-endian `bytes`; nothing where the type is not one of floating-point numbers.
+fn widen(bytes: &[u8], dtype: &str) -> Result<Option<Vec<f32>>> {
+    let small = |dtype: DType, n_bytes: usize| -> Result<Vec<f32>> {
+        let tensor = Tensor::from_raw_buffer(bytes, dtype, &[bytes.len() / n_bytes], &Device::Cpu)?;
+        Ok(tensor.to_dtype(DType::F32)?.to_vec1()?)
+    };
+    Ok(Some(match dtype {
+        "F32" => bytes.as_chunks().0.iter().map(|&bytes| f32::from_le_bytes(bytes)).collect(),
+        "F64" => bytes.as_chunks().0.iter().map(|&bytes| f64::from_le_bytes(bytes) as f32).collect(),
+        "F16" => small(DType::F16, 2)?,
+        "BF16" => small(DType::BF16, 2)?,
+        _ => return Ok(None),
+    }))
+}
+
+fn read_hashed(path: &Path) -> io::Result<(Vec<u8>, blake3::Hash)> {
+    const BLOCK_BYTES: u64 = 1 << 20;
+    let mut file = File::open(path)?;
+    let mut bytes = Vec::with_capacity(usize::try_from(file.metadata()?.len()).unwrap_or(0));
+    let mut hasher = blake3::Hasher::new();
+    loop {
+        let start = bytes.len();
+        if (&mut file).take(BLOCK_BYTES).read_to_end(&mut bytes)? == 0 {
+            return Ok((bytes, hasher.finalize()));
+        }
+        hasher.update(&bytes[start..]);
+    }
+}
