@@ -46,10 +46,7 @@ pub(crate) fn index(args: &args::Index, threads: usize) -> anyhow::Result<IndexO
         header: args.header,
         chunk_tokens: args.chunk_tokens,
         language: args.language,
-        vectors: args.vectors.map(|vectors| match vectors {
-            args::Vectors::F32 => Scalar::F32,
-            args::Vectors::F16 => Scalar::F16,
-        }),
+        vectors: args.vectors.map(scalar),
         pooling: args.pooling,
         late_window: args.late_window,
         read: ReadOptions { format: args.format, lossy: args.lossy, max_file_bytes: args.max_file_bytes },
@@ -68,6 +65,14 @@ pub(crate) fn cache(place: &args::CachePlace) -> anyhow::Result<CacheOptions> {
         Some(folder) => CacheOptions { folder: folder.clone(), max_bytes },
         None => CacheOptions { max_bytes, ..CacheOptions::of_user()? },
     })
+}
+
+/// The number type of stored vectors.
+pub(crate) fn scalar(vectors: args::Vectors) -> Scalar {
+    match vectors {
+        args::Vectors::F32 => Scalar::F32,
+        args::Vectors::F16 => Scalar::F16,
+    }
 }
 
 /// Opens the collection as a query command asks for it.

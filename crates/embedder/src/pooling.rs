@@ -207,7 +207,7 @@ impl Head {
     }
 
     /// What follows pooling: modules, cut, unit length.
-    fn finish(&self, pooled: Vec<f64>) -> Result<Vec<f32>, NoVector> {
+    pub(crate) fn finish(&self, pooled: Vec<f64>) -> Result<Vec<f32>, NoVector> {
         let mut vector = self.modules.iter().fold(pooled, |vector, module| module.apply(vector));
         vector.truncate(self.dimensions);
         unit(&vector)

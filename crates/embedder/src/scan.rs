@@ -79,6 +79,11 @@ impl Accelerator {
         device::open(choice).map(Self::new)
     }
 
+    /// The device in words.
+    pub fn name(&self) -> String {
+        device::name(&self.device)
+    }
+
     /// Whether this is no accelerator after all.
     pub fn is_cpu(&self) -> bool {
         self.device.is_cpu()

@@ -6,6 +6,8 @@
 //! the end holds all rows. So nothing depends on the device but the time.
 //! Cost: every row is copied to the device once for all queries of a call; 2 Q N D operations there.
 
+mod bench;
+
 use cento_embedder::{Accelerator, Kept, RowType};
 use cento_vector::{Rows, Scalar, exact};
 use rayon::prelude::*;
@@ -13,6 +15,7 @@ use roaring::RoaringBitmap;
 
 use crate::error::Result;
 use crate::retrieve;
+pub use bench::{ScanBench, ScanBenchRequest, bench_scan};
 
 /// Queries compared at once; with the block of rows it bounds what a scan takes on the device, about half a gigabyte.
 pub(crate) const SCAN_QUERIES: usize = 1024;

@@ -26,6 +26,38 @@ fn texts(n: usize) -> Vec<String> {
     (0..n).map(text).collect()
 }
 
+/// The folders of small models, one of each architecture.
+fn architectures() -> Vec<PathBuf> {
+    let folder = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../models/parity"));
+    let folders = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let mut models: Vec<PathBuf> = folders.filter(|folder| folder.join("modules.json").exists()).collect();
+    models.sort();
+    models
+}
+
+#[test]
+fn every_architecture_computes_the_same_by_kernels() {
+    let texts = texts(6);
+    let load = |folder: &PathBuf, precision| {
+        let options = LoadOptions { device: DeviceChoice::Cpu, precision, threads: 2, ..LoadOptions::default() };
+        Embedder::load(folder, &options).unwrap()
+    };
+    assert!(architectures().len() >= 10);
+    for folder in architectures() {
+        let expected = load(&folder, Precision::F32).embed(&texts, Kind::Query).unwrap();
+        emulation::with(|| {
+            for (precision, difference_max) in [(Precision::F32, 2e-5), (Precision::Bf16, 0.05)] {
+                let ours = load(&folder, precision).embed(&texts, Kind::Query).unwrap();
+                for (ours, theirs) in ours.iter().zip(&expected) {
+                    let differences = ours.vector.iter().zip(&theirs.vector).map(|(a, b)| (a - b).abs());
+                    let difference = differences.fold(0.0, f32::max);
+                    assert!(difference <= difference_max, "{}, {precision}: {difference}", folder.display());
+                }
+            }
+        });
+    }
+}
+
 fn cosine(a: &[f32], b: &[f32]) -> f32 {
     a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
