@@ -12,7 +12,7 @@ use rayon::prelude::*;
 use serde::Serialize;
 
 use super::{SCAN_QUERIES, Units, best_units};
-use crate::error::{AtPath, Error, Result};
+use crate::error::{AtPath, Result};
 use crate::retrieve;
 
 /// Queries whose rows are compared with the CPU's, at most.
@@ -118,7 +118,7 @@ fn write(path: &Path, request: &ScanBenchRequest) -> Result<()> {
 
 /// A unit vector that depends on the seed alone: each value the sum of four even ones, which is close to normal.
 fn vector(seed: u64, dimensions: usize) -> Vec<f32> {
-    let mut state = (seed + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let mut state = seed.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let mut even = || {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (state >> 40) as f32 / (1u64 << 23) as f32 - 1.0

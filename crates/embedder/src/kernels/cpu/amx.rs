@@ -6,7 +6,7 @@
 //! bf16 or four bytes of one output that meet the same step of the rows; a tile of sums is 16 x 16.
 #![expect(
     unsafe_code,
-    reason = "tile instructions, on checked slices, where the processor has them and the system permits them"
+    reason = "tile instructions, on checked slices, where the processor has and the system permits them"
 )]
 
 use std::arch::asm;
