@@ -21,6 +21,7 @@
 //! ```
 
 pub mod cache;
+mod cross;
 mod device;
 mod embedder;
 mod encoder;
@@ -36,6 +37,7 @@ mod precision;
 mod tokens;
 mod weights;
 
+pub use cross::CrossEncoder;
 pub use device::DeviceChoice;
 pub use embedder::{DEFAULT_BATCH_TOKENS, Embedder, Embedding, Kind, LoadOptions};
 pub use error::{Error, Result};
