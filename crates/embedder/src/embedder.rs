@@ -115,30 +115,34 @@ impl Embedder {
     /// # Errors
     /// If a file is missing or damaged, the model needs what this version does not compute, or the device is not there.
     pub fn load(folder: &Path, options: &LoadOptions) -> Result<Self> {
+        Ok(Self::of_folder(&Folder::open(folder)?, options)?.0)
+    }
+
+    /// With all weights of the folder, for what else is to be made of them.
+    pub(crate) fn of_folder(folder: &Folder, options: &LoadOptions) -> Result<(Self, Weights)> {
         let n_cores = || thread::available_parallelism().map_or(1, NonZero::get);
-        let folder = Folder::open(folder)?;
         let (tokenizer, tokenizer_hash) = Tokenizer::load_hashed(&folder.tokenizer_path())?;
         folder.check_tokenizer(&tokenizer)?;
         let device = device::open(options.device)?;
         device::check_precision(&device, options.precision)?;
         let why_no_accelerator = device::why_no_accelerator(options.device, &device);
-        let head = Head::load(&folder, options.dimensions)?;
+        let head = Head::load(folder, options.dimensions)?;
         let n_prompt_tokens = |prompt: &str| {
             let count = tokenizer.n_prompt_tokens(prompt, folder.max_tokens);
             count.map_err(|reason| Error::Damaged { path: folder.tokenizer_path(), reason })
         };
         let n_prompt_tokens = [n_prompt_tokens(&folder.prompts.query)?, n_prompt_tokens(&folder.prompts.document)?];
         let (weights, weights_hash) = Weights::read(&folder.weights_path(), &device)?;
-        Ok(Self {
+        let embedder = Self {
             encoder: folder.config.load(&weights, folder.n_positions, options.precision)?,
             tokenizer,
-            fingerprint: fingerprint(&folder, &head, &weights_hash, &tokenizer_hash, options.precision),
+            fingerprint: fingerprint(folder, &head, &weights_hash, &tokenizer_hash, options.precision),
             head,
             max_tokens: folder.max_tokens,
             n_positions: folder.n_positions,
-            prompts: folder.prompts,
+            prompts: folder.prompts.clone(),
             n_prompt_tokens,
-            similarity: folder.similarity,
+            similarity: folder.similarity.clone(),
             max_batch_tokens: match options.max_batch_tokens {
                 0 if device.is_cpu() => DEFAULT_BATCH_TOKENS,
                 0 => DEFAULT_ACCELERATOR_BATCH_TOKENS,
@@ -150,7 +154,8 @@ impl Embedder {
             why_no_accelerator,
             workspaces: Mutex::default(),
             n_threads: if options.threads == 0 { n_cores() } else { options.threads },
-        })
+        };
+        Ok((embedder, weights))
     }
 
     /// The vector of each text, in order. The prompt of `kind` is put before each.

@@ -22,6 +22,7 @@
 
 mod accelerated;
 pub mod cache;
+mod cross;
 mod device;
 mod embedder;
 mod encoder;
@@ -38,6 +39,7 @@ mod scan;
 mod tokens;
 mod weights;
 
+pub use cross::CrossEncoder;
 pub use device::DeviceChoice;
 pub use embedder::{DEFAULT_ACCELERATOR_BATCH_TOKENS, DEFAULT_BATCH_TOKENS, Embedder, Embedding, Kind, LoadOptions};
 pub use error::{Error, Result};

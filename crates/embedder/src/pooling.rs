@@ -16,8 +16,7 @@ use crate::error::{Error, Result};
 use crate::folder::Folder;
 use crate::kernels::cuda::pool::Pool;
 use crate::pack::Spans;
-use modules::Module;
-pub(crate) use modules::{ModuleActivation, ModuleConfig};
+pub(crate) use modules::{Dense, Module, ModuleActivation, ModuleConfig};
 
 /// One way to make a row out of many.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -107,7 +106,7 @@ impl Serialize for Pooling {
 
 impl Pooling {
     /// \[T, H\] → \[M H\]; the first `n_prompt` rows belong to the prompt.
-    fn apply(&self, rows: &[f32], width: usize, n_prompt: usize) -> Result<Vec<f64>, NoVector> {
+    pub(crate) fn apply(&self, rows: &[f32], width: usize, n_prompt: usize) -> Result<Vec<f64>, NoVector> {
         let n_before = if self.include_prompt { 0 } else { n_prompt };
         let Some(rows) = rows.get(n_before * width..).filter(|rows| !rows.is_empty()) else {
             return Err(NOTHING_BEHIND_PROMPT);
