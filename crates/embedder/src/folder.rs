@@ -4,6 +4,7 @@
 //! `sentence_bert_config.json`; the one since then has `pooling_mode` and leaves the window to `tokenizer_config.json`.
 //! Differs: nothing is guessed. What is not understood is an error that names it, where others fall back to a default.
 
+mod classification;
 mod json;
 mod modules;
 mod pooling;
@@ -16,11 +17,12 @@ use crate::encoder::Config;
 use crate::error::{Error, Result};
 use crate::pooling::Pooling;
 use crate::tokens::Tokenizer;
+pub(crate) use classification::{Classification, HeadConfig};
 use json::read;
 use modules::{Module, Modules};
 use prompts::ModelConfig;
 pub(crate) use prompts::Prompts;
-use transformer::TransformerConfig;
+use transformer::{Task, TransformerConfig};
 
 /// What the folder says, checked.
 #[derive(Debug)]
@@ -56,7 +58,7 @@ impl Folder {
         let n_pooled = pooling.modes.len() * config.hidden_size();
         let n_dimensions = modules.rest.iter().try_fold(n_pooled, |n_inputs, module| module.n_outputs(n_inputs))?;
         let ModelConfig { prompts, similarity, truncate_dim } = ModelConfig::open(path)?;
-        let settings = TransformerConfig::open(&transformer)?;
+        let settings = TransformerConfig::open(&transformer, Task::Embed)?;
         let (max_tokens, n_positions) = settings.window(&transformer, &config)?;
         Ok(Self {
             max_tokens,

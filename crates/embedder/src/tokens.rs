@@ -4,6 +4,7 @@
 //! cannot change the tokens (see [`cut`]), so memory stays small and a text far beyond the window costs no more than a long one.
 
 mod cut;
+mod pairs;
 mod places;
 
 use std::fs;
@@ -14,6 +15,7 @@ use serde_json::Value;
 
 use crate::error::{Error, Result};
 use cut::Cuts;
+pub(crate) use pairs::EncodedPair;
 pub(crate) use places::Placed;
 
 /// Long text is counted in pieces of about this size.

@@ -161,6 +161,37 @@ fn embed(embedder: &Embedder, texts: &[String], kind: Kind) -> Vec<f32> {
     embedder.embed(texts, kind).unwrap().into_iter().flat_map(|embedding| embedding.vector).collect()
 }
 
+/// Token vectors and text vectors of the smaller number types against those of f32.
+#[track_caller]
+fn check_precisions(name: &str) {
+    let model = Model::open(name);
+    let exact = model.load();
+    for (precision, mean_min, low_min) in [(Precision::Bf16, 0.9999, 0.999), (Precision::Int8, 0.995, 0.99)] {
+        let options = LoadOptions { device: DeviceChoice::Cpu, threads: 1, precision, ..LoadOptions::default() };
+        let embedder = Embedder::load(&model.folder, &options).unwrap();
+        let mut cosines = Vec::new();
+        for n in model.lengths() {
+            let batch = pack(vec![model.ids(&format!("ids.{n}"))], usize::MAX).remove(0);
+            let (ours, theirs) = (hidden(&embedder, &batch), hidden(&exact, &batch));
+            let width = ours.len() / n;
+            cosines.extend(ours.chunks_exact(width).zip(theirs.chunks_exact(width)).map(|(a, b)| cosine(a, b)));
+        }
+        cosines.sort_by(f64::total_cmp);
+        let (mean, low) = (cosines.iter().sum::<f64>() / cosines.len() as f64, cosines[cosines.len() / 100]);
+        assert!(mean >= mean_min && low >= low_min, "{name} {precision}: tokens {mean}, 1 % of them {low}");
+        let vectors = |embedder: &Embedder| embedder.embed(&model.strings(), Kind::Document).unwrap();
+        let texts = vectors(&embedder).into_iter().zip(vectors(&exact)).map(|(a, b)| cosine(&a.vector, &b.vector));
+        let (sum, low) = texts.fold((0.0, f64::INFINITY), |(sum, low), cosine| (sum + cosine, low.min(cosine)));
+        let mean = sum / model.texts.len() as f64;
+        assert!(mean >= mean_min && low >= low_min, "{name} {precision}: texts {mean}, one of them {low}");
+    }
+}
+
+fn cosine(a: &[f32], b: &[f32]) -> f64 {
+    let dot = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(a, b)| f64::from(*a) * f64::from(*b)).sum::<f64>();
+    dot(a, b) / (dot(a, a) * dot(b, b)).sqrt()
+}
+
 macro_rules! architectures {
     ($($test:ident: $name:literal,)*) => {$(
         mod $test {
@@ -172,6 +203,11 @@ macro_rules! architectures {
             #[test]
             fn texts() {
                 super::check_texts($name);
+            }
+
+            #[test]
+            fn precisions() {
+                super::check_precisions($name);
             }
         }
     )*};

@@ -29,7 +29,7 @@ pub(crate) struct BertConfig {
     num_attention_heads: usize,
     intermediate_size: usize,
     pub(super) max_position_embeddings: usize,
-    type_vocab_size: usize,
+    pub(super) type_vocab_size: usize,
     layer_norm_eps: f64,
     hidden_act: String,
     #[serde(default = "absolute")]

@@ -23,7 +23,7 @@ use crate::weights::{Bias, Weights};
 pub(crate) struct JinaConfig {
     pub(super) shape: Shape,
     pub(super) n_positions: usize,
-    n_kinds: usize,
+    pub(super) n_kinds: usize,
     #[serde(serialize_with = "super::by_name")]
     activation: Activation,
 }

@@ -116,6 +116,18 @@ impl Config {
         }
     }
 
+    /// Kinds of texts (`token_type`) that the encoder tells apart.
+    pub(crate) fn n_kinds(&self) -> usize {
+        match self {
+            Self::Bert(config) => config.type_vocab_size,
+            Self::Roberta(config) => config.bert.type_vocab_size,
+            Self::Nomic(config) => config.n_kinds,
+            Self::Jina(config) => config.n_kinds,
+            Self::Gte(config) => config.n_kinds,
+            Self::DistilBert(_) | Self::Mpnet(_) | Self::ModernBert(_) => 0,
+        }
+    }
+
     pub(crate) fn special_ids(&self) -> SpecialIds {
         match self {
             Self::Roberta(config) => config.special_ids,

@@ -77,6 +77,13 @@ impl ModernBertConfig {
     }
 }
 
+impl ModernBertConfig {
+    /// What norms add to the variance, that of the head too.
+    pub(crate) fn epsilon(&self) -> f64 {
+        self.shape.epsilon
+    }
+}
+
 /// `layer_types` of transformers 5, or every so many-th layer global, from the first on.
 fn reaches(settings: &Settings<'_>, n_layers: usize) -> Result<Vec<Reach>> {
     let Some(types) = settings.value(&["layer_types"]) else {

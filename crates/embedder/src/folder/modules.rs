@@ -78,6 +78,22 @@ impl Modules {
     }
 }
 
+impl Modules {
+    /// The folder of a model's only module, which has to be an encoder: the model's own where there is no `modules.json`.
+    pub(super) fn open_single(folder: &Path) -> Result<PathBuf> {
+        let path = folder.join("modules.json");
+        let Some(entries) = read_optional::<Vec<Entry>>(&path)? else { return Ok(PathBuf::new()) };
+        let names: Vec<&str> = entries.iter().map(Entry::class_name).collect();
+        match (names.as_slice(), entries.as_slice()) {
+            (["Transformer"], [transformer]) => Ok(transformer.path.clone()),
+            _ => {
+                let (what, name) = ("chain of modules", names.join(", "));
+                Err(Error::Unsupported { path, what, name, supported: "Transformer alone, for a cross-encoder" })
+            }
+        }
+    }
+}
+
 /// A module's `config.json`.
 #[derive(Deserialize, Default)]
 #[serde(default)]
@@ -125,11 +141,7 @@ impl Module {
             _ => {
                 let class = file.activation_function.as_deref().unwrap_or("torch.nn.modules.activation.Tanh");
                 let Some(activation) = ModuleActivation::from_class(class) else {
-                    return Err(unsupported(
-                        "activation",
-                        class,
-                        "torch.nn.modules: Identity, Tanh, ReLU, GELU, Sigmoid, SiLU",
-                    ));
+                    return Err(unsupported("activation", class, ModuleActivation::SUPPORTED));
                 };
                 ModuleConfig::Dense {
                     n_inputs: file.in_features,

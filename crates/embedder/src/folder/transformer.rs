@@ -13,6 +13,13 @@ use crate::error::{Error, Result};
 /// The longest window of an encoder that computes its positions: its tables are made when it is loaded.
 const WINDOW_MAX: usize = 1 << 16;
 
+/// What the encoder is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Task {
+    Embed,
+    Classify,
+}
+
 /// `sentence_bert_config.json`, or one of the names it had for other encoders.
 #[derive(Deserialize, Default)]
 #[serde(default)]
@@ -39,32 +46,38 @@ struct Modality {
 #[derive(Deserialize, Default)]
 #[serde(default)]
 struct TokenizerConfig {
+    tokenizer_class: Option<String>,
+    model_input_names: Option<Vec<String>>,
     /// A float, because "no limit" is written as 1e30.
     model_max_length: Option<f64>,
     truncation_side: Option<String>,
 }
 
 impl TransformerConfig {
-    pub(super) fn open(transformer: &Path) -> Result<Self> {
+    pub(super) fn open(transformer: &Path, task: Task) -> Result<Self> {
         const NAMES: [&str; 7] = ["bert", "roberta", "distilbert", "camembert", "albert", "xlm-roberta", "xlnet"];
         for name in NAMES {
             let path = transformer.join(format!("sentence_{name}_config.json"));
             let Some(config) = read_optional::<Self>(&path)? else { continue };
-            config.check(&path)?;
+            config.check(&path, task)?;
             return Ok(config);
         }
         Ok(Self::default())
     }
 
-    fn check(&self, path: &Path) -> Result<()> {
+    fn check(&self, path: &Path, task: Task) -> Result<()> {
         let unsupported =
             |what, name: String, supported| Err(Error::Unsupported { path: path.to_owned(), what, name, supported });
         let text = self.modality_config.get("text");
+        let (task, output, method_output) = match task {
+            Task::Embed => ("feature-extraction", "token_embeddings", "last_hidden_state"),
+            Task::Classify => ("sequence-classification", "scores", "logits"),
+        };
         let expected = [
-            (self.transformer_task.as_ref(), "transformer task", "feature-extraction"),
-            (self.module_output_name.as_ref(), "output of the encoder", "token_embeddings"),
+            (self.transformer_task.as_ref(), "transformer task", task),
+            (self.module_output_name.as_ref(), "output of the encoder", output),
             (text.map(|text| &text.method), "method of the encoder", "forward"),
-            (text.and_then(|text| text.method_output_name.as_ref()), "output of the encoder", "last_hidden_state"),
+            (text.and_then(|text| text.method_output_name.as_ref()), "output of the encoder", method_output),
         ];
         for (value, what, supported) in expected {
             if let Some(name) = value.filter(|value| *value != supported) {
@@ -75,6 +88,17 @@ impl TransformerConfig {
             Some((key, value)) => unsupported("setting", format!("{key} = {value}"), "max_seq_length, do_lower_case"),
             None => Ok(()),
         }
+    }
+
+    /// Whether the encoder is told which of two texts a token is of. As transformers decides: by `model_input_names` of
+    /// `tokenizer_config.json`, else by the tokenizer's class, of which BERT's and the general one of transformers 4 do.
+    pub(super) fn tells_kinds(transformer: &Path) -> Result<bool> {
+        let tokenizer: TokenizerConfig = read_optional(&transformer.join("tokenizer_config.json"))?.unwrap_or_default();
+        if let Some(names) = tokenizer.model_input_names {
+            return Ok(names.iter().any(|name| name == "token_type_ids"));
+        }
+        let class = tokenizer.tokenizer_class.unwrap_or_default();
+        Ok(class.is_empty() || class.starts_with("Bert") || class == "PreTrainedTokenizerFast")
     }
 
     /// `max_seq_length` where the file gives it, else the tokenizer's `model_max_length`, at most the positions of the

@@ -10,6 +10,9 @@ use serde::Serialize;
 use crate::error::Result;
 use crate::weights::Weights;
 
+/// Of the LayerNorm module: torch's default, the module has no setting for it.
+const NORM_EPSILON: f64 = 1e-5;
+
 /// What a folder says of a module.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) enum ModuleConfig {
@@ -44,6 +47,9 @@ impl ModuleActivation {
         ("SiLU", Self::Silu),
     ];
 
+    /// What [`ModuleActivation::from_class`] knows.
+    pub(crate) const SUPPORTED: &str = "torch.nn.modules: Identity, Tanh, ReLU, GELU, Sigmoid, SiLU";
+
     /// From a class as the folder names it, such as `torch.nn.modules.activation.Tanh`.
     pub(crate) fn from_class(class: &str) -> Option<Self> {
         let (path, name) = class.rsplit_once('.')?;
@@ -74,10 +80,11 @@ fn gelu(values: &mut [f64]) {
 #[derive(Debug)]
 pub(crate) enum Module {
     Dense(Dense),
-    LayerNorm { scale: Vec<f32>, shift: Vec<f32> },
+    LayerNorm { scale: Vec<f32>, shift: Option<Vec<f32>>, epsilon: f64 },
     Normalize,
 }
 
+/// A dense layer, alone or with a residual.
 #[derive(Debug)]
 pub(crate) struct Dense {
     weight: Matrix,
@@ -108,22 +115,17 @@ impl Module {
             ModuleConfig::Normalize => Ok((Self::Normalize, None)),
             ModuleConfig::LayerNorm { width } => {
                 let (weights, hash) = read()?;
-                let (scale, shift) = (weights.vector("norm.weight", [width])?, weights.vector("norm.bias", [width])?);
+                let norm = Self::layer_norm(&weights.at("norm"), width, true, NORM_EPSILON)?;
                 weights.check_all_taken()?;
-                Ok((Self::LayerNorm { scale, shift }, Some(hash)))
+                Ok((norm, Some(hash)))
             }
             ModuleConfig::Dense { n_inputs, n_outputs, bias, activation, residual } => {
                 let (weights, hash) = read()?;
-                let matrix = |name| Matrix::load(&weights, name, n_inputs, n_outputs);
-                let dense = Dense {
-                    weight: matrix("linear.weight")?,
-                    bias: bias.then(|| weights.vector("linear.bias", [n_outputs])).transpose()?,
-                    activation,
-                    residual: match residual {
-                        false => Residual::None,
-                        true if n_inputs == n_outputs => Residual::Input,
-                        true => Residual::Projection(matrix("residual.weight")?),
-                    },
+                let mut dense = Dense::load(&weights.at("linear"), n_inputs, n_outputs, bias, activation)?;
+                dense.residual = match residual {
+                    false => Residual::None,
+                    true if n_inputs == n_outputs => Residual::Input,
+                    true => Residual::Projection(Matrix::load(&weights.at("residual"), n_inputs, n_outputs)?),
                 };
                 weights.check_all_taken()?;
                 Ok((Self::Dense(dense), Some(hash)))
@@ -131,10 +133,17 @@ impl Module {
         }
     }
 
-    pub(super) fn apply(&self, vector: Vec<f64>) -> Vec<f64> {
+    /// The norm with these `weight` and, where it has one, `bias`.
+    pub(crate) fn layer_norm(weights: &Weights, width: usize, bias: bool, epsilon: f64) -> Result<Self> {
+        let shift = bias.then(|| weights.vector("bias", [width])).transpose()?;
+        Ok(Self::LayerNorm { scale: weights.vector("weight", [width])?, shift, epsilon })
+    }
+
+    /// \[K\] → \[N\].
+    pub(crate) fn apply(&self, vector: Vec<f64>) -> Vec<f64> {
         match self {
             Self::Dense(dense) => dense.apply(&vector),
-            Self::LayerNorm { scale, shift } => layer_norm(vector, scale, shift),
+            Self::LayerNorm { scale, shift, epsilon } => layer_norm(&vector, scale, shift.as_deref(), *epsilon),
             Self::Normalize => {
                 let norm = vector.iter().map(|value| value * value).sum::<f64>().sqrt();
                 let divisor = if norm < 1e-12 { 1e-12 } else { norm }; // a NaN stays
@@ -145,6 +154,22 @@ impl Module {
 }
 
 impl Dense {
+    /// The layer with these `weight` and, where it has one, `bias`.
+    pub(crate) fn load(
+        weights: &Weights,
+        n_inputs: usize,
+        n_outputs: usize,
+        bias: bool,
+        activation: ModuleActivation,
+    ) -> Result<Self> {
+        Ok(Self {
+            weight: Matrix::load(weights, n_inputs, n_outputs)?,
+            bias: bias.then(|| weights.vector("bias", [n_outputs])).transpose()?,
+            activation,
+            residual: Residual::None,
+        })
+    }
+
     fn apply(&self, x: &[f64]) -> Vec<f64> {
         let mut out = self.weight.product(x);
         if let Some(bias) = &self.bias {
@@ -161,9 +186,9 @@ impl Dense {
 }
 
 impl Matrix {
-    /// From a tensor \[N, K\].
-    fn load(weights: &Weights, name: &str, n_inputs: usize, n_outputs: usize) -> Result<Self> {
-        let rows = weights.vector(name, [n_outputs, n_inputs])?;
+    /// From the tensor `weight`, \[N, K\].
+    fn load(weights: &Weights, n_inputs: usize, n_outputs: usize) -> Result<Self> {
+        let rows = weights.vector("weight", [n_outputs, n_inputs])?;
         let values = (0..n_inputs).flat_map(|k| rows.iter().skip(k).step_by(n_inputs).copied()).collect();
         Ok(Self { values, n_outputs })
     }
@@ -178,13 +203,13 @@ impl Matrix {
     }
 }
 
-fn layer_norm(vector: Vec<f64>, scale: &[f32], shift: &[f32]) -> Vec<f64> {
-    const EPSILON: f64 = 1e-5; // torch's default; the module has no setting for it
+fn layer_norm(vector: &[f64], scale: &[f32], shift: Option<&[f32]>, epsilon: f64) -> Vec<f64> {
     let n = vector.len() as f64;
     let mean = vector.iter().sum::<f64>() / n;
     let variance = vector.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / n;
-    let normed = vector.iter().map(|value| (value - mean) / (variance + EPSILON).sqrt());
-    normed.zip(scale).zip(shift).map(|((value, &scale), &shift)| value * f64::from(scale) + f64::from(shift)).collect()
+    let normed = vector.iter().map(|value| (value - mean) / (variance + epsilon).sqrt());
+    let scaled = normed.zip(scale).map(|(value, &scale)| value * f64::from(scale));
+    scaled.enumerate().map(|(i, value)| value + shift.map_or(0.0, |shift| f64::from(shift[i]))).collect()
 }
 
 impl ModuleConfig {

@@ -467,6 +467,7 @@ impl Run {
     fn finish(mut self, input: &EmbedInput, names: &Names, plan: &Plan, done: Done) -> Result<EmbedReport> {
         let Done { n_resumed, rows, ended } = done;
         let Ended { read, failed, mut notes } = ended;
+        notes.extend(self.encoder.embedder.device_remark());
         if rows.n_rows == 0 {
             let reason = failed.first().map_or(String::new(), |first| format!("; {}", first.reason));
             self.part.remove()?;

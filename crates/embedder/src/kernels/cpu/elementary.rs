@@ -59,12 +59,30 @@ macro_rules! with_function {
     ($activation:expr, $function:ident => $body:expr) => {{
         use $crate::kernels::cpu::elementary as e;
         match $activation {
-            e::Activation::None => { let $function = e::Identity; $body }
-            e::Activation::Gelu => { let $function = e::Gelu; $body }
-            e::Activation::GeluTanh => { let $function = e::GeluTanh; $body }
-            e::Activation::Relu => { let $function = e::Relu; $body }
-            e::Activation::Silu => { let $function = e::Silu; $body }
-            e::Activation::Tanh => { let $function = e::Tanh; $body }
+            e::Activation::None => {
+                let $function = e::Identity;
+                $body
+            }
+            e::Activation::Gelu => {
+                let $function = e::Gelu;
+                $body
+            }
+            e::Activation::GeluTanh => {
+                let $function = e::GeluTanh;
+                $body
+            }
+            e::Activation::Relu => {
+                let $function = e::Relu;
+                $body
+            }
+            e::Activation::Silu => {
+                let $function = e::Silu;
+                $body
+            }
+            e::Activation::Tanh => {
+                let $function = e::Tanh;
+                $body
+            }
         }
     }};
 }

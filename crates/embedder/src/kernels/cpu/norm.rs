@@ -3,8 +3,8 @@
 //! Source: Ba, Kiros and Hinton 2016, eq. 4. Mean first, then the variance around it: `E[x²] - E[x]²` cancels for large means.
 //! Cost: three passes over a row that stays in the first-level cache.
 
-use super::simd::{Kernel, Simd};
 use super::lane_sum;
+use super::simd::{Kernel, Simd};
 
 /// `out[t] = normalised(rows[t] + residual[t]) * scale + shift`.
 pub(crate) struct Norm<'a> {

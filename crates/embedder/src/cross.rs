@@ -1,0 +1,104 @@
+//! Two texts in, one score out: how well the second answers the first.
+//!
+//! A cross-encoder reads both texts as one sequence; a head of two dense layers makes a number of its first row. Nothing can be
+//! kept from one pair to the next, so it is for reranking a few candidates, not for search.
+//!
+//! **Invariant.** The score of a pair depends on the pair and the model alone.
+
+mod head;
+
+use std::path::Path;
+
+use crate::embedder::{Embedder, LoadOptions, in_parallel};
+use crate::error::{Error, Result};
+use crate::folder::Classification;
+use crate::pack::{Batch, pack};
+use crate::tokens::EncodedPair;
+use head::ClassifierHead;
+
+/// A loaded cross-encoder.
+#[derive(Debug)]
+pub struct CrossEncoder {
+    /// Computes the rows; its own pooling is not used.
+    encoder: Embedder,
+    head: ClassifierHead,
+    /// Whether the encoder tells tokens of the second text from those of the first.
+    has_kinds: bool,
+}
+
+impl CrossEncoder {
+    /// Loads the folder of a cross-encoder as sentence-transformers or transformers saves it: an encoder for sequence
+    /// classification with one label. [`LoadOptions::dimensions`] means nothing here.
+    ///
+    /// # Errors
+    /// If a file is missing or damaged, the model needs what this version does not compute, or the device is not there.
+    pub fn load(folder: &Path, options: &LoadOptions) -> Result<Self> {
+        let folder = Classification::open(folder)?;
+        let (encoder, weights) = Embedder::of_folder(&folder.folder, &LoadOptions { dimensions: None, ..*options })?;
+        if encoder.max_tokens() <= encoder.tokenizer().n_special_of_pairs() + 1 {
+            let reason = format!("a window of {} tokens has no room for two texts", encoder.max_tokens());
+            return Err(Error::Damaged { path: folder.folder.tokenizer_path(), reason });
+        }
+        let head = ClassifierHead::load(&folder, &weights)?;
+        Ok(Self { encoder, head, has_kinds: folder.has_kinds })
+    }
+
+    /// The score of each pair, in order; its range is that of the model's activation, 0 to 1 for most.
+    ///
+    /// A pair beyond the window is read without the end of its longer text, or of both.
+    ///
+    /// # Errors
+    /// If a text cannot be tokenized or a score is not finite: the first such pair is named by its position. If the device fails.
+    pub fn score(&self, pairs: &[(String, String)]) -> Result<Vec<f32>> {
+        let encode = |index: usize| {
+            let (first, second) = &pairs[index];
+            let encoded = self.encoder.tokenizer().encode_pair(first, second, self.encoder.max_tokens());
+            encoded.map_err(|reason| Error::Tokenize { index, reason })
+        };
+        let encoded = in_parallel(self.encoder.n_threads().min(pairs.len().div_ceil(8)), pairs.len(), encode)?;
+        let (ids, kinds): (Vec<_>, Vec<_>) =
+            encoded.into_iter().map(|EncodedPair { ids, kinds, .. }| (ids, kinds)).unzip();
+        let n_tokens: usize = ids.iter().map(Vec::len).sum();
+        let n_threads = self.encoder.n_threads_for(n_tokens);
+        let mut batches = pack(ids, self.encoder.batch_tokens(n_tokens, n_threads));
+        if self.has_kinds {
+            for batch in &mut batches {
+                batch.kinds = batch.inputs.iter().flat_map(|&index| kinds[index].iter().copied()).collect();
+            }
+        }
+        let of_batches = in_parallel(n_threads, batches.len(), |index| self.batch_scores(&batches[index]))?;
+        let mut scores = vec![0.0; pairs.len()];
+        for (&index, score) in batches.iter().flat_map(|batch| &batch.inputs).zip(of_batches.into_iter().flatten()) {
+            scores[index] = score;
+        }
+        match scores.iter().position(|score| !score.is_finite()) {
+            None => Ok(scores),
+            Some(index) => Err(Error::Vector { index, reason: "is not finite" }),
+        }
+    }
+
+    /// The longest pair it reads whole, in tokens, special ones included.
+    pub fn max_tokens(&self) -> usize {
+        self.encoder.max_tokens()
+    }
+
+    /// Hexadecimal BLAKE3 of weights, tokenizer, configuration, window and number type.
+    pub fn fingerprint(&self) -> &str {
+        self.encoder.fingerprint()
+    }
+
+    /// Where the model is computed, in words.
+    pub fn device_name(&self) -> String {
+        self.encoder.device_name()
+    }
+
+    fn batch_scores(&self, batch: &Batch) -> Result<Vec<f32>> {
+        self.encoder.with_hidden(batch, |hidden, width| {
+            let rows = batch.spans.iter().map(|span| &hidden[span.start * width..span.end * width]);
+            rows.map(|rows| self.head.score(rows, width)).collect()
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;
