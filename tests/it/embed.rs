@@ -230,7 +230,7 @@ fn threads_stdin_and_a_folder_give_the_same_bytes() {
 #[test]
 fn a_killed_run_goes_on_and_ends_with_the_same_bytes() {
     let place = Place::new();
-    place.write("texts.jsonl", many(20_000));
+    place.write("texts.jsonl", many(8000));
     let model = tiny_model();
     for kind in ["f32", "int8"] {
         let more = ["--output-type", kind, "--threads", "1"];
@@ -273,7 +273,7 @@ fn a_killed_run_goes_on_and_ends_with_the_same_bytes() {
     }
 }
 
-/// A run of `texts` that ends with an error at its last line, so that all before it is kept.
+/// A run of `texts` that ends with an error at its last line, so that the batches before it are kept.
 fn interrupted(texts: &str) -> Place {
     let place = Place::new();
     place.write("texts.jsonl", format!("{texts}{{\"_id\": \"text0\", \"text\": \"again\"}}\n"));
@@ -289,12 +289,12 @@ fn a_run_goes_on_once_its_input_is_mended_and_not_with_another_input_or_plan() {
     fail(&place, &["--output-type", "f16"]).fails(3, &["out.part", "output type", "f32", "f16", "--restart"]);
     fail(&place, &["--kind", "query"]).fails(3, &["out.part", "kind", "document", "query", "--restart"]);
     place.write("texts.jsonl", texts.replacen("text5\"", "text5b\"", 1));
-    fail(&place, &[]).fails(3, &["texts.jsonl", "first 1200 texts", "--restart"]);
+    fail(&place, &[]).fails(3, &["texts.jsonl", "first 1024 texts", "--restart"]);
     place.write("texts.jsonl", &texts[..texts.len() / 2]);
-    fail(&place, &[]).fails(3, &["texts.jsonl", "first 1200 texts", "--restart"]);
+    fail(&place, &[]).fails(3, &["texts.jsonl", "first 1024 texts", "--restart"]);
     place.write("texts.jsonl", format!("{texts}{{\"_id\": \"last\", \"text\": \"now\"}}\n"));
     let report = embed(&place, &[]);
-    assert_eq!((&report["n_resumed"], &report["n_rows"]), (&json!(1200), &json!(1201)));
+    assert_eq!((&report["n_resumed"], &report["n_rows"]), (&json!(1024), &json!(1201)));
     let place = interrupted(&texts);
     place.write("texts.jsonl", many(3));
     assert_eq!(embed(&place, &["--restart", "--output-type", "f16"])["n_resumed"], 0);
@@ -425,9 +425,8 @@ fn the_cache_is_used_when_asked_for() {
 fn the_bench_measures_the_built_in_texts_or_those_of_a_file() {
     let place = Place::new();
     let model = tiny_model();
-    let bench =
-        |more: &[&str]| [&["bench", "embed", "--model", &model, "--n-queries", "3", "--repeat", "1"], more].concat();
-    let answer = place.json(&bench(&["--n-texts", "20", "--threads", "1"]));
+    let bench = ["bench", "embed", "--model", &model, "--n-queries", "3", "--repeat", "1"];
+    let answer = place.json(&[&bench[..], &["--n-texts", "20", "--threads", "1"]].concat());
     let uniform = &answer["sets"]["uniform"];
     assert_eq!((&uniform["n_texts"], &answer["n_threads"]), (&json!(20), &json!(1)));
     assert!(uniform["tokens_per_second"].as_f64() > Some(0.0) && answer["query_ms"]["p99"].as_f64() > Some(0.0));
@@ -436,10 +435,10 @@ fn the_bench_measures_the_built_in_texts_or_those_of_a_file() {
     assert!(n_tokens("mixed") < n_tokens("uniform"));
     assert!(answer["machine"]["cpu"].is_string());
     place.write("texts.jsonl", many(7));
-    assert_eq!(place.json(&bench(&["--texts", "texts.jsonl"]))["sets"]["file"]["n_texts"], 7);
-    let table = place.ok(&bench(&["--n-texts", "2"])).out;
+    assert_eq!(place.json(&[&bench[..], &["--texts", "texts.jsonl"]].concat())["sets"]["file"]["n_texts"], 7);
+    let table = place.ok(&[&bench[..], &["--n-texts", "2"]].concat()).out;
     assert!(table.contains("uniform") && table.contains("p95"), "{table}");
-    place.run(&bench(&["--n-texts", "0"])).fails(2, &["--n-texts"]);
+    place.run(&[&bench[..], &["--n-texts", "0"]].concat()).fails(2, &["--n-texts"]);
     place.write("tides.md", TIDES);
-    place.run(&bench(&["--texts", "tides.md"])).fails(3, &["tides.md", "line 1"]);
+    place.run(&[&bench[..], &["--texts", "tides.md"]].concat()).fails(3, &["tides.md", "line 1"]);
 }

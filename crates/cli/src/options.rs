@@ -46,10 +46,7 @@ pub(crate) fn index(args: &args::Index, threads: usize) -> anyhow::Result<IndexO
         header: args.header,
         chunk_tokens: args.chunk_tokens,
         language: args.language,
-        vectors: args.vectors.map(|vectors| match vectors {
-            args::Vectors::F32 => Scalar::F32,
-            args::Vectors::F16 => Scalar::F16,
-        }),
+        vectors: args.vectors.map(scalar),
         pooling: args.pooling,
         late_window: args.late_window,
         read: ReadOptions { format: args.format, lossy: args.lossy, max_file_bytes: args.max_file_bytes },
@@ -70,11 +67,26 @@ pub(crate) fn cache(place: &args::CachePlace) -> anyhow::Result<CacheOptions> {
     })
 }
 
+/// The number type of stored vectors.
+pub(crate) fn scalar(vectors: args::Vectors) -> Scalar {
+    match vectors {
+        args::Vectors::F32 => Scalar::F32,
+        args::Vectors::F16 => Scalar::F16,
+    }
+}
+
 /// Opens the collection as a query command asks for it.
 pub(crate) fn searcher(global: &args::Global, retrieval: &args::Retrieval) -> anyhow::Result<Searcher> {
     let options =
         SearcherOptions { model: retrieval.model.clone(), device: retrieval.device.device, threads: global.threads };
     Ok(Searcher::open(&global.collection, options)?)
+}
+
+/// Says once where queries were embedded, if there was a choice.
+pub(crate) fn remark_device(global: &args::Global, searcher: &Searcher) {
+    if let Some(remark) = searcher.device_remark().filter(|_| !global.quiet) {
+        eprintln!("{remark}");
+    }
 }
 
 /// The arms, the fusion and the scan a query command asks for; `scan` is what it does unless told.

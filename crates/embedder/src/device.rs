@@ -8,6 +8,7 @@ pub(crate) use candle_core::Device;
 use crate::error::{Error, Result};
 use crate::kernels::cpu::Simd;
 use crate::kernels::cpu::simd::UnknownSet;
+use crate::kernels::cuda;
 use crate::precision::Precision;
 
 /// The device asked for.
@@ -71,21 +72,36 @@ pub(crate) fn open(choice: DeviceChoice) -> Result<Device> {
     }
 }
 
+/// Why `auto` did not choose the accelerator that this build was made for; `None` where it did, or could not have.
+pub(crate) fn why_no_accelerator(choice: DeviceChoice, device: &Device) -> Option<String> {
+    let could = cfg!(any(feature = "cuda", feature = "metal"));
+    if choice != DeviceChoice::Auto || !device.is_cpu() || !could {
+        return None;
+    }
+    let opened = if cfg!(feature = "cuda") { open_cuda(0) } else { open_metal() };
+    opened.err().map(|error| error.to_string())
+}
+
 /// Refuses a precision that the device does not compute in.
 pub(crate) fn check_precision(device: &Device, precision: Precision) -> Result<()> {
     let refuse = |reason| Err(Error::Precision { precision: precision.to_string(), reason });
-    match (device.is_cpu(), precision) {
+    match (!is_accelerator(device), precision) {
         (true, Precision::F16) => refuse("the CPU computes in f32, bf16 or int8; bf16 costs as little"),
         (false, Precision::Int8) => refuse("accelerators compute in f32, bf16 or f16; bf16 is as fast"),
         _ => Ok(()),
     }
 }
 
+/// Whether batches are queued there rather than computed by threads.
+pub(crate) fn is_accelerator(device: &Device) -> bool {
+    !device.is_cpu() || cuda::runs_on(device)
+}
+
 /// The device in words, with what distinguishes one machine's from another's.
 pub(crate) fn name(device: &Device) -> String {
     match device {
         Device::Cpu => format!("cpu ({})", simd().name()),
-        Device::Cuda(_) => "cuda".to_owned(),
+        Device::Cuda(_) => cuda::name(device).unwrap_or_else(|| "cuda".to_owned()),
         Device::Metal(_) => "metal".to_owned(),
     }
 }
@@ -102,7 +118,7 @@ pub(crate) fn simd() -> Simd {
 
 #[cfg(feature = "cuda")]
 fn open_cuda(number: usize) -> Result<Device> {
-    Device::new_cuda(number).map_err(|error| unavailable(DeviceChoice::Cuda(number), error.to_string()))
+    cuda::open(number).map_err(|error| unavailable(DeviceChoice::Cuda(number), error.to_string()))
 }
 
 #[cfg(not(feature = "cuda"))]

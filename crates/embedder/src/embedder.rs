@@ -18,14 +18,18 @@ use crate::layers::Workspace;
 use crate::pack::{Batch, pack};
 use crate::pooling::{Head, NoVector};
 use crate::precision::Precision;
+use crate::scan::Accelerator;
 use crate::tokens::{Encoded, Tokenizer};
 use crate::weights::Weights;
 
-/// Tokens that one thread (or the accelerator) computes at a time, unless [`LoadOptions::max_batch_tokens`] says otherwise.
+/// Tokens that one CPU thread computes at a time, unless [`LoadOptions::max_batch_tokens`] says otherwise.
 ///
-/// On a CPU more gains nothing: at 1024 all hidden rows of MiniLM are in the third-level cache, and the allocator still keeps
+/// More gains nothing: at 1024 all hidden rows of MiniLM are in the third-level cache, and the allocator still keeps
 /// the memory from one layer to the next (four times fewer page faults than at 2048).
 pub const DEFAULT_BATCH_TOKENS: usize = 1024;
+/// Tokens that an accelerator computes at a time, unless [`LoadOptions::max_batch_tokens`] says otherwise: enough to keep all
+/// of a large GPU busy through every kernel of a small model, whose widest rows (50 MB) still fit its second-level cache.
+pub const DEFAULT_ACCELERATOR_BATCH_TOKENS: usize = 16 * 1024;
 /// No thread is started for less than this.
 const MIN_BATCH_TOKENS: usize = 128;
 /// Batches per thread that a call is cut into where it can be, so that the threads finish together.
@@ -43,7 +47,8 @@ pub struct LoadOptions {
     pub precision: Precision,
     /// CPU threads; 0 = as many as there are cores.
     pub threads: usize,
-    /// Tokens computed at a time; a single longer text is still computed. 0 = [`DEFAULT_BATCH_TOKENS`].
+    /// Tokens computed at a time; a single longer text is still computed. 0 = [`DEFAULT_BATCH_TOKENS`], or
+    /// [`DEFAULT_ACCELERATOR_BATCH_TOKENS`] on an accelerator.
     pub max_batch_tokens: usize,
     /// Cuts vectors to their first so many values (Matryoshka); they have unit length nonetheless. `None`: as the folder says.
     pub dimensions: Option<usize>,
@@ -55,7 +60,7 @@ impl Default for LoadOptions {
             device: DeviceChoice::Auto,
             precision: Precision::F32,
             threads: 0,
-            max_batch_tokens: DEFAULT_BATCH_TOKENS,
+            max_batch_tokens: 0,
             dimensions: None,
         }
     }
@@ -100,6 +105,8 @@ pub struct Embedder {
     workspaces: Mutex<Vec<Workspace>>,
     n_threads: usize,
     max_batch_tokens: usize,
+    pub(crate) n_halved: AtomicUsize,
+    why_no_accelerator: Option<String>,
 }
 
 impl Embedder {
@@ -118,6 +125,7 @@ impl Embedder {
         folder.check_tokenizer(&tokenizer)?;
         let device = device::open(options.device)?;
         device::check_precision(&device, options.precision)?;
+        let why_no_accelerator = device::why_no_accelerator(options.device, &device);
         let head = Head::load(folder, options.dimensions)?;
         let n_prompt_tokens = |prompt: &str| {
             let count = tokenizer.n_prompt_tokens(prompt, folder.max_tokens);
@@ -135,15 +143,17 @@ impl Embedder {
             prompts: folder.prompts.clone(),
             n_prompt_tokens,
             similarity: folder.similarity.clone(),
+            max_batch_tokens: match options.max_batch_tokens {
+                0 if device.is_cpu() => DEFAULT_BATCH_TOKENS,
+                0 => DEFAULT_ACCELERATOR_BATCH_TOKENS,
+                n => n,
+            },
             device,
             precision: options.precision,
+            n_halved: AtomicUsize::new(0),
+            why_no_accelerator,
             workspaces: Mutex::default(),
             n_threads: if options.threads == 0 { n_cores() } else { options.threads },
-            max_batch_tokens: if options.max_batch_tokens == 0 {
-                DEFAULT_BATCH_TOKENS
-            } else {
-                options.max_batch_tokens
-            },
         };
         Ok((embedder, weights))
     }
@@ -155,6 +165,9 @@ impl Embedder {
     /// # Errors
     /// If a text cannot be tokenized or its vector is not finite: the first such text is named. If the device fails.
     pub fn embed(&self, texts: &[String], kind: Kind) -> Result<Vec<Embedding>> {
+        if device::is_accelerator(&self.device) {
+            return self.embed_on_device(texts, kind);
+        }
         let mut embeddings = Vec::with_capacity(texts.len());
         for block in texts.chunks(BLOCK_TEXTS) {
             self.embed_block(block, embeddings.len(), kind, &mut embeddings)?;
@@ -255,6 +268,20 @@ impl Embedder {
         device::name(&self.device)
     }
 
+    /// What there is to say about the choice of the device: which accelerator it was and what befell it, or why it was none.
+    /// `None` where there was no choice.
+    pub fn device_remark(&self) -> Option<String> {
+        let (name, precision) = (self.device_name(), self.precision);
+        match (&self.why_no_accelerator, self.n_batches_halved()) {
+            (Some(reason), _) => Some(format!("computed on the {name}, as there is no other device: {reason}")),
+            _ if self.device.is_cpu() => None,
+            (None, 0) => Some(format!("computed on {name} in {precision}")),
+            (None, n) => {
+                Some(format!("computed on {name} in {precision}; its memory was full: {n} batches were halved"))
+            }
+        }
+    }
+
     /// The longest sequence the encoder has positions for; [`Embedder::max_tokens`] may be less.
     pub fn n_positions(&self) -> usize {
         self.n_positions
@@ -270,10 +297,10 @@ impl Embedder {
 
     /// Threads that share so many tokens.
     pub(crate) fn n_threads_for(&self, n_tokens: usize) -> usize {
-        if self.device.is_cpu() { self.n_threads.min(n_tokens.div_ceil(MIN_BATCH_TOKENS)) } else { 1 }
+        if !device::is_accelerator(&self.device) { self.n_threads.min(n_tokens.div_ceil(MIN_BATCH_TOKENS)) } else { 1 }
     }
 
-    fn encode(&self, prompt: &str, text: &str) -> Result<Encoded, String> {
+    pub(crate) fn encode(&self, prompt: &str, text: &str) -> Result<Encoded, String> {
         if prompt.is_empty() {
             return self.tokenizer.encode(text, self.max_tokens);
         }
@@ -288,9 +315,13 @@ impl Embedder {
         }
     }
 
+    /// Tokens before a text of that kind: a prompt that fills the window is cut, and what follows a text follows it.
+    pub(crate) fn n_prompt(&self, kind: Kind) -> usize {
+        self.n_prompt_tokens[kind as usize].min(self.max_tokens - self.tokenizer.n_around().1)
+    }
+
     fn vectors(&self, batch: &Batch, kind: Kind) -> Result<Vec<Result<Vec<f32>, NoVector>>> {
-        // a prompt that fills the window is cut, and what follows a text follows it
-        let n_prompt = self.n_prompt_tokens[kind as usize].min(self.max_tokens - self.tokenizer.n_around().1);
+        let n_prompt = self.n_prompt(kind);
         self.with_hidden(batch, |hidden, _| self.head.vectors(hidden, &batch.spans, n_prompt))
     }
 
@@ -308,12 +339,25 @@ impl Embedder {
             read(&hidden, hidden.len() / batch.ids.len())
         };
         workspace.give(rows);
-        self.workspaces().push(workspace);
+        self.give_back(workspace);
         Ok(result)
     }
 
-    fn workspace(&self) -> Workspace {
+    pub(crate) fn encoder(&self) -> &Transformer {
+        &self.encoder
+    }
+
+    /// Where vectors can be compared beside the model: the device it is computed on.
+    pub fn accelerator(&self) -> Accelerator {
+        Accelerator::new(self.device.clone())
+    }
+
+    pub(crate) fn workspace(&self) -> Workspace {
         self.workspaces().pop().unwrap_or_else(|| Workspace::new(device::simd()))
+    }
+
+    pub(crate) fn give_back(&self, workspace: Workspace) {
+        self.workspaces().push(workspace);
     }
 
     fn workspaces(&self) -> MutexGuard<'_, Vec<Workspace>> {

@@ -120,3 +120,17 @@ pub enum Error {
         source: io::Error,
     },
 }
+
+impl Error {
+    /// Whether the device's memory was full: less at a time may do.
+    pub fn is_out_of_memory(&self) -> bool {
+        match self {
+            Self::Compute(error) => {
+                // CUDA's and cuBLAS's names for it; the tensor library hands errors of the driver on as they are
+                let error = format!("{error:?}");
+                ["OUT_OF_MEMORY", "STATUS_ALLOC_FAILED"].iter().any(|name| error.contains(name))
+            }
+            _ => false,
+        }
+    }
+}

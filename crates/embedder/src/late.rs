@@ -130,7 +130,8 @@ impl Embedder {
             documents.iter().map(|document| vec![None; document.spans.len()]).collect();
         let all: Vec<(&Reading, &Window)> =
             readings.iter().flat_map(|reading| reading.windows.iter().map(move |window| (reading, window))).collect();
-        let n_wave = (BATCHES_PER_WAVE * self.n_threads() * self.max_batch_tokens() / windows.n_positions).max(1);
+        let n_wave =
+            (BATCHES_PER_WAVE * self.n_threads_for(usize::MAX) * self.max_batch_tokens() / windows.n_positions).max(1);
         for wave in all.chunks(n_wave) {
             for ((reading, _), sums) in wave.iter().zip(self.window_sums(wave)?) {
                 for sum in sums {

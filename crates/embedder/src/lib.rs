@@ -20,6 +20,7 @@
 //! # }
 //! ```
 
+mod accelerated;
 pub mod cache;
 mod cross;
 mod device;
@@ -34,13 +35,15 @@ mod layers;
 mod pack;
 mod pooling;
 mod precision;
+mod scan;
 mod tokens;
 mod weights;
 
 pub use cross::CrossEncoder;
 pub use device::DeviceChoice;
-pub use embedder::{DEFAULT_BATCH_TOKENS, Embedder, Embedding, Kind, LoadOptions};
+pub use embedder::{DEFAULT_ACCELERATOR_BATCH_TOKENS, DEFAULT_BATCH_TOKENS, Embedder, Embedding, Kind, LoadOptions};
 pub use error::{Error, Result};
 pub use late::{DEFAULT_OVERLAP, LateDocument, LateWindows};
 pub use precision::Precision;
+pub use scan::{Accelerator, Kept, RowType, Scan};
 pub use tokens::Tokenizer;

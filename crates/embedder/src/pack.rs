@@ -3,6 +3,11 @@
 //! Texts are taken longest first, so that a batch holds texts of like length and the last batches to run are the small ones.
 
 use std::ops::Range;
+use std::sync::OnceLock;
+
+use candle_core::Device;
+
+use crate::kernels::cuda::batch::OnDevice;
 
 /// Where each text of a batch lies among its tokens; no span is empty.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,9 +46,47 @@ pub(crate) struct Batch {
     pub(crate) spans: Spans,
     /// For each text its position among the inputs.
     pub(crate) inputs: Vec<usize>,
+    /// What kernels of a device read, once they were asked for it.
+    pub(crate) on_device: OnceLock<OnDevice>,
 }
 
 impl Batch {
+    /// Texts one after another, each with its position among the inputs.
+    pub(crate) fn new(texts: impl IntoIterator<Item = (usize, Vec<u32>)>) -> Self {
+        let (inputs, texts): (Vec<usize>, Vec<Vec<u32>>) = texts.into_iter().unzip();
+        let lengths: Vec<usize> = texts.iter().map(Vec::len).collect();
+        let spans = Spans::of_lengths(&lengths);
+        Self { ids: texts.concat(), kinds: Vec::new(), spans, inputs, on_device: OnceLock::new() }
+    }
+
+    /// The first and the second half of the texts, of which there are at least two.
+    pub(crate) fn halves(&self) -> [Self; 2] {
+        let texts = self.inputs.iter().zip(self.spans.iter());
+        let mut texts = texts.map(|(&input, span)| (input, self.ids[span.clone()].to_vec(), span));
+        let half = |n: usize, texts: &mut dyn Iterator<Item = (usize, Vec<u32>, Range<usize>)>| {
+            let (mut kept, mut kinds) = (Vec::new(), Vec::new());
+            for (input, ids, span) in texts.take(n) {
+                kinds.extend_from_slice(self.kinds.get(span).unwrap_or_default());
+                kept.push((input, ids));
+            }
+            Self { kinds, ..Self::new(kept) }
+        };
+        let n_first = self.inputs.len() / 2;
+        [half(n_first, &mut texts), half(self.inputs.len() - n_first, &mut texts)]
+    }
+
+    /// The batch as kernels read it; copied there at the first call. `places` is asked for then: see [`OnDevice::new`].
+    pub(crate) fn on_device(
+        &self,
+        device: &Device,
+        places: impl FnOnce() -> Vec<u32>,
+    ) -> candle_core::Result<&OnDevice> {
+        if self.on_device.get().is_none() {
+            let _ = self.on_device.set(OnDevice::new(self, &places(), device)?); // another thread's is as good
+        }
+        Ok(self.on_device.get().expect("set above"))
+    }
+
     /// For each token its place in its text, from 0.
     pub(crate) fn positions(&self) -> impl Iterator<Item = u32> {
         self.spans.iter().flat_map(|span| 0..span.len() as u32)
@@ -67,7 +110,8 @@ pub(crate) fn pack(texts: Vec<Vec<u32>>, budget: usize) -> Vec<Batch> {
         rest = after;
         let lengths: Vec<usize> = inputs.iter().map(|&input| texts[input].len()).collect();
         let ids = inputs.iter().flat_map(|&input| texts[input].iter().copied()).collect();
-        batches.push(Batch { ids, kinds: Vec::new(), spans: Spans::of_lengths(&lengths), inputs: inputs.to_vec() });
+        let (spans, inputs) = (Spans::of_lengths(&lengths), inputs.to_vec());
+        batches.push(Batch { ids, kinds: Vec::new(), spans, inputs, on_device: OnceLock::new() });
     }
     batches
 }
@@ -89,6 +133,16 @@ mod tests {
     fn positions_start_anew_with_each_text() {
         let batches = pack(vec![vec![7; 3], vec![7; 2]], 10);
         assert_eq!(batches[0].positions().collect::<Vec<_>>(), [0, 1, 2, 0, 1]);
+    }
+
+    #[test]
+    fn halves_have_all_texts_in_order() {
+        let mut batch = Batch::new([(4, vec![1, 2]), (0, vec![3]), (7, vec![4, 5, 6])]);
+        batch.kinds = vec![0, 1, 0, 1, 1, 0];
+        let [first, second] = batch.halves();
+        assert_eq!((first.ids, first.kinds, first.inputs), (vec![1, 2], vec![0, 1], vec![4]));
+        assert_eq!((second.ids, second.kinds, second.inputs), (vec![3, 4, 5, 6], vec![0, 1, 1, 0], vec![0, 7]));
+        assert_eq!(second.spans, Spans::of_lengths(&[1, 3]));
     }
 
     proptest! {

@@ -14,6 +14,7 @@ use serde::{Serialize, Serializer};
 
 use crate::error::{Error, Result};
 use crate::folder::Folder;
+use crate::kernels::cuda::pool::Pool;
 use crate::pack::Spans;
 pub(crate) use modules::{Dense, Module, ModuleActivation, ModuleConfig};
 
@@ -108,7 +109,7 @@ impl Pooling {
     pub(crate) fn apply(&self, rows: &[f32], width: usize, n_prompt: usize) -> Result<Vec<f64>, NoVector> {
         let n_before = if self.include_prompt { 0 } else { n_prompt };
         let Some(rows) = rows.get(n_before * width..).filter(|rows| !rows.is_empty()) else {
-            return Err("has no tokens behind its prompt");
+            return Err(NOTHING_BEHIND_PROMPT);
         };
         let mut pooled = Vec::with_capacity(self.modes.len() * width);
         self.modes.iter().for_each(|mode| mode.apply(rows, width, n_before, &mut pooled));
@@ -118,6 +119,7 @@ impl Pooling {
 
 /// Why there is no unit vector, as words that follow "the model's vector".
 pub(crate) type NoVector = &'static str;
+pub(crate) const NOTHING_BEHIND_PROMPT: NoVector = "has no tokens behind its prompt";
 
 /// All that lies behind the encoder.
 #[derive(Debug)]
@@ -176,6 +178,20 @@ impl Head {
         spans.iter().map(|span| self.finish(self.pooling.apply(rows(span), self.width, n_prompt)?)).collect()
     }
 
+    /// How kernels pool: for each mode the rows they make, and how many rows of a text that begins with `n_prompt` tokens of
+    /// prompt they pass over.
+    pub(crate) fn on_device(&self, n_prompt: usize) -> (Vec<Pool>, usize) {
+        let modes = self.pooling.modes.iter().map(|mode| match mode {
+            Mode::Cls => Pool::First,
+            Mode::Max => Pool::Max,
+            Mode::Mean => Pool::Mean,
+            Mode::MeanSqrtLen => Pool::MeanSqrtLength,
+            Mode::WeightedMean => Pool::WeightedMean,
+            Mode::LastToken => Pool::Last,
+        });
+        (modes.collect(), if self.pooling.include_prompt { 0 } else { n_prompt })
+    }
+
     /// The vector of the mean of `n_tokens` rows, given their sum, \[H\].
     pub(crate) fn of_sum(&self, mut sum: Vec<f64>, n_tokens: u32) -> Result<Vec<f32>, NoVector> {
         if !self.modules.is_empty() {
@@ -190,7 +206,7 @@ impl Head {
     }
 
     /// What follows pooling: modules, cut, unit length.
-    fn finish(&self, pooled: Vec<f64>) -> Result<Vec<f32>, NoVector> {
+    pub(crate) fn finish(&self, pooled: Vec<f64>) -> Result<Vec<f32>, NoVector> {
         let mut vector = self.modules.iter().fold(pooled, |vector, module| module.apply(vector));
         vector.truncate(self.dimensions);
         unit(&vector)

@@ -54,6 +54,7 @@ mod commit;
 
 mod embed;
 
+mod scan;
 mod searcher;
 mod scope;
 mod retrieve;
@@ -97,6 +98,7 @@ pub use model::DEFAULT_MODEL;
 pub use probe::{Nearest, RowId};
 pub use retrieve::{Explain, Fusion, Hit, LEXICAL_WEIGHT, Mode, Scan, SearchRequest, SearchResponse, Timings};
 pub use run::{DocumentRanking, RunQuery, RunRequest};
+pub use scan::{ScanBench, ScanBenchRequest, bench_scan};
 pub use searcher::{Searcher, SearcherOptions};
 pub use tokens::BudgetTokenizer;
 

@@ -1,7 +1,7 @@
 //! Batch retrieval: topics → document rankings, as benchmarks want them.
 //!
 //! Each arm goes from chunks to documents first (dense: a document's best chunk; lexical: BM25 of the whole document), then
-//! documents are fused. Vectors are scanned exactly unless asked otherwise.
+//! documents are fused. Vectors are scanned exactly unless asked otherwise, on the encoder's device if that is a GPU.
 
 use cento_embedder::Kind;
 use cento_lexical::Unit;
@@ -11,6 +11,7 @@ use roaring::RoaringBitmap;
 use crate::config::{CANDIDATE_DEPTH, VectorColumn};
 use crate::error::{Error, Result};
 use crate::retrieve::{self, DENSE, Fusion, LEXICAL, Mode, Scan};
+use crate::scan::{self, SCAN_QUERIES};
 use crate::scope::Scope;
 use crate::searcher::Searcher;
 use crate::segment::{Column, Segment};
@@ -88,7 +89,12 @@ impl Searcher {
         }
         let unscoped = self.lexical(Unit::Document, None)?;
         let mut rankings = Vec::with_capacity(queries.len());
-        for batch in queries.chunks(BATCH_QUERIES) {
+        let n_together = match request.mode {
+            Mode::Lexical => BATCH_QUERIES,
+            _ if self.encoder()?.accelerator().is_cpu() => BATCH_QUERIES,
+            _ => SCAN_QUERIES,
+        };
+        for batch in queries.chunks(n_together) {
             let scope_of = |query: &RunQuery| query.scope.as_ref().map(|documents| self.scope(documents)).transpose();
             let scopes = batch.iter().map(scope_of).collect::<Result<Vec<_>>>()?;
             let dense = match request.mode {
@@ -131,10 +137,23 @@ impl Searcher {
         let vectors: Vec<f32> = embeddings.iter().flat_map(|embedding| embedding.vector.iter().copied()).collect();
         let find = self.column(self.vectors_used(request.find, None)?.find);
         let mut of_query = vec![Vec::new(); queries.len()];
+        let accelerator = self.encoder()?.accelerator();
         for (at, segment) in self.snapshot.segments.iter().enumerate() {
             let column = &segment.columns[find];
             let n_rows = column.rows.len();
             let graph = column.graph.as_ref().filter(|_| request.scan == Scan::Auto);
+            if graph.is_none() && !accelerator.is_cpu() && scopes.iter().all(Option::is_none) {
+                let found = scan::best_units(
+                    &accelerator,
+                    &column.rows,
+                    &scan::Units { of_row: &segment.units()?.of_row, n_units: segment.units()?.documents.len() },
+                    &vectors,
+                    request.candidates,
+                    retrieve::allowed_rows(segment, None).as_deref(),
+                )?;
+                of_query.iter_mut().zip(found).for_each(|(scored, found)| scored.push(found));
+                continue;
+            }
             let mut distances = Vec::new();
             if graph.is_none() {
                 distances.resize(queries.len() * n_rows, 0.0);

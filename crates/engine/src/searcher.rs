@@ -123,6 +123,11 @@ impl Searcher {
         &self.snapshot.manifest
     }
 
+    /// What there is to say about the device that queries were embedded on, if any were; see [`Embedder::device_remark`].
+    pub fn device_remark(&self) -> Option<String> {
+        self.encoder.get()?.device_remark()
+    }
+
     /// The collection's encoder, loaded at the first call; an error if it is not there or not the one the vectors are from.
     pub fn encoder(&self) -> Result<&Embedder> {
         if self.encoder.get().is_none() {

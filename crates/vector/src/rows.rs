@@ -262,8 +262,17 @@ impl Rows {
         Ok(())
     }
 
+    /// Some rows as they lie in the file, verified: [`Rows::stride`] elements each, of which those beyond the dimensions are zero.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`].
+    pub fn bytes(&self, rows: Range<usize>) -> Result<&[u8]> {
+        let row_bytes = self.stride() * self.scalar.bytes();
+        self.file.bytes(rows.start.saturating_mul(row_bytes)..rows.end.saturating_mul(row_bytes))
+    }
+
     /// Elements from one row to the next.
-    pub(crate) fn stride(&self) -> usize {
+    pub fn stride(&self) -> usize {
         padded(self.dimensions)
     }
 

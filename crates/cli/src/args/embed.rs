@@ -6,6 +6,7 @@ use cento_engine::{OutputType, Precision};
 use clap::{Args, ValueEnum};
 
 use super::cache::CachePlace;
+use super::collection::Vectors;
 use super::query::Device;
 
 /// What `cento embed` takes.
@@ -89,4 +90,29 @@ pub(crate) struct BenchEmbed {
     /// Number type the encoder computes in: f32, the reference; bf16 (f16 on a GPU) or, on the CPU, int8, which are faster and close to it
     #[arg(long, value_name = "TYPE", default_value_t = Precision::F32)]
     pub(crate) precision: Precision,
+}
+
+/// Speed of the exact scan alone.
+#[derive(Debug, Args)]
+pub(crate) struct BenchScan {
+    /// Random unit vectors to scan, in a file of the temporary folder while it runs
+    #[arg(long, value_name = "N", default_value_t = 100_000)]
+    pub(crate) n_rows: usize,
+    /// Values of each
+    #[arg(long, value_name = "N", default_value_t = 384)]
+    pub(crate) dimensions: usize,
+    /// Queries, all scanned together
+    #[arg(long, value_name = "N", default_value_t = 1000)]
+    pub(crate) n_queries: usize,
+    /// Rows wanted for each
+    #[arg(short, long, value_name = "N", default_value_t = cento_engine::CANDIDATE_DEPTH)]
+    pub(crate) k: usize,
+    /// Number type of the rows
+    #[arg(long, value_enum, default_value_t = Vectors::F16)]
+    pub(crate) vectors: Vectors,
+    /// Times it is done after a first time that does not count; the best one is shown
+    #[arg(long, value_name = "N", default_value_t = 3)]
+    pub(crate) repeat: usize,
+    #[command(flatten)]
+    pub(crate) device: Device,
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
-use super::embed::BenchEmbed;
+use super::embed::{BenchEmbed, BenchScan};
 use super::query::Retrieval;
 
 /// Measures that `eval` and `compare` show unless told.
@@ -195,6 +195,8 @@ pub(crate) enum Bench {
     Throughput(BenchTarget),
     /// Tokens and texts a second of an encoder alone, and the time of one short query; wants no collection
     Embed(BenchEmbed),
+    /// Time of the exact scan of random rows on a device, and whether it finds what the CPU finds; wants no collection
+    Scan(BenchScan),
     /// Recall and speed of the graph against the exact scan
     Recall {
         #[command(flatten)]

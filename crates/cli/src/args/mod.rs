@@ -12,7 +12,7 @@ use clap::{Args, Parser, Subcommand};
 
 pub(crate) use self::cache::{Cache, CachePlace, CacheVerb};
 pub(crate) use self::collection::{Completions, Config, Delete, Get, Index, Inspect, Model, Vectors};
-pub(crate) use self::embed::{BenchEmbed, Embed, TextKind, TooLong};
+pub(crate) use self::embed::{BenchEmbed, BenchScan, Embed, TextKind, TooLong};
 pub(crate) use self::evaluation::{
     Bench, BenchTarget, Compare, Eval, EvalContext, Fuse, FuseMethod, Judging, Normalize, Reproduce,
 };

@@ -26,6 +26,7 @@ pub(crate) fn execute(bench: &Bench, global: &Global) -> anyhow::Result<Outcome>
         Bench::Latency(target) => latency(target, global),
         Bench::Throughput(target) => throughput(target, global),
         Bench::Embed(args) => super::bench_embed::execute(args, global),
+        Bench::Scan(args) => super::bench_scan::execute(args, global),
         Bench::Recall { target, ef } => recall(target, ef, global),
     }
 }

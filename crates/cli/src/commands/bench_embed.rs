@@ -55,6 +55,9 @@ pub(crate) fn execute(args: &BenchEmbed, global: &Global) -> anyhow::Result<Outc
     bar.message("one query after another".to_owned());
     let query = query_ms(&encoder, args.n_queries)?;
     bar.finish();
+    if let Some(remark) = encoder.device_remark().filter(|_| !global.quiet) {
+        eprintln!("{remark}");
+    }
     let n_threads = if global.threads == 0 { Machine::here().n_cores } else { global.threads };
     if global.json {
         let sets: serde_json::Map<_, _> =

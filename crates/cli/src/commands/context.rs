@@ -36,6 +36,7 @@ pub(crate) fn execute(args: &Context, global: &Global) -> anyhow::Result<Outcome
         format: args.format,
     };
     let (context, timings) = searcher.context_timed(&request, &asked)?;
+    options::remark_device(global, &searcher);
     if args.retrieval.timings {
         super::search::print_timings(&timings.search);
         eprintln!("assemble {:.2} ms", timings.assemble.as_secs_f64() * 1e3);

@@ -18,6 +18,7 @@ mod embed;
 mod cache;
 mod bench;
 mod bench_embed;
+mod bench_scan;
 mod reproduce;
 mod documents;
 mod inspect;

@@ -54,6 +54,7 @@ pub(crate) fn execute(args: &Run, global: &Global) -> anyhow::Result<Outcome> {
         Some(path) => variants.write(path, global, &search, &topics, &searcher)?,
         None => 0,
     };
+    options::remark_device(global, &searcher);
     if global.json {
         output::json(&Answer {
             version: output::JSON_VERSION,

@@ -12,6 +12,7 @@ pub(crate) fn execute(args: &Search, global: &Global) -> anyhow::Result<Outcome>
     let request = SearchRequest { min_score: args.min_score, explain, ..request };
     let searcher = options::searcher(global, &args.retrieval)?;
     let (response, timings) = searcher.search_timed(&request)?;
+    options::remark_device(global, &searcher);
     if args.retrieval.timings {
         print_timings(&timings);
     }

@@ -53,10 +53,7 @@ pub(crate) enum Norms {
 impl Transformer {
     /// T tokens → \[T, H\].
     pub(crate) fn forward(&self, batch: &Batch, workspace: &mut Workspace) -> Result<Rows> {
-        let mut hidden = self.embedding.forward(batch, workspace)?;
-        if let Some(norm) = &self.embedding_norm {
-            norm.forward(&mut hidden, workspace)?;
-        }
+        let mut hidden = self.embedding.forward(batch, self.embedding_norm.as_ref(), workspace)?;
         for layer in &self.layers {
             hidden = match &layer.norms {
                 Norms::Post { attention, outer } => layer.forward_post(hidden, attention, outer, batch, workspace)?,

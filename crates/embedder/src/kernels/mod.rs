@@ -3,3 +3,4 @@
 //! A kernel sees slices only: no tensors, no models, no files.
 
 pub(crate) mod cpu;
+pub(crate) mod cuda;

@@ -4,7 +4,7 @@
 //! distance of two tokens (Press et al. 2022, ALiBi; Raffel et al. 2020, buckets), or not at all where positions were added
 //! to the word vectors. Local attention: Beltagy et al. 2020.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use candle_core::{D, DType, Device, Result, Tensor};
 use candle_nn::ops::softmax;
@@ -13,6 +13,9 @@ use super::{Rows, Workspace};
 use crate::kernels::cpu::attention::Attention;
 pub(crate) use crate::kernels::cpu::attention::RelativeBias;
 use crate::kernels::cpu::rotary::Rotate;
+use crate::kernels::cuda::attention;
+use crate::kernels::cuda::batch::as_bias;
+use crate::kernels::cuda::rotary::rotate;
 use crate::pack::{Batch, Spans};
 use crate::precision::Precision;
 
@@ -45,6 +48,8 @@ pub(crate) struct Rotary {
     sin: Vec<f32>,
     /// Values of a head that are turned, the first ones; even.
     width: usize,
+    /// Both tables where kernels read them.
+    on_device: OnceLock<(Tensor, Tensor)>,
 }
 
 impl Rotary {
@@ -58,15 +63,29 @@ impl Rotary {
         let frequency = |i: usize| 1.0 / (base as f32).powf((2 * i) as f32 / width as f32) / divisor as f32;
         let frequencies: Vec<f32> = (0..width / 2).map(frequency).collect();
         let angles = || (0..n_positions).flat_map(|p| frequencies.iter().map(move |&frequency| p as f32 * frequency));
-        Self { cos: angles().map(f32::cos).collect(), sin: angles().map(f32::sin).collect(), width }
+        let (cos, sin) = (angles().map(f32::cos).collect(), angles().map(f32::sin).collect());
+        Self { cos, sin, width, on_device: OnceLock::new() }
+    }
+
+    /// Cosines and sines, f32 \[P, width / 2\]; copied there at the first call.
+    fn on_device(&self, device: &Device) -> Result<&(Tensor, Tensor)> {
+        if self.on_device.get().is_none() {
+            let half = self.width / 2;
+            let table = |values: &[f32]| Tensor::from_slice(values, (values.len() / half, half), device);
+            let _ = self.on_device.set((table(&self.cos)?, table(&self.sin)?)); // another thread's are as good
+        }
+        Ok(self.on_device.get().expect("set above"))
     }
 }
 
 impl SelfAttention {
     /// \[T, 3H\] (a row is `q | k | v`) → \[T, H\].
     pub(crate) fn forward(&self, mut qkv: Rows, batch: &Batch, workspace: &mut Workspace) -> Result<Rows> {
-        if let Rows::Device(qkv) = &qkv {
-            return Ok(Rows::Device(self.forward_on_device(qkv, &batch.spans)?));
+        if let Rows::Device(qkv) = qkv {
+            return Ok(Rows::Device(match attention::takes(&qkv, self.n_heads) {
+                true => self.forward_by_kernels(qkv, batch)?,
+                false => self.forward_on_device(&qkv, &batch.spans)?,
+            }));
         }
         let Rows::Cpu(rows) = &mut qkv else { unreachable!("handled above") };
         let (n_tokens, stride) = (rows.n_rows(), rows.width());
@@ -98,6 +117,28 @@ impl SelfAttention {
         }
         workspace.give(qkv);
         Ok(Rows::Cpu(out))
+    }
+
+    /// All texts in one launch, or two where there are rotations; `qkv` was just computed, and is turned in place.
+    fn forward_by_kernels(&self, qkv: Tensor, batch: &Batch) -> Result<Tensor> {
+        let on_device = batch.on_device(qkv.device(), || vec![0; batch.ids.len()])?;
+        if let Order::Rotary(rotary) = &self.order {
+            let (cos, sin) = rotary.on_device(qkv.device())?;
+            rotate(&qkv, self.n_heads, cos, sin, &on_device.positions()?)?;
+        }
+        let bias = match &self.order {
+            Order::Relative(bias) => Some(on_device.bias(bias)?),
+            _ => None,
+        };
+        let tiles = on_device.tiles()?;
+        let attention = attention::Attention {
+            n_heads: self.n_heads,
+            scale: self.scale,
+            bias: bias.as_ref().map(as_bias),
+            window: self.window,
+            tiles: &tiles,
+        };
+        attention.run(&qkv)
     }
 
     /// Text by text, each as one small batch of its own; the oracle of the kernels.

@@ -2,8 +2,10 @@
 
 use candle_core::{DType, Result, Tensor};
 
+use super::norm::LayerNorm;
 use super::{Rows, Workspace};
 use crate::kernels::cpu::gather::Gather;
+use crate::kernels::cuda::rows::{self, Picked, Sum};
 use crate::pack::Batch;
 use crate::precision::Precision;
 
@@ -58,7 +60,7 @@ impl Embedding {
             (None, None) => 0,
         };
         let positions = positions.map_or(Positions::None, |(_, positions)| positions);
-        let form = match words.device().is_cpu() {
+        let form = match super::lives_on_cpu(words) {
             true => {
                 let values = |table: &Tensor| table.to_dtype(DType::F32)?.flatten_all()?.to_vec1::<f32>();
                 let places = places.as_ref().map(values).transpose()?;
@@ -77,8 +79,37 @@ impl Embedding {
         })
     }
 
-    /// A batch of T tokens → \[T, H\]. Ids and places are within the tables: checked when the model was loaded.
-    pub(crate) fn forward(&self, batch: &Batch, workspace: &mut Workspace) -> Result<Rows> {
+    /// A batch of T tokens → \[T, H\], normalised if there is a norm. Ids and places are within the tables: checked when the
+    /// model was loaded.
+    pub(crate) fn forward(&self, batch: &Batch, norm: Option<&LayerNorm>, workspace: &mut Workspace) -> Result<Rows> {
+        if let Some(rows) = self.by_kernel(batch, norm)? {
+            return Ok(rows);
+        }
+        let mut rows = self.look_up(batch, workspace)?;
+        if let Some(norm) = norm {
+            norm.forward(&mut rows, workspace)?;
+        }
+        Ok(rows)
+    }
+
+    /// All of it in one pass, where there is a kernel.
+    fn by_kernel(&self, batch: &Batch, norm: Option<&LayerNorm>) -> Result<Option<Rows>> {
+        let Form::Device { words, places: table } = &self.form else { return Ok(None) };
+        if !rows::takes(words) {
+            return Ok(None);
+        }
+        let batch = batch.on_device(words.device(), || self.places(batch))?;
+        let (ids, places) = (batch.ids()?, batch.places()?);
+        let sum = Sum {
+            first: Picked { table: words, at: Some(&ids) },
+            second: table.as_ref().map(|table| Picked { table, at: Some(&places) }),
+            bias: None,
+            norm: norm.and_then(LayerNorm::for_kernels),
+        };
+        Ok(Some(Rows::Device(sum.run()?)))
+    }
+
+    fn look_up(&self, batch: &Batch, workspace: &mut Workspace) -> Result<Rows> {
         let places = self.places(batch);
         match &self.form {
             Form::Cpu { words, places: table, hidden } => {
@@ -154,9 +185,9 @@ mod tests {
                 let form = Embedding::for_device(&words, places.as_ref(), Precision::F32).unwrap();
                 let theirs = Embedding { form, ..ours };
                 let mut workspace = workspace();
-                let expected = theirs.forward(batch, &mut workspace).unwrap();
+                let expected = theirs.forward(batch, None, &mut workspace).unwrap();
                 let ours = Embedding::new(&words, positions, kinds, Precision::F32).unwrap();
-                assert_close(&ours.forward(batch, &mut workspace).unwrap(), &expected, 0.0);
+                assert_close(&ours.forward(batch, None, &mut workspace).unwrap(), &expected, 0.0);
             }
         }
     }

@@ -9,6 +9,7 @@ use super::linear::Activation;
 use super::{Rows, Workspace};
 use crate::kernels::cpu::gate;
 pub(crate) use crate::kernels::cpu::gate::Activated;
+use crate::kernels::cuda;
 
 /// Which half of a row is activated, and how.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,6 +28,9 @@ impl Gate {
                 let gate = gate::Gate { activation, activated, width, rows: x.values(), out: out.values_mut() };
                 gate.run(workspace.simd);
                 Ok(Rows::Cpu(out))
+            }
+            Rows::Device(x) if cuda::takes_rows(x) && (x.dim(1)? / 2).is_multiple_of(cuda::PACK) => {
+                Ok(Rows::Device(cuda::activation::gate(x, self.activated, self.activation)?))
             }
             Rows::Device(x) => {
                 let width = x.dim(1)? / 2;

@@ -6,6 +6,7 @@ use super::{Rows, Workspace};
 use crate::device;
 pub(crate) use crate::kernels::cpu::dense::Activation;
 use crate::kernels::cpu::dense::{Dense, Weight};
+use crate::kernels::cuda::{self, products};
 use crate::precision::Precision;
 
 /// Weights of a dense layer with K inputs and N outputs.
@@ -18,7 +19,14 @@ pub(crate) struct Linear {
 #[derive(Debug)]
 enum Form {
     Cpu { weight: Weight, bias: Option<Vec<f32>> },
-    Device { transposed: Tensor, bias: Option<Tensor> },
+    Device { weight: Tensor, bias: Option<DeviceBias> },
+}
+
+/// In both types there is a use for.
+#[derive(Debug)]
+struct DeviceBias {
+    f32: Tensor,
+    of_rows: Tensor,
 }
 
 impl Linear {
@@ -29,7 +37,7 @@ impl Linear {
         activation: Activation,
         precision: Precision,
     ) -> Result<Self> {
-        let form = match weight.device().is_cpu() {
+        let form = match super::lives_on_cpu(weight) {
             true => Self::for_cpu(weight, bias, precision)?,
             false => Self::for_device(weight, bias, precision)?,
         };
@@ -46,15 +54,17 @@ impl Linear {
 
     fn for_device(weight: &Tensor, bias: Option<&Tensor>, precision: Precision) -> Result<Form> {
         let dtype = super::dtype(precision);
-        let transposed = weight.to_dtype(dtype)?.t()?.contiguous()?;
-        Ok(Form::Device { transposed, bias: bias.map(|bias| bias.to_dtype(dtype)).transpose()? })
+        let both = |bias: &Tensor| -> Result<DeviceBias> {
+            Ok(DeviceBias { f32: bias.to_dtype(DType::F32)?, of_rows: bias.to_dtype(dtype)? })
+        };
+        Ok(Form::Device { weight: weight.to_dtype(dtype)?.contiguous()?, bias: bias.map(both).transpose()? })
     }
 
     /// Multiply-adds for one row.
     pub(crate) fn n_products(&self) -> usize {
         match &self.form {
             Form::Cpu { weight, .. } => weight.n_inputs() * weight.n_outputs(),
-            Form::Device { transposed, .. } => transposed.elem_count(),
+            Form::Device { weight, .. } => weight.elem_count(),
         }
     }
 
@@ -62,7 +72,7 @@ impl Linear {
     pub(crate) fn n_inputs(&self) -> usize {
         match &self.form {
             Form::Cpu { weight, .. } => weight.n_inputs(),
-            Form::Device { transposed, .. } => transposed.dims()[0],
+            Form::Device { weight, .. } => weight.dims()[1],
         }
     }
 
@@ -84,16 +94,25 @@ impl Linear {
                 dense.run(workspace.simd);
                 Ok(Rows::Cpu(out))
             }
-            (Form::Device { transposed, bias }, Rows::Device(x)) => {
-                let products = x.matmul(transposed)?;
-                let sums = match bias {
-                    Some(bias) => products.broadcast_add(bias)?,
-                    None => products,
-                };
-                Ok(Rows::Device(super::activate(&sums, self.activation)?))
+            (Form::Device { weight, bias }, Rows::Device(x)) => {
+                Ok(Rows::Device(on_device(x, weight, bias.as_ref(), self.activation)?))
             }
             _ => unreachable!("one encoder lives on one device"),
         }
+    }
+}
+
+fn on_device(x: &Tensor, weight: &Tensor, bias: Option<&DeviceBias>, activation: Activation) -> Result<Tensor> {
+    if let (Some(bias), Activation::None, true) = (bias, activation, products::takes_biased(x, weight)) {
+        return products::biased(x, weight, &bias.of_rows);
+    }
+    let sums = products::plain(x, weight)?;
+    if cuda::takes_rows(&sums) {
+        return cuda::activation::activate(sums, bias.map(|bias| &bias.f32), activation);
+    }
+    match bias {
+        Some(bias) => super::activate(&sums.broadcast_add(&bias.of_rows)?, activation),
+        None => super::activate(&sums, activation),
     }
 }
 

@@ -14,6 +14,7 @@ use candle_core::{DType, Result, Tensor};
 
 use crate::kernels::cpu::Simd;
 use crate::kernels::cpu::dense::{Activation, Scratch};
+use crate::kernels::cuda;
 use crate::precision::Precision;
 
 /// What flows from layer to layer: T rows of one width.
@@ -71,7 +72,7 @@ impl Rows {
     pub(crate) fn to_host(&self) -> Result<std::borrow::Cow<'_, [f32]>> {
         match self {
             Self::Cpu(rows) => Ok(rows.values().into()),
-            Self::Device(rows) => Ok(rows.to_dtype(DType::F32)?.flatten_all()?.to_vec1::<f32>()?.into()),
+            Self::Device(rows) => Ok(to_host(rows)?.into()),
         }
     }
 }
@@ -119,6 +120,16 @@ impl Workspace {
             self.free.push(rows.buffer);
         }
     }
+}
+
+/// The values of a tensor in main memory as f32.
+pub(crate) fn to_host(tensor: &Tensor) -> Result<Vec<f32>> {
+    tensor.to_dtype(DType::F32)?.flatten_all()?.to_vec1()
+}
+
+/// Whether a part whose weights are this tensor takes its CPU form.
+fn lives_on_cpu(weights: &Tensor) -> bool {
+    weights.device().is_cpu() && !cuda::runs_on(weights.device())
 }
 
 /// The number type of weights and rows on a device that is not the CPU.

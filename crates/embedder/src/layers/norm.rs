@@ -4,6 +4,7 @@ use candle_core::{D, DType, Result, Tensor};
 
 use super::{Rows, Workspace};
 use crate::kernels::cpu::norm::Norm;
+use crate::kernels::cuda::rows::{self, Picked, Sum};
 use crate::precision::Precision;
 
 /// `(x - mean) / √(variance + ε) * scale + shift`, over the last axis.
@@ -15,14 +16,21 @@ pub(crate) struct LayerNorm {
 
 #[derive(Debug)]
 enum Form {
-    Cpu { scale: Vec<f32>, shift: Option<Vec<f32>> },
-    Device { scale: Tensor, shift: Option<Tensor> },
+    Cpu {
+        scale: Vec<f32>,
+        shift: Option<Vec<f32>>,
+    },
+    /// f32 whatever the type of the rows.
+    Device {
+        scale: Tensor,
+        shift: Option<Tensor>,
+    },
 }
 
 impl LayerNorm {
     /// From a scale \[H\] and a shift \[H\], which is zero where there is none.
     pub(crate) fn new(scale: &Tensor, shift: Option<&Tensor>, epsilon: f64, precision: Precision) -> Result<Self> {
-        let form = match scale.device().is_cpu() {
+        let form = match super::lives_on_cpu(scale) {
             true => {
                 let vector = |tensor: &Tensor| tensor.to_dtype(DType::F32)?.to_vec1::<f32>();
                 Form::Cpu { scale: vector(scale)?, shift: shift.map(vector).transpose()? }
@@ -33,7 +41,7 @@ impl LayerNorm {
     }
 
     fn for_device(scale: &Tensor, shift: Option<&Tensor>, precision: Precision) -> Result<Form> {
-        let vector = |tensor: &Tensor| tensor.to_dtype(super::dtype(precision));
+        let vector = |tensor: &Tensor| tensor.to_dtype(super::dtype(precision))?.to_dtype(DType::F32);
         Ok(Form::Device { scale: vector(scale)?, shift: shift.map(vector).transpose()? })
     }
 
@@ -53,15 +61,33 @@ impl LayerNorm {
             (Form::Cpu { .. }, Rows::Cpu(x), Some(Rows::Cpu(residual))) => {
                 self.run(x.values_mut(), Some(residual.values()), workspace);
             }
-            (Form::Device { scale, shift }, Rows::Device(x), None) => {
-                *x = normalized(x, scale, shift.as_ref(), self.epsilon)?;
-            }
-            (Form::Device { scale, shift }, Rows::Device(x), Some(Rows::Device(residual))) => {
-                *x = normalized(&(&*x + residual)?, scale, shift.as_ref(), self.epsilon)?;
+            (Form::Device { .. }, Rows::Device(x), None) => *x = self.on_device(x, None)?,
+            (Form::Device { .. }, Rows::Device(x), Some(Rows::Device(residual))) => {
+                *x = self.on_device(x, Some(residual))?;
             }
             _ => unreachable!("one encoder lives on one device"),
         }
         Ok(())
+    }
+
+    fn on_device(&self, x: &Tensor, residual: Option<&Tensor>) -> Result<Tensor> {
+        let norm = self.for_kernels().expect("called for the device's form");
+        if rows::takes(x) {
+            let all = |table| Picked { table, at: None };
+            return Sum { first: all(x), second: residual.map(all), bias: None, norm: Some(norm) }.run();
+        }
+        match residual {
+            Some(residual) => normalized(&(x + residual)?, norm.scale, norm.shift, norm.epsilon),
+            None => normalized(x, norm.scale, norm.shift, norm.epsilon),
+        }
+    }
+
+    /// For kernels that normalise what they made; nothing on the CPU.
+    pub(super) fn for_kernels(&self) -> Option<rows::Norm<'_>> {
+        match &self.form {
+            Form::Cpu { .. } => None,
+            Form::Device { scale, shift } => Some(rows::Norm { scale, shift: shift.as_ref(), epsilon: self.epsilon }),
+        }
     }
 
     fn run(&self, rows: &mut [f32], residual: Option<&[f32]>, workspace: &Workspace) {
@@ -78,9 +104,9 @@ fn normalized(x: &Tensor, scale: &Tensor, shift: Option<&Tensor>, epsilon: f64) 
     let centred = x.broadcast_sub(&x.mean_keepdim(D::Minus1)?)?;
     let variance = centred.sqr()?.mean_keepdim(D::Minus1)?;
     let unit = centred.broadcast_div(&(variance + epsilon)?.sqrt()?)?;
-    let scaled = unit.broadcast_mul(&scale.to_dtype(DType::F32)?)?;
+    let scaled = unit.broadcast_mul(scale)?;
     match shift {
-        Some(shift) => scaled.broadcast_add(&shift.to_dtype(DType::F32)?)?.to_dtype(dtype),
+        Some(shift) => scaled.broadcast_add(shift)?.to_dtype(dtype),
         None => scaled.to_dtype(dtype),
     }
 }

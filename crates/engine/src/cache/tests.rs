@@ -258,7 +258,7 @@ fn what_a_crash_leaves_of_a_prune_or_of_a_new_segment_is_swept_away() {
     place.keep(5..6);
     let left = segment::entries(folder).unwrap();
     let extensions: Vec<_> = left.iter().filter_map(|path| path.extension()).collect();
-    assert_eq!(extensions, ["json", "new"], "the one that is being made stays: {left:?}");
+    assert_eq!(extensions, ["new", "json"], "the one that is being made stays: {left:?}");
     living.publish().unwrap();
     assert_eq!(place.found(9), [5]);
 }

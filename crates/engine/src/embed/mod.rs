@@ -234,7 +234,7 @@ pub fn embed(
     }
     let existing = names.existing()?;
     let encoder = Encoder::load(options)?;
-    let ranges = options.ranges.as_deref().map(|path| Given::read(path, encoder.dimensions)).transpose()?;
+    let ranges = options.ranges.as_deref().map(|path| Given::read(path, encoder.embedder.dimensions())).transpose()?;
     let plan = encoder.plan(options, ranges.as_ref());
     if options.restart {
         Part::discard(&names)?;
@@ -261,12 +261,11 @@ pub fn embed(
     run.finish(input, &names, &plan, ended)
 }
 
-/// The encoder of a run, and how much of its vectors is wanted.
+/// The encoder of a run.
 struct Encoder {
     name: String,
     embedder: Embedder,
     kind: Kind,
-    dimensions: usize,
     /// The window, if it is smaller than the model's.
     limit_tokens: Option<usize>,
 }
@@ -283,34 +282,31 @@ impl Encoder {
             device: options.device,
             precision: options.precision,
             threads: options.threads,
+            dimensions: options.dimensions,
             ..LoadOptions::default()
         };
-        let mut embedder = Embedder::load(&located.folder, &load)?;
-        let refuse = |setting: &'static str, value: usize, reason: String| {
-            Err(Error::Setting { setting, value: value.to_string(), reason })
+        let setting = |setting: &'static str, value: usize, reason: String| Error::Setting {
+            setting,
+            value: value.to_string(),
+            reason,
         };
-        let dimensions = options.dimensions.unwrap_or(embedder.dimensions());
-        if dimensions == 0 || dimensions > embedder.dimensions() {
-            return refuse(
-                "dimensions",
-                dimensions,
-                format!("is not one of 1 to {}, the model's", embedder.dimensions()),
-            );
-        }
+        let mut embedder = Embedder::load(&located.folder, &load).map_err(|error| match error {
+            cento_embedder::Error::Dimensions { asked, available } => {
+                setting("dimensions", asked, format!("is not one of 1 to {available}, the model's"))
+            }
+            other => other.into(),
+        })?;
         let limit_tokens = options.max_tokens.filter(|max_tokens| *max_tokens != embedder.max_tokens());
         if let Some(max_tokens) = limit_tokens {
             let least = embedder.n_special() + 1;
             if max_tokens < least || max_tokens > embedder.max_tokens() {
                 let most = embedder.max_tokens();
-                return refuse(
-                    "max-tokens",
-                    max_tokens,
-                    format!("is not one of {least} to {most}, the model's window"),
-                );
+                let reason = format!("is not one of {least} to {most}, the model's window");
+                return Err(setting("max-tokens", max_tokens, reason));
             }
             embedder.limit_tokens(max_tokens);
         }
-        Ok(Self { name: located.name, embedder, kind: options.kind, dimensions, limit_tokens })
+        Ok(Self { name: located.name, embedder, kind: options.kind, limit_tokens })
     }
 
     fn plan(&self, options: &EmbedOptions, ranges: Option<&Given>) -> Plan {
@@ -321,7 +317,7 @@ impl Encoder {
                 Kind::Query => "query",
             }
             .to_owned(),
-            dimensions: self.dimensions,
+            dimensions: self.embedder.dimensions(),
             max_tokens: self.embedder.max_tokens(),
             too_long: options.too_long.name().to_owned(),
             output_type: options.output_type,
@@ -333,7 +329,7 @@ impl Encoder {
 
     /// Vectors cut to another window are another model's, as far as the cache goes.
     fn open_cache(&self, options: &CacheOptions) -> Result<CachedEmbeddings> {
-        CachedEmbeddings::open(options, &self.name, &self.cache_fingerprint(), self.dimensions)
+        CachedEmbeddings::open(options, &self.name, &self.cache_fingerprint(), self.embedder.dimensions())
     }
 
     fn cache_fingerprint(&self) -> String {
@@ -344,18 +340,7 @@ impl Encoder {
     }
 
     fn embed(&self, texts: &[String]) -> Result<Vec<Embedding>> {
-        let mut embeddings = self.embedder.embed(texts, self.kind)?;
-        if self.dimensions < self.embedder.dimensions() {
-            for (index, embedding) in embeddings.iter_mut().enumerate() {
-                embedding.vector.truncate(self.dimensions);
-                let norm = embedding.vector.iter().map(|x| f64::from(*x) * f64::from(*x)).sum::<f64>().sqrt();
-                if norm == 0.0 {
-                    return Err(cento_embedder::Error::Vector { index, reason: "has length zero" }.into());
-                }
-                embedding.vector.iter_mut().for_each(|x| *x = (f64::from(*x) / norm) as f32);
-            }
-        }
-        Ok(embeddings)
+        Ok(self.embedder.embed(texts, self.kind)?)
     }
 
     /// Whether a text whose vector was found in the cache had been cut.
@@ -482,6 +467,7 @@ impl Run {
     fn finish(mut self, input: &EmbedInput, names: &Names, plan: &Plan, done: Done) -> Result<EmbedReport> {
         let Done { n_resumed, rows, ended } = done;
         let Ended { read, failed, mut notes } = ended;
+        notes.extend(self.encoder.embedder.device_remark());
         if rows.n_rows == 0 {
             let reason = failed.first().map_or(String::new(), |first| format!("; {}", first.reason));
             self.part.remove()?;

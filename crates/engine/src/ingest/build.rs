@@ -211,6 +211,7 @@ impl<'a> Build<'a> {
     ) -> Result<IndexReport> {
         self.ledger.tombstone_vanished();
         self.ledger.report.notes.extend(self.log.finish());
+        self.ledger.report.notes.extend(self.encoder.device_remark());
         let n_new = self.segment.n_documents();
         let segment_folder = self.folder.join("segments").join(&self.segment_name);
         if n_new == 0 && self.ledger.replaced.is_empty() {

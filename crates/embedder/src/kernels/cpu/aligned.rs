@@ -58,11 +58,6 @@ impl<T: Number> Buffer<T> {
         buffer.resize(len);
         buffer
     }
-
-    /// Memory in use.
-    pub(crate) fn n_bytes(&self) -> usize {
-        self.len * size_of::<T>()
-    }
 }
 
 impl<T: Number> Deref for Buffer<T> {

@@ -5,10 +5,10 @@
 
 use std::ops::Range;
 
-use super::aligned::Buffer;
+use super::aligned::{Buffer, prefetch};
 use super::dense::Dense;
 use super::elementary::{Activation, Function as _, with_function};
-use super::packed::{self, Packed, Tile, WIDTH, store_lines};
+use super::packed::{self, Packed, Tile, TileRows, WIDTH, store_lines};
 use super::simd::{Kernel, Simd};
 #[cfg(target_arch = "x86_64")]
 use super::{amx, dot};
@@ -63,9 +63,9 @@ impl Bf16 {
         let layer = Rounded { weight: &self.0, bias, activation, rows, n_rows, out };
         let scratch = &mut scratch.halves;
         #[cfg(target_arch = "x86_64")]
-        if let Some(proof) = simd.amx() {
+        if let (Some(proof), Some(dot)) = (simd.amx(), simd.bf16_dot()) {
             let scratch = &mut scratch.short;
-            return amx::Tiles::with(proof, |tiles| simd.run(Run { tile: amx::Bf16Tiles(tiles), layer, scratch }));
+            return amx::Tiles::with(proof, |tiles| simd.run(Run { tile: tiles.of_bf16(dot), layer, scratch }));
         }
         #[cfg(target_arch = "x86_64")]
         if let Some(proof) = simd.bf16_dot() {
@@ -104,12 +104,11 @@ impl Rounded<'_> {
     }
 }
 
-impl<T: Tile<Row = u16, Sum = f32>> packed::Layer<T> for Rounded<'_> {
+#[cfg(target_arch = "x86_64")]
+impl<T: Tile<Row = u16, Sum = f32> + dot::HasBf16Dot> packed::Layer<T> for Rounded<'_> {
     #[inline(always)]
-    fn encode(&self, row: usize, target: &mut [u16]) {
-        for (short, &x) in target.iter_mut().zip(self.row(row)) {
-            *short = round(x);
-        }
+    fn encode(&self, tile: T, row: usize, target: &mut [u16]) {
+        dot::round_rows(tile.bf16_dot(), [1, self.weight.n_inputs(), 0], self.row(row), target.len(), target);
     }
 
     #[inline(always)]
@@ -120,7 +119,9 @@ impl<T: Tile<Row = u16, Sum = f32>> packed::Layer<T> for Rounded<'_> {
 
 impl packed::Layer<Widened> for Rounded<'_> {
     #[inline(always)]
-    fn encode(&self, row: usize, target: &mut [f32]) {
+    fn encode(&self, _tile: Widened, row: usize, target: &mut [f32]) {
+        let (target, rest) = target.split_at_mut(self.weight.n_inputs());
+        rest.fill(0.0);
         for (wide, &x) in target.iter_mut().zip(self.row(row)) {
             *wide = widen(round(x));
         }
@@ -158,7 +159,15 @@ impl Tile for Widened {
     const HEIGHT: usize = 6;
 
     #[inline(always)]
-    fn multiply(self, _n_rows: usize, rows: &[f32], stride: usize, lines: &[[u32; WIDTH]], sums: &mut [[f32; WIDTH]]) {
+    fn multiply(
+        self,
+        rows: TileRows<'_, f32>,
+        lines: &[[u32; WIDTH]],
+        next: &[[u32; WIDTH]],
+        sums: &mut [[f32; WIDTH]],
+    ) {
+        prefetch(next);
+        let TileRows { values: rows, stride, .. } = rows;
         const HALF: usize = WIDTH / 2; // six rows of sixteen sums fill the registers of the narrower set
         let rows: [&[f32]; 6] = std::array::from_fn(|i| &rows[i * stride..][..lines.len() * PER_WORD]);
         for part in [0, HALF] {

@@ -3,6 +3,8 @@
 //! Shapes: rows \[T, K\] and a weight \[N, K\] give \[T, N\].
 
 use super::aligned::Buffer;
+#[cfg(target_arch = "x86_64")]
+use super::attention::tiles::Halves;
 use super::bf16::{self, Bf16};
 pub(crate) use super::elementary::Activation;
 use super::int8::{self, Int8};
@@ -50,15 +52,6 @@ impl Weight {
             Self::Int8(weight) => weight.n_outputs(),
         }
     }
-
-    /// Memory of the numbers.
-    pub(crate) fn n_bytes(&self) -> usize {
-        match self {
-            Self::F32(weight) => weight.n_bytes(),
-            Self::Bf16(Bf16(weight)) => weight.n_bytes(),
-            Self::Int8(weight) => weight.n_bytes(),
-        }
-    }
 }
 
 /// Memory that products and attention reuse from call to call; one for every thread that computes.
@@ -72,6 +65,8 @@ pub(crate) struct Scratch {
     pub(super) keys: Panels,
     pub(super) values: Panels,
     pub(super) scores: Buffer<f32>,
+    #[cfg(target_arch = "x86_64")]
+    pub(super) tiles: Halves,
 }
 
 impl Scratch {
@@ -84,6 +79,8 @@ impl Scratch {
             keys: Panels::empty(simd),
             values: Panels::empty(simd),
             scores: Buffer::new(),
+            #[cfg(target_arch = "x86_64")]
+            tiles: Halves::new(),
         }
     }
 }

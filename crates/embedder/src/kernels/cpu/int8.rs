@@ -9,10 +9,10 @@
 
 use std::ops::Range;
 
-use super::aligned::Buffer;
+use super::aligned::{Buffer, prefetch};
 use super::dense::Dense;
 use super::elementary::{Activation, Function as _, with_function};
-use super::packed::{self, Packed, Tile, WIDTH, store_lines};
+use super::packed::{self, Packed, Tile, TileRows, WIDTH, store_lines};
 use super::simd::{Kernel, Simd};
 #[cfg(target_arch = "x86_64")]
 use super::{amx, dot};
@@ -89,16 +89,12 @@ impl Int8 {
         self.packed.n_outputs()
     }
 
-    pub(super) fn n_bytes(&self) -> usize {
-        self.packed.n_bytes() + size_of_val(&self.scales[..]) + size_of_val(&self.totals[..])
-    }
-
     /// One dense layer with this weight.
     pub(super) fn run(&self, simd: Simd, layer: Dense<'_>) {
         let weight = self;
         #[cfg(target_arch = "x86_64")]
         if let Some(proof) = simd.amx() {
-            return amx::Tiles::with(proof, |tiles| simd.run(Run { tile: amx::ByteTiles(tiles), layer, weight }));
+            return amx::Tiles::with(proof, |tiles| simd.run(Run { tile: tiles.of_bytes(), layer, weight }));
         }
         #[cfg(target_arch = "x86_64")]
         if let Some(proof) = simd.vnni() {
@@ -124,9 +120,11 @@ struct Quantised<'a> {
 
 impl<T: Tile<Row = u8, Sum = i32>> packed::Layer<T> for Quantised<'_> {
     #[inline(always)]
-    fn encode(&self, row: usize, target: &mut [u8]) {
+    fn encode(&self, _tile: T, row: usize, target: &mut [u8]) {
         let n_inputs = self.weight.n_inputs();
+        let (target, rest) = target.split_at_mut(n_inputs);
         self.ranges[row].encode(&self.rows[row * n_inputs..][..n_inputs], target);
+        rest.fill(0);
     }
 
     #[inline(always)]
@@ -206,8 +204,16 @@ impl Tile for Plain {
     const HEIGHT: usize = 4;
 
     #[inline(always)]
-    fn multiply(self, n_rows: usize, rows: &[u8], stride: usize, lines: &[[u32; WIDTH]], sums: &mut [[i32; WIDTH]]) {
-        for (sums, row) in sums.iter_mut().zip(rows.chunks(stride)).take(n_rows) {
+    fn multiply(
+        self,
+        rows: TileRows<'_, u8>,
+        lines: &[[u32; WIDTH]],
+        next: &[[u32; WIDTH]],
+        sums: &mut [[i32; WIDTH]],
+    ) {
+        prefetch(next);
+        let TileRows { n, values: rows, stride } = rows;
+        for (sums, row) in sums.iter_mut().zip(rows.chunks(stride)).take(n) {
             *sums = [0; WIDTH];
             for (inputs, line) in row.as_chunks::<PER_WORD>().0.iter().zip(lines) {
                 for (sum, word) in sums.iter_mut().zip(line) {

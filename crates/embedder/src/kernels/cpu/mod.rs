@@ -47,24 +47,6 @@ fn lane_sum(values: &[f32], term: impl Fn(f32) -> f32) -> f32 {
     reduced(lanes, |a, b| a + b)
 }
 
-/// The largest `term` of `values`; a NaN among them is passed over.
-#[inline(always)]
-fn lane_max(values: &[f32], term: impl Fn(f32) -> f32) -> f32 {
-    let larger = |a: f32, b: f32| if b > a { b } else { a };
-    let (chunks, tail) = values.as_chunks::<LANES>();
-    let mut lanes = [f32::NEG_INFINITY; LANES];
-    for chunk in chunks {
-        for i in 0..LANES {
-            lanes[i] = larger(lanes[i], term(chunk[i]));
-        }
-    }
-    let padded = padded(tail, f32::NAN);
-    for i in 0..LANES {
-        lanes[i] = larger(lanes[i], term(padded[i]));
-    }
-    reduced(lanes, larger)
-}
-
 /// Fewer than [`LANES`] values, and `rest` where there are none.
 #[inline(always)]
 fn padded(tail: &[f32], rest: f32) -> [f32; LANES] {

@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use super::aligned::{Buffer, Number, prefetch};
+use super::aligned::{Buffer, Number};
 
 /// Outputs in a line of weights.
 pub(super) const WIDTH: usize = 32;
@@ -26,16 +26,25 @@ pub(super) trait Tile: Copy {
     /// Rows at once, at most.
     const HEIGHT: usize;
 
-    /// `sums[i][j] = Σ rows[i * stride + k] * weight of output j and input k` for the first `n_rows` rows, at least 1 and at most
-    /// [`Tile::HEIGHT`]; rows and sums up to that height may be read and overwritten.
+    /// `sums[i][j] = Σ rows[i][k] * weight of output j and input k` for the first `n` rows, at least 1 and at most
+    /// [`Tile::HEIGHT`]; rows and sums up to that height may be read and overwritten. Meanwhile `next` is brought closer.
     fn multiply(
         self,
-        n_rows: usize,
-        rows: &[Self::Row],
-        stride: usize,
+        rows: TileRows<'_, Self::Row>,
         lines: &[[u32; WIDTH]],
+        next: &[[u32; WIDTH]],
         sums: &mut [[Self::Sum; WIDTH]],
     );
+}
+
+/// The rows of one tile.
+#[derive(Clone, Copy)]
+pub(super) struct TileRows<'a, R> {
+    /// How many of them count.
+    pub(super) n: usize,
+    pub(super) values: &'a [R],
+    /// Row i starts at `i * stride`.
+    pub(super) stride: usize,
 }
 
 /// A weight \[N, K\] in words of several inputs.
@@ -86,14 +95,16 @@ impl Packed {
         self.n_outputs
     }
 
-    pub(super) fn n_bytes(&self) -> usize {
-        self.words.n_bytes()
-    }
-
     /// The lines of the outputs from `panel * WIDTH` on.
     #[inline(always)]
-    fn panel(&self, panel: usize) -> &[[u32; WIDTH]] {
+    pub(super) fn panel(&self, panel: usize) -> &[[u32; WIDTH]] {
         &self.words.as_chunks::<WIDTH>().0[panel * self.n_steps..][..self.n_steps]
+    }
+
+    /// As [`Packed::panel`], to be written: the caller sees to the zeros that pad the steps.
+    #[inline(always)]
+    pub(super) fn panel_mut(&mut self, panel: usize) -> &mut [[u32; WIDTH]] {
+        &mut self.words.as_chunks_mut::<WIDTH>().0[panel * self.n_steps..][..self.n_steps]
     }
 }
 
@@ -101,8 +112,8 @@ impl Packed {
 ///
 /// A trait and no closures: only `#[inline(always)]` code is compiled for the instruction set in use.
 pub(super) trait Layer<T: Tile> {
-    /// Writes row `row` as the tile wants it.
-    fn encode(&self, row: usize, target: &mut [T::Row]);
+    /// Writes row `row` as the tile wants it, and zeros beyond its end.
+    fn encode(&self, tile: T, row: usize, target: &mut [T::Row]);
     /// Turns the sums of some rows and outputs into the layer's outputs.
     fn finish(&mut self, rows: Range<usize>, outputs: Range<usize>, sums: &[[T::Sum; WIDTH]]);
 }
@@ -126,8 +137,7 @@ pub(super) fn multiply<T: Tile>(
         let rows = first..n_rows.min(first + block);
         encoded.resize(rows.len().next_multiple_of(T::HEIGHT).next_multiple_of(16) * stride);
         for (target, row) in encoded.chunks_exact_mut(stride).zip(rows.clone()) {
-            target[weight.n_inputs..].fill(T::Row::ZERO);
-            layer.encode(row, &mut target[..weight.n_inputs]);
+            layer.encode(tile, row, target);
         }
         for output in (0..weight.n_outputs).step_by(WIDTH) {
             let outputs = output..weight.n_outputs.min(output + WIDTH);
@@ -136,9 +146,9 @@ pub(super) fn multiply<T: Tile>(
             let after = if outputs.end < weight.n_outputs { weight.panel(output / WIDTH + 1) } else { &[] };
             let mut next = after.chunks(after.len().div_ceil(rows.len().div_ceil(T::HEIGHT)).max(1));
             for row in rows.clone().step_by(T::HEIGHT) {
-                prefetch(next.next().unwrap_or_default());
                 let n = T::HEIGHT.min(rows.end - row);
-                tile.multiply(n, &encoded[(row - first) * stride..], stride, lines, &mut sums);
+                let values = &encoded[(row - first) * stride..];
+                tile.multiply(TileRows { n, values, stride }, lines, next.next().unwrap_or_default(), &mut sums);
                 layer.finish(row..row + n, outputs.clone(), &sums[..n]);
             }
         }

@@ -114,11 +114,6 @@ impl Panels {
     pub(super) fn n_inputs(&self) -> usize {
         self.n_inputs
     }
-
-    /// Memory of the values.
-    pub(super) fn n_bytes(&self) -> usize {
-        self.values.n_bytes()
-    }
 }
 
 /// `out[t][n] = activation(bias[n] + Σ_k rows[t][k] weight[k][n])`, over all of a weight or a part of it.

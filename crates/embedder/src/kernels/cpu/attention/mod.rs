@@ -6,20 +6,21 @@
 //! Cost: 2 S² H multiply-adds and S² exponentials per head. Scores of some queries of one head are in memory at once, never
 //! S². What a query gets does not depend on the queries beside it.
 
+mod floats;
+#[cfg(target_arch = "x86_64")]
+pub(super) mod tiles;
+
 use std::ops::Range;
 
 use super::dense::Scratch;
-use super::elementary::{Activation, exp_of_negative};
-use super::product::{ALIGNMENT, Product};
-use super::simd::{Kernel, Simd};
-use super::{LANES, lane_max, reduced};
+use super::elementary::exp_of_negative;
+use super::product::ALIGNMENT;
+use super::simd::Simd;
+use super::{LANES, reduced};
 use crate::precision::Precision;
 
-/// Queries whose scores are in memory at once: as many as fit into half a second-level cache, within these limits, in whole
-/// tiles of either height.
-const QUERIES_MIN: usize = 12;
+/// Queries whose scores are in memory at once, at most.
 const QUERIES_MAX: usize = 120;
-const SCORES: usize = 1 << 16;
 
 /// What is added to a score by the distance of its key from its query.
 #[derive(Debug, Clone, PartialEq)]
@@ -41,7 +42,7 @@ pub(crate) struct Attention<'a> {
     pub(crate) bias: Option<&'a RelativeBias>,
     /// Only keys at most so far from the query count.
     pub(crate) window: Option<usize>,
-    /// What the products may be computed in.
+    /// bf16: the products may be, where there are tile registers. Else they are f32, for the same bits on every set.
     pub(crate) precision: Precision,
     /// \[S, 3H\].
     pub(crate) qkv: &'a [f32],
@@ -68,7 +69,13 @@ impl Attention<'_> {
             assert_eq!(bias.n_heads, self.n_heads, "a bias for every head");
         }
         let scoring = Scoring { scale: self.scale, bias: self.bias, window: self.window, n_tokens };
-        simd.run(InFloats { attention: self, scoring, n_queries });
+        #[cfg(target_arch = "x86_64")]
+        if let (Precision::Bf16, Some(amx), Some(dot)) = (self.precision, simd.amx(), simd.bf16_dot()) {
+            return super::amx::Tiles::with(amx, |tiles| {
+                simd.run(tiles::InTiles { attention: self, scoring, tiles, dot, simd });
+            });
+        }
+        simd.run(floats::InFloats { attention: self, scoring, n_queries });
     }
 }
 
@@ -95,116 +102,69 @@ impl Scoring<'_> {
     }
 
     /// `e^(scale * score + bias - max)` of one query and the keys it may attend to, 0 for other keys and beyond the last;
-    /// returns the sum. `row` holds the scores of `keys`, and is as long as the next multiple of [`LANES`].
+    /// returns the sum. `row` holds the scores of `keys` in lines of [`LANES`], and as many more as fill the last line.
     #[inline(always)]
-    fn softmax(self, row: &mut [f32], head: usize, query: usize, keys: Range<usize>) -> f32 {
-        let mut scale = self.scale;
+    fn softmax(self, row: &mut Row<'_>, head: usize, query: usize, keys: Range<usize>) -> f32 {
         let visible = match self.window {
             None => keys.clone(),
             Some(window) => {
-                keys.start.max(query.saturating_sub(window))
-                    ..keys.end.min(query.saturating_add(window).saturating_add(1))
+                let end = query.saturating_add(window).saturating_add(1);
+                keys.start.max(query.saturating_sub(window))..keys.end.min(end)
             }
         };
         let visible = visible.start - keys.start..visible.end - keys.start;
-        row[..visible.start].fill(f32::NEG_INFINITY);
-        row[visible.end..].fill(f32::NEG_INFINITY);
+        let mut scale = self.scale;
         if let Some(bias) = self.bias {
+            // The bias of the first of `keys` may lie before the table, where none of the keys is visible.
             let first = head * (2 * bias.reach + 1) + bias.reach + keys.start + visible.start - query;
-            for (score, &bias) in row[visible].iter_mut().zip(&bias.values[first..]) {
-                *score = score.mul_add(scale, bias);
+            for c in visible.start / LANES..visible.end.div_ceil(LANES) {
+                let part = visible.start.max(c * LANES)..visible.end.min(c * LANES + LANES);
+                let biases = &bias.values[first + part.start - visible.start..][..part.len()];
+                let line = row.line(c);
+                for (score, &bias) in line[part.start - c * LANES..part.end - c * LANES].iter_mut().zip(biases) {
+                    *score = score.mul_add(scale, bias);
+                }
             }
             scale = 1.0;
         }
-        let max = lane_max(row, |score| score);
-        let mut lanes = [0.0; LANES];
-        for chunk in row.as_chunks_mut::<LANES>().0 {
+        let n_lines = keys.len().div_ceil(LANES);
+        for c in (0..visible.start.div_ceil(LANES)).chain(visible.end / LANES..n_lines) {
+            for (i, score) in row.line(c).iter_mut().enumerate() {
+                *score = if visible.contains(&(c * LANES + i)) { *score } else { f32::NEG_INFINITY };
+            }
+        }
+        let larger = |a: f32, b: f32| if b > a { b } else { a };
+        let mut lanes = [f32::NEG_INFINITY; LANES];
+        for c in 0..n_lines {
+            let line = row.line(c);
             for i in 0..LANES {
-                chunk[i] = exp_of_negative((chunk[i] - max) * scale);
-                lanes[i] += chunk[i];
+                lanes[i] = larger(lanes[i], line[i]);
+            }
+        }
+        let max = reduced(lanes, larger);
+        let mut lanes = [0.0; LANES];
+        for c in 0..n_lines {
+            let line = row.line(c);
+            for i in 0..LANES {
+                line[i] = exp_of_negative((line[i] - max) * scale);
+                lanes[i] += line[i];
             }
         }
         reduced(lanes, |a, b| a + b)
     }
 }
 
-struct InFloats<'a> {
-    attention: Attention<'a>,
-    scoring: Scoring<'a>,
-    n_queries: usize,
+/// The scores of one query, in lines of [`LANES`] keys that need not follow each other.
+struct Row<'a> {
+    lines: &'a mut [[f32; LANES]],
+    /// Line c is `lines[first + c * step]`.
+    first: usize,
+    step: usize,
 }
 
-impl Kernel for InFloats<'_> {
+impl Row<'_> {
     #[inline(always)]
-    fn run(self) {
-        let Self { attention: Attention { n_heads, hidden, qkv, out, scratch, .. }, scoring, n_queries } = self;
-        let (dimensions, n_tokens) = (hidden / n_heads, scoring.n_tokens);
-        let widest = scoring.keys_of(0..n_queries.min(n_tokens)).len() + ALIGNMENT;
-        let fitting = SCORES / widest / QUERIES_MIN * QUERIES_MIN;
-        let n_queries = n_queries.min(QUERIES_MAX).min(fitting.max(QUERIES_MIN));
-        for head in 0..n_heads {
-            let first = head * dimensions;
-            scratch.keys.fill_transposed(&qkv[hidden + first..], 3 * hidden, n_tokens, dimensions);
-            scratch.values.fill(&qkv[2 * hidden + first..], 3 * hidden, n_tokens, dimensions);
-            for start in (0..n_tokens).step_by(n_queries) {
-                let queries = start..n_tokens.min(start + n_queries);
-                let rows = &qkv[start * 3 * hidden + first..];
-                attend(scoring, head, queries, [dimensions, hidden], rows, &mut out[start * hidden + first..], scratch);
-            }
-        }
-    }
-}
-
-/// Some queries of one head, whose keys and values are in the panels.
-#[inline(always)]
-fn attend(
-    scoring: Scoring<'_>,
-    head: usize,
-    queries: Range<usize>,
-    [dimensions, hidden]: [usize; 2],
-    rows: &[f32],
-    out: &mut [f32],
-    scratch: &mut Scratch,
-) {
-    let (keys, n_rows) = (scoring.keys_of(queries.clone()), queries.len());
-    let width = keys.len().next_multiple_of(LANES);
-    scratch.scores.resize(n_rows * width);
-    let product = Product {
-        weight: &scratch.keys,
-        inputs: 0..dimensions,
-        outputs: keys.clone(),
-        bias: None,
-        activation: Activation::None,
-        rows,
-        row_stride: 3 * hidden,
-        n_rows,
-        out: &mut scratch.scores,
-        out_stride: width,
-        scratch: &mut scratch.rows,
-    };
-    product.run();
-    let mut sums = [0.0; QUERIES_MAX];
-    for ((row, query), sum) in scratch.scores.chunks_exact_mut(width).zip(queries).zip(&mut sums) {
-        *sum = scoring.softmax(row, head, query, keys.clone());
-    }
-    let product = Product {
-        weight: &scratch.values,
-        inputs: keys,
-        outputs: 0..dimensions,
-        bias: None,
-        activation: Activation::None,
-        rows: &scratch.scores,
-        row_stride: width,
-        n_rows,
-        out: &mut *out,
-        out_stride: hidden,
-        scratch: &mut scratch.rows,
-    };
-    product.run();
-    for (row, sum) in out.chunks_mut(hidden).zip(&sums[..n_rows]) {
-        let inverse = 1.0 / sum;
-        for value in &mut row[..dimensions] {
-            *value *= inverse;
-        }
+    fn line(&mut self, c: usize) -> &mut [f32; LANES] {
+        &mut self.lines[self.first + c * self.step]
     }
 }
