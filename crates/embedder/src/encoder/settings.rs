@@ -65,12 +65,13 @@ pub(super) fn activation(name: &str) -> Option<Activation> {
         "gelu_new" | "gelu_fast" | "gelu_pytorch_tanh" => Activation::GeluTanh, // one formula, written in three ways
         "relu" => Activation::Relu,
         "silu" | "swish" => Activation::Silu,
+        "tanh" => Activation::Tanh,
         _ => return None,
     })
 }
 
 /// What [`activation`] knows.
-pub(super) const ACTIVATIONS: &str = "gelu, gelu_new, gelu_fast, gelu_pytorch_tanh, relu, silu, swish";
+pub(super) const ACTIVATIONS: &str = "gelu, gelu_new, gelu_fast, gelu_pytorch_tanh, relu, silu, swish, tanh";
 
 /// The file's contents, with its path for errors. A key that is null counts as one that is not there.
 #[derive(Clone, Copy)]
