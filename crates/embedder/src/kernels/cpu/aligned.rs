@@ -51,13 +51,6 @@ impl<T: Number> Buffer<T> {
         }
         self.len = len;
     }
-
-    /// `len` zeros.
-    pub(crate) fn zeroed(len: usize) -> Self {
-        let mut buffer = Self::new();
-        buffer.resize(len);
-        buffer
-    }
 }
 
 impl<T: Number> Deref for Buffer<T> {
