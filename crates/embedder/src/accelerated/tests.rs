@@ -30,7 +30,8 @@ fn texts(n: usize) -> Vec<String> {
 fn architectures() -> Vec<PathBuf> {
     let folder = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../models/parity"));
     let folders = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
-    let mut models: Vec<PathBuf> = folders.filter(|folder| folder.join("modules.json").exists()).collect();
+    // cross-encoders have no pooling, and no vectors
+    let mut models: Vec<PathBuf> = folders.filter(|folder| folder.join("1_Pooling").exists()).collect();
     models.sort();
     models
 }
