@@ -81,15 +81,12 @@ fn above(
     kept: &Kept,
     depth: usize,
 ) -> Result<Option<Vec<(u32, f64)>>> {
-    if kept.rows.is_empty() {
-        return Ok(Some(Vec::new()));
-    }
-    let chosen: RoaringBitmap = kept.rows.iter().map(|&(row, _)| row).collect();
-    let mut neighbors = exact::search(rows, query, kept.rows.len(), Some(&chosen))?;
-    neighbors.sort_unstable_by_key(|neighbor| neighbor.row); // units ascend with rows
+    let mut chosen: Vec<u32> = kept.rows.iter().map(|&(row, _)| row).collect();
+    chosen.sort_unstable(); // units ascend with rows
+    let distances = exact::distances_to(rows, query, &chosen)?;
     let mut scored: Vec<(u32, f64)> = Vec::new();
-    for neighbor in neighbors {
-        let (unit, score) = (units.of_row[neighbor.row as usize], retrieve::score(neighbor.distance));
+    for (row, distance) in chosen.into_iter().zip(distances) {
+        let (unit, score) = (units.of_row[row as usize], retrieve::score(distance));
         match scored.last_mut() {
             Some((last, best)) if *last == unit => *best = best.max(score),
             _ => scored.push((unit, score)),

@@ -55,6 +55,16 @@ pub(crate) fn search_query(
     Ok(top.into_sorted())
 }
 
+/// The distances of some rows from a query, in their order: those of [`search`], bit for bit. On this thread alone.
+///
+/// # Errors
+/// As [`search`].
+pub fn distances_to(rows: &Rows, query: &[f32], chosen: &[u32]) -> Result<Vec<f32>> {
+    let mut distances = Vec::with_capacity(chosen.len());
+    rows.distances(&rows.query(query, 0)?, chosen, &mut distances)?;
+    Ok(distances)
+}
+
 /// The distance of every row from every query: `out[q * N + row]`.
 ///
 /// Equal, bit for bit, to the distances of [`search`], for any number of queries and of threads.

@@ -87,6 +87,9 @@ fn distances_of_a_batch_equal_those_of_each_search_to_the_bit_for_any_number_of_
                     by_row.into_iter().map(|neighbor| neighbor.distance).collect()
                 })
                 .collect();
+            let chosen: Vec<u32> = (0..rows.len() as u32).rev().step_by(3).collect();
+            let of_chosen = distances_to(&rows, &queries[0], &chosen).unwrap();
+            assert!(of_chosen.iter().zip(&chosen).all(|(d, &row)| d.to_bits() == expected[0][row as usize].to_bits()));
             for n_queries in N_QUERIES {
                 let batch = queries[..n_queries].concat();
                 for n_threads in [1, 2, 3] {
