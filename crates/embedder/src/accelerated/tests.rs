@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::path::PathBuf;
 
 use super::*;
+use crate::cross::CrossEncoder;
 use crate::device::DeviceChoice;
 use crate::embedder::LoadOptions;
 use crate::kernels::cuda::emulation;
@@ -26,14 +27,31 @@ fn texts(n: usize) -> Vec<String> {
     (0..n).map(text).collect()
 }
 
-/// The folders of small models, one of each architecture.
-fn architectures() -> Vec<PathBuf> {
+/// The folders of small models, one of each architecture: of encoders, or of cross-encoders.
+fn architectures(crossed: &str) -> Vec<PathBuf> {
     let folder = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../models/parity"));
     let folders = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
-    // cross-encoders have no pooling, and no vectors
-    let mut models: Vec<PathBuf> = folders.filter(|folder| folder.join("1_Pooling").exists()).collect();
+    let is_crossed = |folder: &PathBuf| !folder.join("1_Pooling").exists(); // no pooling, and no vectors
+    let mut models: Vec<PathBuf> = folders.filter(|folder| is_crossed(folder) == (crossed == "crossed")).collect();
     models.sort();
     models
+}
+
+#[test]
+fn every_cross_encoder_computes_the_same_by_kernels() {
+    let texts = texts(8);
+    let pairs: Vec<(String, String)> = texts.chunks(2).map(|pair| (pair[0].clone(), pair[1].clone())).collect();
+    let options = LoadOptions { device: DeviceChoice::Cpu, ..LoadOptions::default() };
+    let score = |folder: &PathBuf| CrossEncoder::load(folder, &options).unwrap().score(&pairs).unwrap();
+    assert!(architectures("crossed").len() >= 5);
+    for folder in architectures("crossed") {
+        let expected = score(&folder);
+        emulation::with(|| {
+            for (ours, theirs) in score(&folder).iter().zip(&expected) {
+                assert!((ours - theirs).abs() <= 1e-4, "{}: {ours}, {theirs} on the CPU", folder.display());
+            }
+        });
+    }
 }
 
 #[test]
@@ -43,8 +61,8 @@ fn every_architecture_computes_the_same_by_kernels() {
         let options = LoadOptions { device: DeviceChoice::Cpu, precision, threads: 2, ..LoadOptions::default() };
         Embedder::load(folder, &options).unwrap()
     };
-    assert!(architectures().len() >= 10);
-    for folder in architectures() {
+    assert!(architectures("alone").len() >= 10);
+    for folder in architectures("alone") {
         let expected = load(&folder, Precision::F32).embed(&texts, Kind::Query).unwrap();
         emulation::with(|| {
             for (precision, difference_max) in [(Precision::F32, 2e-5), (Precision::Bf16, 0.05)] {
