@@ -102,7 +102,11 @@ pub(super) fn launch<A: Copy>(kernel: &str, dtype: DType, grid: Grid, arguments:
         Device::Cuda(device) => cuda::launch(&name, grid, arguments, device),
         #[cfg(test)]
         Device::Cpu if super::emulation::is_on() => super::emulation::launch(&name, grid, &arguments),
-        _ => Err(Error::Msg(format!("{name} is a kernel for CUDA devices"))),
+        _ => {
+            let Grid { blocks, threads, shared_bytes } = grid;
+            let wanted = format!("{blocks:?} blocks of {threads} threads and {shared_bytes} bytes");
+            Err(Error::Msg(format!("{name} is a kernel for CUDA devices: there is nowhere to launch {wanted}")))
+        }
     }
 }
 
