@@ -15,6 +15,7 @@ use crate::error::{Error, Result};
 use crate::fingerprint::fingerprint;
 use crate::folder::{Folder, Prompts};
 use crate::layers::Workspace;
+use crate::layers::team::Team;
 use crate::pack::{Batch, pack};
 use crate::pooling::{Head, NoVector};
 use crate::precision::Precision;
@@ -103,6 +104,8 @@ pub struct Embedder {
     precision: Precision,
     /// One for each thread that has computed so far; taken for a call and given back.
     workspaces: Mutex<Vec<Workspace>>,
+    /// For a batch that is alone; none where the caller's is the only thread, or another call has it.
+    team: Mutex<Option<Team>>,
     n_threads: usize,
     max_batch_tokens: usize,
     pub(crate) n_halved: AtomicUsize,
@@ -133,6 +136,8 @@ impl Embedder {
         };
         let n_prompt_tokens = [n_prompt_tokens(&folder.prompts.query)?, n_prompt_tokens(&folder.prompts.document)?];
         let (weights, weights_hash) = Weights::read(&folder.weights_path(), &device)?;
+        let n_threads = if options.threads == 0 { n_cores() } else { options.threads };
+        let has_team = n_threads > 1 && !device::is_accelerator(&device);
         let embedder = Self {
             encoder: folder.config.load(&weights, folder.n_positions, options.precision)?,
             tokenizer,
@@ -153,7 +158,8 @@ impl Embedder {
             n_halved: AtomicUsize::new(0),
             why_no_accelerator,
             workspaces: Mutex::default(),
-            n_threads: if options.threads == 0 { n_cores() } else { options.threads },
+            team: Mutex::new(has_team.then(|| Team::new(device::simd(), n_threads))),
+            n_threads,
         };
         Ok((embedder, weights))
     }
@@ -333,7 +339,12 @@ impl Embedder {
     /// What `read` makes of the hidden rows of a batch, \[T, H\] in main memory, and of H.
     pub(crate) fn with_hidden<R>(&self, batch: &Batch, read: impl FnOnce(&[f32], usize) -> R) -> Result<R> {
         let mut workspace = self.workspace();
-        let rows = self.encoder.forward(batch, &mut workspace)?;
+        workspace.team = if batch.is_alone { self.team().take() } else { None };
+        let rows = self.encoder.forward(batch, &mut workspace);
+        if let Some(team) = workspace.team.take() {
+            *self.team() = Some(team);
+        }
+        let rows = rows?;
         let result = {
             let hidden = rows.to_host()?;
             read(&hidden, hidden.len() / batch.ids.len())
@@ -358,6 +369,10 @@ impl Embedder {
 
     pub(crate) fn give_back(&self, workspace: Workspace) {
         self.workspaces().push(workspace);
+    }
+
+    fn team(&self) -> MutexGuard<'_, Option<Team>> {
+        self.team.lock().expect("no thread panics while it holds this")
     }
 
     fn workspaces(&self) -> MutexGuard<'_, Vec<Workspace>> {

@@ -46,6 +46,8 @@ pub(crate) struct Batch {
     pub(crate) spans: Spans,
     /// For each text its position among the inputs.
     pub(crate) inputs: Vec<usize>,
+    /// Whether it is the only one of its call, so that other threads have no work of their own.
+    pub(crate) is_alone: bool,
     /// What kernels of a device read, once they were asked for it.
     pub(crate) on_device: OnceLock<OnDevice>,
 }
@@ -56,7 +58,8 @@ impl Batch {
         let (inputs, texts): (Vec<usize>, Vec<Vec<u32>>) = texts.into_iter().unzip();
         let lengths: Vec<usize> = texts.iter().map(Vec::len).collect();
         let spans = Spans::of_lengths(&lengths);
-        Self { ids: texts.concat(), kinds: Vec::new(), spans, inputs, on_device: OnceLock::new() }
+        let ids = texts.concat();
+        Self { ids, kinds: Vec::new(), spans, inputs, is_alone: false, on_device: OnceLock::new() }
     }
 
     /// The first and the second half of the texts, of which there are at least two.
@@ -111,7 +114,8 @@ pub(crate) fn pack(texts: Vec<Vec<u32>>, budget: usize) -> Vec<Batch> {
         let lengths: Vec<usize> = inputs.iter().map(|&input| texts[input].len()).collect();
         let ids = inputs.iter().flat_map(|&input| texts[input].iter().copied()).collect();
         let (spans, inputs) = (Spans::of_lengths(&lengths), inputs.to_vec());
-        batches.push(Batch { ids, kinds: Vec::new(), spans, inputs, on_device: OnceLock::new() });
+        let is_alone = lengths.len() == texts.len();
+        batches.push(Batch { ids, kinds: Vec::new(), spans, inputs, is_alone, on_device: OnceLock::new() });
     }
     batches
 }
@@ -127,6 +131,14 @@ mod tests {
         let texts = vec![vec![1; 2], vec![2; 5], vec![3; 3], vec![4; 2], vec![5; 9]];
         let inputs: Vec<_> = pack(texts, 7).into_iter().map(|batch| batch.inputs).collect();
         assert_eq!(inputs, [vec![4], vec![1], vec![2, 0, 3]]);
+    }
+
+    #[test]
+    fn a_batch_knows_whether_it_is_alone() {
+        let alone = |texts| pack(texts, 4).iter().map(|batch| batch.is_alone).collect::<Vec<_>>();
+        assert_eq!(alone(vec![vec![1; 9]]), [true]);
+        assert_eq!(alone(vec![vec![1; 2], vec![2; 2]]), [true]);
+        assert_eq!(alone(vec![vec![1; 3], vec![2; 2]]), [false, false]);
     }
 
     #[test]

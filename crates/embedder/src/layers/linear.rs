@@ -1,11 +1,15 @@
 //! A dense layer: `activation(x Wᵀ + b)`.
 
+use std::ops::Range;
+use std::sync::Arc;
+
 use candle_core::{DType, Result, Tensor};
 
-use super::{Rows, Workspace};
+use super::{CpuRows, Rows, Workspace};
 use crate::device;
+use crate::kernels::cpu::Simd;
 pub(crate) use crate::kernels::cpu::dense::Activation;
-use crate::kernels::cpu::dense::{Dense, Weight};
+use crate::kernels::cpu::dense::{Dense, Scratch, Weight};
 use crate::kernels::cuda::{self, products};
 use crate::precision::Precision;
 
@@ -16,9 +20,17 @@ pub(crate) struct Linear {
     activation: Activation,
 }
 
+/// On the CPU.
+#[derive(Debug)]
+pub(crate) struct CpuLinear {
+    weight: Weight,
+    bias: Option<Vec<f32>>,
+    activation: Activation,
+}
+
 #[derive(Debug)]
 enum Form {
-    Cpu { weight: Weight, bias: Option<Vec<f32>> },
+    Cpu(Arc<CpuLinear>), // a team of threads holds it too
     Device { weight: Tensor, bias: Option<DeviceBias> },
 }
 
@@ -38,18 +50,18 @@ impl Linear {
         precision: Precision,
     ) -> Result<Self> {
         let form = match super::lives_on_cpu(weight) {
-            true => Self::for_cpu(weight, bias, precision)?,
+            true => Self::for_cpu(weight, bias, activation, precision)?,
             false => Self::for_device(weight, bias, precision)?,
         };
         Ok(Self { form, activation })
     }
 
-    fn for_cpu(weight: &Tensor, bias: Option<&Tensor>, precision: Precision) -> Result<Form> {
+    fn for_cpu(weight: &Tensor, bias: Option<&Tensor>, activation: Activation, precision: Precision) -> Result<Form> {
         let (n_outputs, n_inputs) = weight.dims2()?;
         let values = weight.to_dtype(DType::F32)?.flatten_all()?.to_vec1::<f32>()?;
         let weight = Weight::pack(device::simd(), precision, &values, n_outputs, n_inputs);
         let bias = bias.map(|bias| bias.to_dtype(DType::F32)?.to_vec1()).transpose()?;
-        Ok(Form::Cpu { weight, bias })
+        Ok(Form::Cpu(Arc::new(CpuLinear { weight, bias, activation })))
     }
 
     fn for_device(weight: &Tensor, bias: Option<&Tensor>, precision: Precision) -> Result<Form> {
@@ -63,7 +75,7 @@ impl Linear {
     /// Multiply-adds for one row.
     pub(crate) fn n_products(&self) -> usize {
         match &self.form {
-            Form::Cpu { weight, .. } => weight.n_inputs() * weight.n_outputs(),
+            Form::Cpu(layer) => layer.shape().iter().product(),
             Form::Device { weight, .. } => weight.elem_count(),
         }
     }
@@ -71,7 +83,7 @@ impl Linear {
     /// K.
     pub(crate) fn n_inputs(&self) -> usize {
         match &self.form {
-            Form::Cpu { weight, .. } => weight.n_inputs(),
+            Form::Cpu(layer) => layer.weight.n_inputs(),
             Form::Device { weight, .. } => weight.dims()[1],
         }
     }
@@ -79,26 +91,49 @@ impl Linear {
     /// \[T, K\] → \[T, N\].
     pub(crate) fn forward(&self, x: &Rows, workspace: &mut Workspace) -> Result<Rows> {
         match (&self.form, x) {
-            (Form::Cpu { weight, bias }, Rows::Cpu(x)) => {
-                assert_eq!(x.width(), weight.n_inputs(), "layers of one encoder fit together");
-                let mut out = workspace.take(x.n_rows(), weight.n_outputs());
-                let dense = Dense {
-                    weight,
-                    bias: bias.as_deref(),
-                    activation: self.activation,
-                    rows: x.values(),
-                    n_rows: x.n_rows(),
-                    out: out.values_mut(),
-                    scratch: &mut workspace.scratch,
-                };
-                dense.run(workspace.simd);
-                Ok(Rows::Cpu(out))
-            }
+            (Form::Cpu(layer), Rows::Cpu(x)) => Ok(Rows::Cpu(layer.forward(x, workspace))),
             (Form::Device { weight, bias }, Rows::Device(x)) => {
                 Ok(Rows::Device(on_device(x, weight, bias.as_ref(), self.activation)?))
             }
             _ => unreachable!("one encoder lives on one device"),
         }
+    }
+}
+
+impl CpuLinear {
+    /// K and N.
+    pub(super) fn shape(&self) -> [usize; 2] {
+        [self.weight.n_inputs(), self.weight.n_outputs()]
+    }
+
+    fn forward(self: &Arc<Self>, x: &CpuRows, workspace: &mut Workspace) -> CpuRows {
+        let [n_inputs, n_outputs] = self.shape();
+        assert_eq!(x.width(), n_inputs, "layers of one encoder fit together");
+        let mut out = workspace.take(x.n_rows(), n_outputs);
+        let Workspace { simd, scratch, team, .. } = workspace;
+        let is_shared =
+            team.as_mut().is_some_and(|team| team.share(self, x.values(), x.n_rows(), out.values_mut(), scratch));
+        if !is_shared {
+            self.run(*simd, 0..n_outputs, x.values(), x.n_rows(), out.values_mut(), scratch);
+        }
+        out
+    }
+
+    /// Some outputs, from a multiple of [`PART_ALIGNMENT`] on: \[T, K\] → \[T, outputs\].
+    ///
+    /// [`PART_ALIGNMENT`]: crate::kernels::cpu::dense::PART_ALIGNMENT
+    pub(super) fn run(
+        &self,
+        simd: Simd,
+        outputs: Range<usize>,
+        rows: &[f32],
+        n_rows: usize,
+        out: &mut [f32],
+        scratch: &mut Scratch,
+    ) {
+        let Self { weight, bias, activation } = self;
+        let bias = bias.as_deref();
+        Dense { weight, bias, activation: *activation, rows, n_rows, outputs, out, scratch }.run(simd);
     }
 }
 

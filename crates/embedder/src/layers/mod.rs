@@ -9,6 +9,7 @@ pub(crate) mod embedding;
 pub(crate) mod gate;
 pub(crate) mod linear;
 pub(crate) mod norm;
+pub(crate) mod team;
 
 use candle_core::{DType, Result, Tensor};
 
@@ -82,12 +83,14 @@ impl Rows {
 pub(crate) struct Workspace {
     pub(crate) simd: Simd,
     pub(crate) scratch: Scratch,
+    /// Threads beside this one, where there is no other work for them.
+    pub(crate) team: Option<team::Team>,
     free: Vec<Vec<f32>>,
 }
 
 impl Workspace {
     pub(crate) fn new(simd: Simd) -> Self {
-        Self { simd, scratch: Scratch::new(simd), free: Vec::new() }
+        Self { simd, scratch: Scratch::new(simd), team: None, free: Vec::new() }
     }
 
     /// Rows whose values are whatever the buffer held before.

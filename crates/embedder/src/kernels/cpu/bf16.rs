@@ -59,8 +59,8 @@ impl Bf16 {
 
     /// One dense layer with this weight.
     pub(super) fn run(&self, simd: Simd, layer: Dense<'_>) {
-        let Dense { bias, activation, rows, n_rows, out, scratch, .. } = layer;
-        let layer = Rounded { weight: &self.0, bias, activation, rows, n_rows, out };
+        let Dense { bias, activation, rows, n_rows, outputs, out, scratch, .. } = layer;
+        let layer = Rounded { weight: &self.0, bias, activation, rows, n_rows, outputs, out };
         let scratch = &mut scratch.halves;
         #[cfg(target_arch = "x86_64")]
         if let (Some(proof), Some(dot)) = (simd.amx(), simd.bf16_dot()) {
@@ -82,6 +82,7 @@ struct Rounded<'a> {
     activation: Activation,
     rows: &'a [f32],
     n_rows: usize,
+    outputs: Range<usize>,
     out: &'a mut [f32],
 }
 
@@ -99,7 +100,7 @@ impl Rounded<'_> {
             packed::load(&mut bias, &all[outputs.clone()]);
         }
         with_function!(self.activation, function => store_lines!(
-            self.out, self.weight.n_outputs(), rows, outputs, |i, t, j| function.of(sums[i][j] + bias[j])
+            self.out, self.outputs, rows, outputs, |i, t, j| function.of(sums[i][j] + bias[j])
         ));
     }
 }
@@ -145,7 +146,8 @@ where
 {
     #[inline(always)]
     fn run(mut self) {
-        packed::multiply(self.tile, self.layer.weight, self.layer.n_rows, self.scratch, &mut self.layer);
+        let Rounded { weight, n_rows, ref outputs, .. } = self.layer;
+        packed::multiply(self.tile, weight, n_rows, outputs.clone(), self.scratch, &mut self.layer);
     }
 }
 

@@ -1,6 +1,8 @@
 //! A dense layer: `activation(x Wᵀ + b)`, with the weight laid out once for the processor and the precision.
 //!
-//! Shapes: rows \[T, K\] and a weight \[N, K\] give \[T, N\].
+//! Shapes: rows \[T, K\] and a weight \[N, K\] give \[T, N\], or some of its columns.
+
+use std::ops::Range;
 
 use super::aligned::Buffer;
 #[cfg(target_arch = "x86_64")]
@@ -8,6 +10,7 @@ use super::attention::tiles::Halves;
 use super::bf16::{self, Bf16};
 pub(crate) use super::elementary::Activation;
 use super::int8::{self, Int8};
+pub(crate) use super::product::ALIGNMENT as PART_ALIGNMENT;
 use super::product::{Panels, Product};
 use super::simd::Simd;
 use crate::precision::Precision;
@@ -95,7 +98,9 @@ pub(crate) struct Dense<'a> {
     pub(crate) rows: &'a [f32],
     /// T.
     pub(crate) n_rows: usize,
-    /// \[T, N\].
+    /// Which of the N to compute, from a multiple of [`PART_ALIGNMENT`] on.
+    pub(crate) outputs: Range<usize>,
+    /// \[T, outputs\].
     pub(crate) out: &'a mut [f32],
     pub(crate) scratch: &'a mut Scratch,
 }
@@ -105,20 +110,21 @@ impl Dense<'_> {
     pub(crate) fn run(self, simd: Simd) {
         let (n_inputs, n_outputs) = (self.weight.n_inputs(), self.weight.n_outputs());
         assert_eq!(self.rows.len(), self.n_rows * n_inputs, "rows are [T, K]");
-        assert_eq!(self.out.len(), self.n_rows * n_outputs, "out is [T, N]");
+        assert!(self.outputs.start.is_multiple_of(PART_ALIGNMENT) && self.outputs.end <= n_outputs, "outputs are of N");
+        assert_eq!(self.out.len(), self.n_rows * self.outputs.len(), "out is [T, outputs]");
         assert!(self.bias.is_none_or(|bias| bias.len() == n_outputs), "bias is [N]");
         match self.weight {
             Weight::F32(weight) => simd.run(Product {
                 weight,
                 inputs: 0..n_inputs,
-                outputs: 0..n_outputs,
+                out_stride: self.outputs.len(),
+                outputs: self.outputs,
                 bias: self.bias,
                 activation: self.activation,
                 rows: self.rows,
                 row_stride: n_inputs,
                 n_rows: self.n_rows,
                 out: self.out,
-                out_stride: n_outputs,
                 scratch: &mut self.scratch.rows,
             }),
             Weight::Bf16(weight) => weight.run(simd, self),

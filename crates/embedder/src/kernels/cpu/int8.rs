@@ -115,6 +115,7 @@ struct Quantised<'a> {
     activation: Activation,
     rows: &'a [f32],
     ranges: &'a [RowRange],
+    outputs: Range<usize>,
     out: &'a mut [f32],
 }
 
@@ -137,7 +138,7 @@ impl<T: Tile<Row = u8, Sum = i32>> packed::Layer<T> for Quantised<'_> {
         packed::load(&mut totals, &self.weight.totals[outputs.clone()]);
         let ranges = self.ranges;
         with_function!(self.activation, function => store_lines!(
-            self.out, self.weight.n_outputs(), rows, outputs, |i, t, j| function.of(
+            self.out, self.outputs, rows, outputs, |i, t, j| function.of(
                 (sums[i][j] as f32).mul_add(ranges[t].step * scales[j], ranges[t].min.mul_add(totals[j], bias[j]))
             )
         ));
@@ -153,14 +154,15 @@ struct Run<'a, T> {
 impl<T: Tile<Row = u8, Sum = i32>> Kernel for Run<'_, T> {
     #[inline(always)]
     fn run(self) {
-        let Dense { bias, activation, rows, n_rows, out, scratch, .. } = self.layer;
+        let Dense { bias, activation, rows, n_rows, outputs, out, scratch, .. } = self.layer;
         let Rows { bytes, ranges } = &mut scratch.bytes;
         ranges.clear();
         for row in rows.chunks_exact(self.weight.n_inputs()) {
             ranges.push(RowRange::of(row));
         }
-        let mut layer = Quantised { weight: self.weight, bias, activation, rows, ranges, out };
-        packed::multiply(self.tile, &self.weight.packed, n_rows, bytes, &mut layer);
+        let mut layer =
+            Quantised { weight: self.weight, bias, activation, rows, ranges, outputs: outputs.clone(), out };
+        packed::multiply(self.tile, &self.weight.packed, n_rows, outputs, bytes, &mut layer);
     }
 }
 

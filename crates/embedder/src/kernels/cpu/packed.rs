@@ -118,12 +118,13 @@ pub(super) trait Layer<T: Tile> {
     fn finish(&mut self, rows: Range<usize>, outputs: Range<usize>, sums: &[[T::Sum; WIDTH]]);
 }
 
-/// Multiplies `n_rows` rows with every output of `weight`.
+/// Multiplies `n_rows` rows with some outputs of `weight`, from a multiple of [`WIDTH`] on.
 #[inline(always)]
 pub(super) fn multiply<T: Tile>(
     tile: T,
     weight: &Packed,
     n_rows: usize,
+    outputs: Range<usize>,
     encoded: &mut Buffer<T::Row>,
     layer: &mut impl Layer<T>,
 ) {
@@ -139,17 +140,17 @@ pub(super) fn multiply<T: Tile>(
         for (target, row) in encoded.chunks_exact_mut(stride).zip(rows.clone()) {
             layer.encode(tile, row, target);
         }
-        for output in (0..weight.n_outputs).step_by(WIDTH) {
-            let outputs = output..weight.n_outputs.min(output + WIDTH);
+        for output in outputs.clone().step_by(WIDTH) {
+            let line = output..outputs.end.min(output + WIDTH);
             let lines = weight.panel(output / WIDTH);
             // While this panel is in use, the next one comes closer, a part with every tile.
-            let after = if outputs.end < weight.n_outputs { weight.panel(output / WIDTH + 1) } else { &[] };
+            let after = if line.end < outputs.end { weight.panel(output / WIDTH + 1) } else { &[] };
             let mut next = after.chunks(after.len().div_ceil(rows.len().div_ceil(T::HEIGHT)).max(1));
             for row in rows.clone().step_by(T::HEIGHT) {
                 let n = T::HEIGHT.min(rows.end - row);
                 let values = &encoded[(row - first) * stride..];
                 tile.multiply(TileRows { n, values, stride }, lines, next.next().unwrap_or_default(), &mut sums);
-                layer.finish(row..row + n, outputs.clone(), &sums[..n]);
+                layer.finish(row..row + n, line.clone(), &sums[..n]);
             }
         }
     }
@@ -161,13 +162,15 @@ pub(super) fn load(line: &mut [f32; WIDTH], from: &[f32]) {
     line[..from.len()].copy_from_slice(from);
 }
 
-/// Writes `value` of every row of some and every output of some: a full line in one piece, as all are but the last of a weight.
+/// Writes `value` of every row of some and every output of some, to \[T, all\]: a full line in one piece, as all are but the
+/// last of a weight.
 macro_rules! store_lines {
-    ($out:expr, $n_outputs:expr, $rows:expr, $outputs:expr, |$i:ident, $t:ident, $j:ident| $value:expr) => {{
+    ($out:expr, $all:expr, $rows:expr, $outputs:expr, |$i:ident, $t:ident, $j:ident| $value:expr) => {{
         let (rows, outputs): (Range<usize>, Range<usize>) = ($rows, $outputs);
         let is_full = outputs.len() == WIDTH;
+        let (stride, outputs) = ($all.len(), outputs.start - $all.start..outputs.end - $all.start);
         for ($i, $t) in rows.enumerate() {
-            let out = &mut $out[$t * $n_outputs..][outputs.clone()];
+            let out = &mut $out[$t * stride..][outputs.clone()];
             if is_full {
                 let mut values = [0.0f32; WIDTH];
                 for $j in 0..WIDTH {

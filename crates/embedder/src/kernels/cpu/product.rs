@@ -26,7 +26,7 @@ const WIDE_DEPTH: usize = PANEL_VALUES / WIDE.1;
 
 /// Ranges of inputs and outputs of a product start at a multiple of this: the width of the wider panel, and of the partial sums
 /// of a softmax over outputs.
-pub(super) const ALIGNMENT: usize = WIDE.1;
+pub(crate) const ALIGNMENT: usize = WIDE.1;
 
 /// A matrix \[K, N\] cut into panels of `width` columns, and each panel into blocks of `depth` rows: block by block, panel
 /// by panel, row by row. Columns beyond N hold anything.

@@ -108,7 +108,17 @@ fn dense(
     let n_rows = rows.len() / n_inputs;
     let mut out = vec![f32::NAN; n_rows * n_outputs];
     let scratch = &mut Scratch::new(simd);
-    Dense { weight: &weight, bias: Some(bias), activation, rows, n_rows, out: &mut out, scratch }.run(simd);
+    Dense {
+        weight: &weight,
+        bias: Some(bias),
+        activation,
+        rows,
+        n_rows,
+        outputs: 0..n_outputs,
+        out: &mut out,
+        scratch,
+    }
+    .run(simd);
     out
 }
 
