@@ -4,10 +4,6 @@ use candle_core::{CpuStorage, DType, Device, Error, Result, Shape, Storage, Tens
 
 /// How many threads run a kernel.
 #[derive(Debug, Clone, Copy)]
-#[cfg_attr(
-    not(any(test, feature = "cuda")),
-    expect(dead_code, reason = "only a device, or its emulation, reads all of it")
-)]
 pub(super) struct Grid {
     pub(super) blocks: [usize; 3],
     /// Of one block: a multiple of 32, at most what the kernel was compiled for.
