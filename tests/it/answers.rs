@@ -253,7 +253,7 @@ fn jsonl_csv_and_html_say_that_their_text_was_extracted() {
         );
         assert!(hit["text"].as_str().unwrap().contains(words), "{hit}");
     }
-    assert_eq!(place.json(&["get", "j1"])["metadata"]["year"], "1980");
+    assert_eq!(place.json(&["get", "j1"])["metadata"]["year"], 1980);
     place.run(&["search", "hidden", "--mode", "lexical"]).fails(1, &["nothing found"]);
 }
 

@@ -144,9 +144,21 @@ fn a_collection_of_another_model_or_setting_is_refused() {
 fn a_collection_of_a_newer_format_is_refused() {
     let place = Place::indexed();
     let manifest = String::from_utf8(place.read(".cento/manifest.json")).unwrap();
-    place.write(".cento/manifest.json", manifest.replace("\"format\": 1", "\"format\": 2"));
-    place.run(&["search", "moon"]).fails(3, &["format 2", "update cento"]);
-    place.run(&["index", "--model", &tiny_model(), "notes"]).fails(3, &["format 2"]);
+    place.write(".cento/manifest.json", manifest.replace("\"format\": 2", "\"format\": 3"));
+    place.run(&["search", "moon"]).fails(3, &["format 3", "update cento"]);
+    place.run(&["index", "--model", &tiny_model(), "notes"]).fails(3, &["format 3"]);
+}
+
+#[test]
+fn a_collection_of_an_older_format_is_refused_with_the_way_out() {
+    let place = Place::indexed();
+    let manifest = String::from_utf8(place.read(".cento/manifest.json")).unwrap();
+    place.write(".cento/manifest.json", manifest.replace("\"format\": 2", "\"format\": 1"));
+    for command in [&["search", "moon"][..], &["index", "--model", &tiny_model(), "notes"], &["doctor"]] {
+        place.run(command).fails(3, &["format 1", "index again", "cache"]);
+    }
+    std::fs::rename(place.path(".cento"), place.path("old")).unwrap();
+    assert_eq!(place.index(&["notes"])["n_tokens_embedded"], 0);
 }
 
 #[test]

@@ -5,6 +5,7 @@
 //! | `tidy` | the crates are a star; what the rules of the house say of files |
 //! | `readme` | what README and ARCHITECTURE show is what happens |
 //! | `answers` | search, context, run, get: content, budgets, citations, invariance |
+//! | `filters` | filters, fields, list, delete: which documents answer, and what is said of a filter that cannot be |
 //! | `late` | late vectors: which a collection has, which a search uses |
 //! | `collection` | adding, changing, vanishing, deleting, killing, locking, damage |
 //! | `embed` | texts into matrices: types, ids, manifest, kills and reruns, bad input; the speed of an encoder |
@@ -21,6 +22,7 @@ mod collection;
 mod contexts;
 mod embed;
 mod evaluation;
+mod filters;
 mod late;
 mod quality;
 mod readme;

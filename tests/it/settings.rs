@@ -53,6 +53,19 @@ fn an_unknown_setting_names_the_nearest() {
 }
 
 #[test]
+fn no_setting_says_what_is_deleted() {
+    let place = Place::indexed();
+    place.write("cento.toml", "filter = 'id exists'\n");
+    assert_eq!(place.json(&["search", "moon"])["filter"]["n_admitted"], 3);
+    let mut command = place.command(&["delete"]);
+    command.env("CENTO_FILTER", "id exists").env("CENTO_PATH", "notes").env("CENTO_DRY_RUN", "1");
+    assert_eq!(command.output().unwrap().status.code(), Some(2));
+    assert_eq!(place.json(&["delete", "notes/bread.md"])["deleted"], serde_json::json!(["notes/bread.md"]));
+    place.write("cento.toml", "[delete]\nfilter = 'id exists'\n");
+    place.run(&["config", "check"]).fails(2, &["delete.filter"]);
+}
+
+#[test]
 fn an_unknown_option_names_the_nearest() {
     Place::new().run(&["search", "x", "--fuson", "rrf"]).fails(2, &["--fuson", "--fusion"]);
 }

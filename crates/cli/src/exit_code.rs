@@ -61,6 +61,7 @@ fn code(error: &anyhow::Error) -> u8 {
             | Error::Setting { .. }
             | Error::LabelTaken { .. }
             | Error::NoCacheFolder
+            | Error::Filter(_)
             | Error::Assembly(_),
         ) => USAGE,
         Some(Error::UnknownDocument { .. } | Error::OutOfRange { .. } | Error::NotCached { .. }) => NOTHING,

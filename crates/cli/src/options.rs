@@ -5,8 +5,8 @@ use std::path::Path;
 
 use anyhow::Context as _;
 use cento_engine::{
-    BudgetTokenizer, CacheOptions, Explain, Fusion, IndexOptions, Mode, Policy, ReadOptions, Scalar, Scan,
-    SearchRequest, Searcher, SearcherOptions,
+    BudgetTokenizer, CacheOptions, Explain, Filter, Filtered, Fusion, IndexOptions, Mode, Policy, ReadOptions, Scalar,
+    Scan, SearchRequest, Searcher, SearcherOptions,
 };
 
 use crate::args;
@@ -90,8 +90,13 @@ pub(crate) fn remark_device(global: &args::Global, searcher: &Searcher) {
 }
 
 /// The arms, the fusion and the scan a query command asks for; `scan` is what it does unless told.
-pub(crate) fn request(query: String, k: usize, retrieval: &args::Retrieval, scan: Scan) -> SearchRequest {
-    SearchRequest {
+pub(crate) fn request(
+    query: String,
+    k: usize,
+    retrieval: &args::Retrieval,
+    scan: Scan,
+) -> anyhow::Result<SearchRequest> {
+    Ok(SearchRequest {
         k,
         candidates: retrieval.candidates,
         mode: match retrieval.mode {
@@ -112,8 +117,21 @@ pub(crate) fn request(query: String, k: usize, retrieval: &args::Retrieval, scan
         find: retrieval.find_vectors,
         score: retrieval.score_vectors,
         scope: (!retrieval.within.is_empty()).then(|| retrieval.within.clone()),
+        filter: filter(retrieval.filter.as_deref())?,
         explain: Explain::Arms,
         ..SearchRequest::new(query)
+    })
+}
+
+/// The filter of a command, if it has one.
+pub(crate) fn filter(expression: Option<&str>) -> anyhow::Result<Option<Filter>> {
+    Ok(expression.map(Filter::parse).transpose().map_err(cento_engine::Error::from)?)
+}
+
+/// Says how many documents a filter let through.
+pub(crate) fn remark_filter(global: &args::Global, filtered: Option<&Filtered>) {
+    if let Some(Filtered { n_admitted, n_documents, .. }) = filtered.filter(|_| !global.quiet) {
+        eprintln!("filter: {n_admitted} of {n_documents} documents");
     }
 }
 

@@ -71,10 +71,14 @@ pub(crate) fn command(file: Option<&SettingsFile>) -> anyhow::Result<Command> {
     Ok(command)
 }
 
+/// Commands whose options no setting stands behind: what is deleted is said on the command line.
+const WITHOUT_SETTINGS: [&str; 1] = ["delete"];
+
 /// Gives every option its environment variable.
 fn with_environment(command: Command) -> Command {
+    let without = WITHOUT_SETTINGS.contains(&command.get_name());
     let command = command.mut_args(|argument| match argument.get_long() {
-        Some(long) if !["help", "version"].contains(&long) => {
+        Some(long) if !without && !["help", "version"].contains(&long) => {
             let variable = format!("CENTO_{}", long.to_uppercase().replace('-', "_"));
             argument.env(variable).hide_env(true)
         }
@@ -116,7 +120,11 @@ fn apply(command: Command, key: &[String], value: &str, path: &Path) -> anyhow::
     }
 }
 
+/// The options that a setting can stand behind.
 fn longs(command: &Command) -> Vec<String> {
+    if WITHOUT_SETTINGS.contains(&command.get_name()) {
+        return Vec::new();
+    }
     command
         .get_arguments()
         .filter_map(|argument| argument.get_long())
@@ -126,9 +134,10 @@ fn longs(command: &Command) -> Vec<String> {
 }
 
 fn with_default(command: Command, name: &str, value: &str) -> Command {
+    let known = longs(&command).iter().any(|long| long == name);
     let Some(id) = command
         .get_arguments()
-        .find(|argument| argument.get_long() == Some(name))
+        .find(|argument| known && argument.get_long() == Some(name))
         .map(|argument| argument.get_id().clone())
     else {
         return command;

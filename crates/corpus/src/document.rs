@@ -2,11 +2,12 @@
 //!
 //! Sections, blocks, sentences, chunks and citations are half-open byte spans of that text; it is stored once.
 
-use std::collections::BTreeMap;
 use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
+use crate::metadata::Metadata;
+use crate::read::Format;
 use crate::section::Section;
 
 /// A text with its outline, ready to be cut.
@@ -16,6 +17,8 @@ pub struct Document {
     pub id: String,
     /// The file it was read from, as root label/relative path, always with `/`.
     pub origin: String,
+    /// What it was read as, never [`Format::Auto`] or [`Format::Beir`].
+    pub format: Format,
     /// Title for headers and citations; empty where the source has none (a JSONL row without a title).
     pub title: String,
     /// The canonical text.
@@ -26,8 +29,8 @@ pub struct Document {
     pub sections: Vec<Section>,
     /// What the chunker prefers not to cut, in order; their spans partition the text.
     pub blocks: Vec<Block>,
-    /// Front matter, other JSON keys, HTML `meta`: scalars as they stand, lists and objects as JSON.
-    pub metadata: BTreeMap<String, String>,
+    /// Front matter, other JSON keys, HTML `meta`.
+    pub metadata: Metadata,
     /// What was odd about the source and what was done about it.
     pub warnings: Vec<String>,
 }

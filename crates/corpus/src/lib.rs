@@ -23,20 +23,24 @@
 //! ```
 
 mod chunk;
+mod date;
 mod document;
 mod error;
 mod folder;
 mod header;
+mod metadata;
 mod piece;
 mod read;
 mod section;
 mod sentence;
 
 pub use chunk::{CHUNKER_VERSION, Chunk, ChunkConfig, ChunkSize, DEFAULT_CHUNK_TOKENS, chunk};
+pub use date::Date;
 pub use document::{Anchor, Block, BlockKind, Document, TextKind};
 pub use error::{Error, Result};
 pub use folder::{FoundFile, Root, Skipped, Walk, walk};
 pub use header::{HeaderStyle, header};
+pub use metadata::{Field, Metadata, Value};
 pub use piece::{BYTES_PER_TOKEN_MAX, Tokens};
 pub use read::{Documents, Format, LINE_BYTES_MAX, MAX_FILE_BYTES, ReadOptions, Record, Records, parse, read};
 pub use section::Section;

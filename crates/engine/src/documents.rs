@@ -1,11 +1,9 @@
 //! Documents of a collection by id: open a citation, delete, and look at a file as the indexer would.
 
-use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::Path;
 
 use cento_corpus as corpus;
-use roaring::RoaringBitmap;
 use serde::Serialize;
 
 use crate::commit::Commit;
@@ -14,6 +12,7 @@ use crate::fs::Fs;
 use crate::lock::WriterLock;
 use crate::searcher::{Searcher, Snapshot};
 use crate::segment::{DocumentRecord, Segment};
+use crate::selection::Selection;
 
 /// What part of a document is asked for: `DOC`, `DOC#chunk` or `DOC:from-to`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,7 +37,7 @@ pub struct Excerpt {
     /// Its title.
     pub title: String,
     /// What its reader knew besides.
-    pub metadata: BTreeMap<String, String>,
+    pub metadata: corpus::Metadata,
     /// Whether the text is the file's bytes (`source`) or was extracted from it.
     pub text_kind: &'static str,
     /// Bytes of the excerpt in the canonical text.
@@ -76,7 +75,7 @@ impl Searcher {
             document: id.to_owned(),
             origin: segment.documents.text(record.origin)?.to_owned(),
             title: segment.documents.text(record.title)?.to_owned(),
-            metadata: serde_json::from_str(segment.documents.text(record.metadata)?).unwrap_or_default(),
+            metadata: segment.metadata_of(record)?,
             text_kind: record.text_kind(),
             span: [0, record.text_bytes],
             path: Vec::new(),
@@ -120,22 +119,10 @@ impl Searcher {
     }
 
     fn find_document(&self, id: &str) -> Result<Option<(&Segment, DocumentRecord)>> {
-        let Some((at, document)) = find(&self.snapshot, id)? else { return Ok(None) };
+        let Some((at, document)) = self.snapshot.find(id)? else { return Ok(None) };
         let segment = &self.snapshot.segments[at];
         Ok(Some((segment, segment.document(document)?)))
     }
-}
-
-/// Where a live document is: segment and number there.
-fn find(snapshot: &Snapshot, id: &str) -> Result<Option<(usize, u32)>> {
-    for (at, segment) in snapshot.segments.iter().enumerate() {
-        for document in segment.live_documents() {
-            if segment.document_id(document)? == id {
-                return Ok(Some((at, document)));
-            }
-        }
-    }
-    Ok(None)
 }
 
 /// The closest id, among those that share the end of the path or differ by few letters.
@@ -176,24 +163,37 @@ fn parse_citation(citation: &str) -> (String, Part) {
     (citation.to_owned(), Part::Whole)
 }
 
+/// What a delete did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Deleted {
+    /// Generation that answers now.
+    pub generation: u64,
+    /// Ids of the documents that went, ascending.
+    pub documents: Vec<String>,
+}
+
 /// Tombstones documents and publishes the generation without them; all of them or, if one is unknown, none.
 pub fn delete(folder: &Path, ids: &[String], fs: &dyn Fs) -> Result<u64> {
+    delete_selected(folder, &Selection::Documents(ids.to_vec()), fs).map(|deleted| deleted.generation)
+}
+
+/// Tombstones the documents of a selection and publishes the generation without them; none selected leaves the generation as it is.
+pub fn delete_selected(folder: &Path, selection: &Selection, fs: &dyn Fs) -> Result<Deleted> {
     let snapshot = Snapshot::open_current(folder)?; // says that there is no collection before a lock file is made
     let _lock = WriterLock::acquire(folder)?;
     let snapshot = match Snapshot::open_current(folder)? {
         current if current.manifest.generation != snapshot.manifest.generation => current,
         _ => snapshot,
     };
-    let mut deleted: BTreeMap<usize, RoaringBitmap> = BTreeMap::new();
-    for id in ids {
-        let Some((segment, document)) = find(&snapshot, id)? else {
-            return Err(Error::UnknownDocument { nearest: nearest(&snapshot, id)?, id: id.clone() });
-        };
-        deleted.entry(segment).or_default().insert(document);
-    }
+    let selected = snapshot.select(selection)?;
+    let documents = snapshot.ids(&selected)?;
     let manifest = &snapshot.manifest;
+    if documents.is_empty() {
+        return Ok(Deleted { generation: manifest.generation, documents });
+    }
+    let deleted = selected.into_iter().enumerate().filter(|(_, documents)| !documents.is_empty()).collect();
     let commit = Commit { config: manifest.config.clone(), roots: manifest.roots.clone(), new_segment: None, deleted };
-    commit.publish(fs, folder, Some(&snapshot))
+    Ok(Deleted { generation: commit.publish(fs, folder, Some(&snapshot))?, documents })
 }
 
 /// A document as the indexer sees it: sections, chunks with their headers, token counts.
@@ -204,7 +204,7 @@ pub struct Inspection {
     /// Its title.
     pub title: String,
     /// What its reader knew besides.
-    pub metadata: BTreeMap<String, String>,
+    pub metadata: corpus::Metadata,
     /// Bytes of canonical text.
     pub n_bytes: usize,
     /// What its reader noticed.

@@ -63,6 +63,21 @@ pub enum Error {
         /// Format number of this build.
         supported: u32,
     },
+    /// The collection was written by an older Cento, in a format that is no longer read.
+    #[error(
+        "{path}: collection format {found} is older than {supported}, the one this cento reads; move the collection away and index again: what was embedded comes from the cache"
+    )]
+    OlderFormat {
+        /// The manifest.
+        path: PathBuf,
+        /// Format number in the manifest.
+        found: u32,
+        /// Format number of this build.
+        supported: u32,
+    },
+    /// A filter is none, or asks for what the collection does not have.
+    #[error(transparent)]
+    Filter(#[from] crate::filter::FilterError),
     /// Nothing says where embeddings are to be kept.
     #[error("no folder for the embedding cache: set CENTO_CACHE to a folder, or HOME; or go without, with --no-cache")]
     NoCacheFolder,

@@ -56,6 +56,7 @@ mod embed;
 
 mod scan;
 mod searcher;
+mod filter;
 mod scope;
 mod retrieve;
 mod dense;
@@ -65,6 +66,7 @@ mod tokens;
 
 mod probe;
 mod collection;
+mod selection;
 mod documents;
 
 pub mod model;
@@ -87,10 +89,11 @@ pub use collection::{Check, Diagnosis, SegmentStatus, Status, doctor, status};
 pub use config::{CANDIDATE_DEPTH, ChunkTokens, CollectionConfig, LateReading, Pooling, VectorColumn};
 pub use context::{ContextRequest, ContextTimings, Pool};
 pub use dense::VectorsUsed;
-pub use documents::{Excerpt, InspectedChunk, InspectedSection, Inspection, delete};
+pub use documents::{Deleted, Excerpt, InspectedChunk, InspectedSection, Inspection, delete, delete_selected};
 pub use embed::{EmbedInput, EmbedOptions, EmbedProgress, EmbedReport, Manifest as EmbedManifest};
 pub use embed::{ManifestInput, OutputType, TooLong, embed};
 pub use error::{Error, Result};
+pub use filter::{FILTER_BYTES_MAX, FILTER_DEPTH_MAX, Filter, FilterError, Place};
 pub use fs::{File, Fs, OsFs};
 pub use ingest::{IndexOptions, IndexReport, Issue, Progress, Stage, dry_run, index, inspect};
 pub use manifest::{FORMAT, Manifest, SegmentEntry};
@@ -99,7 +102,10 @@ pub use probe::{Nearest, RowId};
 pub use retrieve::{Explain, Fusion, Hit, LEXICAL_WEIGHT, Mode, Scan, SearchRequest, SearchResponse, Timings};
 pub use run::{DocumentRanking, RunQuery, RunRequest};
 pub use scan::{ScanBench, ScanBenchRequest, bench_scan};
+pub use scope::Filtered;
 pub use searcher::{Searcher, SearcherOptions};
+pub use segment::FieldType;
+pub use selection::{FieldSummary, ListedDocument, Selection};
 pub use tokens::BudgetTokenizer;
 
 /// An error with its causes on one line, as users see it.

@@ -13,8 +13,8 @@ use crate::config::CollectionConfig;
 use crate::error::{AtPath, Error, Result};
 use crate::fs::Fs;
 
-/// The collection format this build writes, and the newest it reads.
-pub const FORMAT: u32 = 1;
+/// The collection format this build writes, and the only one it reads.
+pub const FORMAT: u32 = 2;
 
 /// Name of the current manifest.
 pub(crate) const CURRENT: &str = "manifest.json";
@@ -92,6 +92,9 @@ impl Manifest {
                 found: u32::try_from(format).unwrap_or(u32::MAX),
                 supported: FORMAT,
             });
+        }
+        if format < u64::from(FORMAT) {
+            return Err(Error::OlderFormat { path: path.to_owned(), found: format as u32, supported: FORMAT });
         }
         let sealed: Sealed = serde_json::from_value(value).map_err(|error| corrupt(error.to_string()))?;
         match checksum(&sealed.manifest) == sealed.checksum {
@@ -174,6 +177,12 @@ mod tests {
             let read = Manifest::parse(&flipped, &path);
             assert!(read.is_err(), "byte {at} {:?} changed unnoticed", bytes[at] as char);
         }
+    }
+
+    #[test]
+    fn an_older_format_is_named_as_such_before_its_content_is_read() {
+        let error = Manifest::parse(br#"{"manifest": {"format": 1}}"#, Path::new("manifest.json")).unwrap_err();
+        assert!(matches!(error, Error::OlderFormat { found: 1, supported: FORMAT, .. }), "{error}");
     }
 
     #[test]

@@ -16,7 +16,8 @@ use serde::{Deserialize, Serialize};
 use crate::config::{CANDIDATE_DEPTH, VectorColumn};
 use crate::dense::VectorsUsed;
 use crate::error::{Error, Result};
-use crate::scope::Scope;
+use crate::filter::Filter;
+use crate::scope::{Filtered, Scope};
 use crate::searcher::Searcher;
 use crate::segment::Segment;
 
@@ -89,6 +90,8 @@ pub struct SearchRequest {
     pub score: Option<VectorColumn>,
     /// Ids of the documents that may answer; `None` for all. Applied before each arm takes its candidates.
     pub scope: Option<Vec<String>>,
+    /// What must hold of the documents that may answer, besides; applied where the scope is.
+    pub filter: Option<Filter>,
     /// Results with a lower score are left out.
     pub min_score: Option<f64>,
     /// Whether results carry the terms of their BM25 score.
@@ -108,6 +111,7 @@ impl SearchRequest {
             find: None,
             score: None,
             scope: None,
+            filter: None,
             min_score: None,
             explain: Explain::default(),
         }
@@ -140,6 +144,9 @@ pub struct SearchResponse {
     /// Which vectors found documents, and which scored chunks inside one; nothing if none were asked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub vectors: Option<VectorsUsed>,
+    /// The filter, and how many documents it let through.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub filter: Option<Filtered>,
     /// Generation of the collection.
     pub generation: u64,
     /// Fingerprint of the encoder.
@@ -206,6 +213,7 @@ pub(crate) struct Ranking {
     pub(crate) fused: Vec<Fused<ChunkKey>>,
     pub(crate) scanned: &'static str,
     pub(crate) vectors: Option<VectorsUsed>,
+    pub(crate) filter: Option<Filtered>,
 }
 
 impl Searcher {
@@ -240,6 +248,7 @@ impl Searcher {
             fusion: (request.mode == Mode::Hybrid).then_some(request.fusion),
             scanned: ranking.scanned,
             vectors: ranking.vectors,
+            filter: ranking.filter,
             generation: manifest.generation,
             model_fingerprint: manifest.config.model_fingerprint.clone(),
             hits,
@@ -252,9 +261,10 @@ impl Searcher {
         if request.query.trim().is_empty() {
             return Err(Error::EmptyQuery);
         }
-        let scope = match &request.scope {
-            Some(documents) => Some(self.scope(documents)?),
-            None => None,
+        let scope = request.scope.as_ref().map(|documents| self.scope(documents)).transpose()?;
+        let (scope, filter) = match request.filter.as_ref().map(|filter| self.filter_scope(filter)).transpose()? {
+            Some((admitted, filtered)) => (Some(admitted.within(scope.as_ref())), Some(filtered)),
+            None => (scope, None),
         };
         let mut arms = Vec::new();
         let (mut scanned, mut vectors) = ("none", None);
@@ -276,7 +286,7 @@ impl Searcher {
         let start = Instant::now();
         let fused = fuse_arms(&mut arms, request.fusion)?;
         timings.fuse = start.elapsed();
-        Ok(Ranking { fused, scanned, vectors })
+        Ok(Ranking { fused, scanned, vectors, filter })
     }
 
     fn lexical_chunks(&self, request: &SearchRequest, scope: Option<&Scope>) -> Result<Vec<(ChunkKey, f64)>> {

@@ -10,6 +10,7 @@ use roaring::RoaringBitmap;
 
 use crate::config::{CANDIDATE_DEPTH, VectorColumn};
 use crate::error::{Error, Result};
+use crate::filter::Filter;
 use crate::retrieve::{self, DENSE, Fusion, LEXICAL, Mode, Scan};
 use crate::scan::{self, SCAN_QUERIES};
 use crate::scope::Scope;
@@ -46,6 +47,8 @@ pub struct RunRequest {
     pub scan: Scan,
     /// Vectors that find documents; see [`Searcher::vectors_used`].
     pub find: Option<VectorColumn>,
+    /// What must hold of the documents that may answer any of the queries; applied where a scope is.
+    pub filter: Option<Filter>,
 }
 
 impl Default for RunRequest {
@@ -57,6 +60,7 @@ impl Default for RunRequest {
             fusion: Fusion::default(),
             scan: Scan::Exact,
             find: None,
+            filter: None,
         }
     }
 }
@@ -66,6 +70,14 @@ pub type DocumentRanking = Vec<(String, f64)>;
 
 /// Units of a segment (see [`crate::segment::Units`]) and their scores.
 type UnitScores = Vec<(u32, f64)>;
+
+/// Which rows may answer the queries of a batch.
+struct Scopes<'a> {
+    /// Those of each query that has a scope of its own, the filter applied.
+    of_query: &'a [Option<Scope>],
+    /// Those of the other queries.
+    of_all: Option<&'a Scope>,
+}
 
 /// A document among the candidates; ordered by its id.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -87,7 +99,9 @@ impl Searcher {
         if queries.iter().any(|query| query.text.trim().is_empty()) {
             return Err(Error::EmptyQuery);
         }
-        let unscoped = self.lexical(Unit::Document, None)?;
+        let admitted = request.filter.as_ref().map(|filter| self.filter_scope(filter)).transpose()?;
+        let admitted = admitted.map(|(admitted, _)| admitted);
+        let unscoped = self.lexical(Unit::Document, admitted.as_ref())?;
         let mut rankings = Vec::with_capacity(queries.len());
         let n_together = match request.mode {
             Mode::Lexical => BATCH_QUERIES,
@@ -95,11 +109,18 @@ impl Searcher {
             _ => SCAN_QUERIES,
         };
         for batch in queries.chunks(n_together) {
-            let scope_of = |query: &RunQuery| query.scope.as_ref().map(|documents| self.scope(documents)).transpose();
+            let scope_of = |query: &RunQuery| {
+                let scope = query.scope.as_ref().map(|documents| self.scope(documents)).transpose()?;
+                Ok(scope.map(|scope| scope.within(admitted.as_ref())))
+            };
             let scopes = batch.iter().map(scope_of).collect::<Result<Vec<_>>>()?;
             let dense = match request.mode {
                 Mode::Lexical => None,
-                _ => Some(self.dense_documents(batch, &scopes, request)?),
+                _ => Some(self.dense_documents(
+                    batch,
+                    &Scopes { of_query: &scopes, of_all: admitted.as_ref() },
+                    request,
+                )?),
             };
             for (n, query) in batch.iter().enumerate() {
                 let mut arms = Vec::new();
@@ -129,7 +150,7 @@ impl Searcher {
     fn dense_documents(
         &self,
         queries: &[RunQuery],
-        scopes: &[Option<Scope>],
+        scopes: &Scopes<'_>,
         request: &RunRequest,
     ) -> Result<Vec<Vec<UnitScores>>> {
         let texts: Vec<String> = queries.iter().map(|query| query.text.clone()).collect();
@@ -142,14 +163,14 @@ impl Searcher {
             let column = &segment.columns[find];
             let n_rows = column.rows.len();
             let graph = column.graph.as_ref().filter(|_| request.scan == Scan::Auto);
-            if graph.is_none() && !accelerator.is_cpu() && scopes.iter().all(Option::is_none) {
+            if graph.is_none() && !accelerator.is_cpu() && scopes.of_query.iter().all(Option::is_none) {
                 let found = scan::best_units(
                     &accelerator,
                     &column.rows,
                     &scan::Units { of_row: &segment.units()?.of_row, n_units: segment.units()?.documents.len() },
                     &vectors,
                     request.candidates,
-                    retrieve::allowed_rows(segment, None).as_deref(),
+                    retrieve::allowed_rows(segment, scopes.of_all.map(|scope| scope.rows(at))).as_deref(),
                 )?;
                 of_query.iter_mut().zip(found).for_each(|(scored, found)| scored.push(found));
                 continue;
@@ -160,7 +181,8 @@ impl Searcher {
                 exact::distances(&column.rows, &vectors, &mut distances)?;
             }
             for (n, scored) in of_query.iter_mut().enumerate() {
-                let allowed = retrieve::allowed_rows(segment, scopes[n].as_ref().map(|scope| scope.rows(at)));
+                let scope = scopes.of_query[n].as_ref().or(scopes.of_all);
+                let allowed = retrieve::allowed_rows(segment, scope.map(|scope| scope.rows(at)));
                 let allowed = allowed.as_deref();
                 let best = match graph {
                     None => retrieve::best_of_units(&distances[n * n_rows..(n + 1) * n_rows], segment, allowed)?,

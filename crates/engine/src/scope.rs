@@ -1,9 +1,15 @@
-//! Scope: the documents that may answer a query. Applied before any arm takes its best, never to a finished ranking.
+//! Scope: the documents that may answer a query, by their ids or by a filter. Applied before any arm takes its best, never to a
+//! finished ranking.
+
+use std::cmp::Ordering;
 
 use roaring::RoaringBitmap;
+use serde::Serialize;
 
 use crate::error::{Error, Result};
-use crate::searcher::Searcher;
+use crate::filter::{Filter, Schema};
+use crate::searcher::{Searcher, Snapshot};
+use crate::segment::{Comparison, Segment, Stored};
 
 /// The rows of some documents, segment by segment.
 #[derive(Debug, Clone)]
@@ -11,48 +17,106 @@ pub(crate) struct Scope {
     rows: Vec<RoaringBitmap>,
 }
 
+/// A filter and how many documents it lets through.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Filtered {
+    /// The filter as written.
+    pub expression: String,
+    /// Documents it admits.
+    pub n_admitted: u64,
+    /// Documents there are.
+    pub n_documents: u64,
+}
+
 impl Scope {
     /// The rows of a segment that may answer.
     pub(crate) fn rows(&self, segment: usize) -> &RoaringBitmap {
         &self.rows[segment]
     }
+
+    /// What of it lies within another, if there is one.
+    pub(crate) fn within(mut self, other: Option<&Self>) -> Self {
+        let others = other.into_iter().flat_map(|other| &other.rows);
+        self.rows.iter_mut().zip(others).for_each(|(own, other)| *own &= other);
+        self
+    }
+}
+
+impl Snapshot {
+    /// Where a live document is: segment and number there.
+    pub(crate) fn find(&self, id: &str) -> Result<Option<(usize, u32)>> {
+        let position = |stored: Stored<'_>| match stored {
+            Stored::String(known) => Some(known.cmp(id)),
+            _ => None::<Ordering>,
+        };
+        for (at, segment) in self.segments.iter().enumerate() {
+            let found = segment.metadata.matching("id", Comparison::Equal, position)?;
+            if let Some(document) = (found - &segment.deleted).min() {
+                return Ok(Some((at, document)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The fields of its documents, dead ones too, until their segment goes.
+    pub(crate) fn schema(&self) -> Result<Schema> {
+        Schema::of(self.segments.iter().map(|segment| &segment.metadata))
+    }
+
+    /// The live documents that a filter admits, segment by segment.
+    pub(crate) fn admitted(&self, filter: &Filter) -> Result<Vec<RoaringBitmap>> {
+        self.schema()?.check(filter)?;
+        let of_segment = |segment: &Segment| Ok(filter.documents(&segment.metadata)? - &segment.deleted);
+        self.segments.iter().map(of_segment).collect()
+    }
 }
 
 impl Searcher {
+    /// How many documents a filter lets through.
+    pub fn filtered(&self, filter: &Filter) -> Result<Filtered> {
+        Ok(self.filter_scope(filter)?.1)
+    }
+
+    /// The scope of a filter.
+    pub(crate) fn filter_scope(&self, filter: &Filter) -> Result<(Scope, Filtered)> {
+        let admitted = self.snapshot.admitted(filter)?;
+        let filtered = Filtered {
+            expression: filter.as_str().to_owned(),
+            n_admitted: admitted.iter().map(RoaringBitmap::len).sum(),
+            n_documents: self.snapshot.n_documents(),
+        };
+        let segments = self.snapshot.segments.iter().zip(&admitted);
+        let rows = segments.map(|(segment, documents)| rows_of(segment, documents)).collect::<Result<_>>()?;
+        Ok((Scope { rows }, filtered))
+    }
+
     /// The scope of a list of documents; an id that the collection does not hold is an error that names the nearest.
     pub(crate) fn scope(&self, documents: &[String]) -> Result<Scope> {
-        let places = self.places()?;
-        let mut scope = Scope { rows: vec![RoaringBitmap::new(); self.snapshot.segments.len()] };
+        let mut numbers = vec![RoaringBitmap::new(); self.snapshot.segments.len()];
         for id in documents {
-            let at = places.partition_point(|place| self.id_at(*place).is_ok_and(|known| known < id.as_str()));
-            let Some(&(segment, document)) =
-                places.get(at).filter(|place| self.id_at(**place).is_ok_and(|known| known == id))
-            else {
+            let Some((segment, document)) = self.snapshot.find(id)? else {
                 let nearest = crate::documents::nearest(&self.snapshot, id)?;
                 return Err(Error::UnknownDocument { nearest, id: id.clone() });
             };
-            let record = self.snapshot.segments[segment].document(document)?;
-            scope.rows[segment].insert_range(record.first_row..record.first_row + record.n_rows);
+            numbers[segment].insert(document);
         }
-        Ok(scope)
+        let segments = self.snapshot.segments.iter().zip(&numbers);
+        let rows = segments.map(|(segment, documents)| rows_of(segment, documents)).collect::<Result<_>>()?;
+        Ok(Scope { rows })
     }
+}
 
-    /// Segment and number of each live document, in the order of their ids; sorted at the first scoped query.
-    fn places(&self) -> Result<&[(usize, u32)]> {
-        if self.places.get().is_none() {
-            let mut known = Vec::new();
-            for (at, segment) in self.snapshot.segments.iter().enumerate() {
-                for document in segment.live_documents() {
-                    known.push((segment.document_id(document)?, (at, document)));
-                }
-            }
-            known.sort_unstable();
-            let _ = self.places.set(known.into_iter().map(|(_, place)| place).collect()); // another thread sorted the same
+/// The rows of some documents; those of documents that follow each other are one range.
+fn rows_of(segment: &Segment, documents: &RoaringBitmap) -> Result<RoaringBitmap> {
+    let mut rows = RoaringBitmap::new();
+    let mut documents = documents.iter().peekable();
+    while let Some(first) = documents.next() {
+        let mut last = first;
+        while let Some(next) = documents.next_if(|&next| next == last + 1) {
+            last = next;
         }
-        Ok(self.places.get().expect("set above"))
+        let end = segment.document(last)?;
+        rows.insert_range(segment.document(first)?.first_row..end.first_row + end.n_rows);
     }
-
-    fn id_at(&self, (segment, document): (usize, u32)) -> Result<&str> {
-        self.snapshot.segments[segment].document_id(document)
-    }
+    Ok(rows)
 }

@@ -100,8 +100,6 @@ pub struct Searcher {
     pub(crate) snapshot: Snapshot,
     pub(crate) analyzer: Analyzer,
     encoder: OnceLock<Embedder>,
-    /// See [`crate::scope`].
-    pub(crate) places: OnceLock<Vec<(usize, u32)>>,
 }
 
 impl Searcher {
@@ -110,7 +108,7 @@ impl Searcher {
         let folder = folder.as_ref().to_owned();
         let snapshot = Snapshot::open_current(&folder)?;
         let analyzer = Analyzer::new(snapshot.manifest.config.language()?);
-        Ok(Self { folder, options, snapshot, analyzer, encoder: OnceLock::new(), places: OnceLock::new() })
+        Ok(Self { folder, options, snapshot, analyzer, encoder: OnceLock::new() })
     }
 
     /// The folder of the collection.

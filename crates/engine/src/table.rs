@@ -82,6 +82,10 @@ impl<T: Pod> Table<T> {
         Ok(Self { n_records: n_records as usize, heap, mapped, path: path.to_owned(), record: PhantomData })
     }
 
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.n_records
     }

@@ -72,10 +72,27 @@ pub(crate) struct Get {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct List {
+    /// Documents of which this holds: 'tags = "draft" and not (year < 2020)'
+    #[arg(long, value_name = "EXPR")]
+    pub(crate) filter: Option<String>,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct Delete {
-    /// Ids of documents
-    #[arg(required = true, value_name = "DOC")]
+    /// Ids of documents; one that is unknown leaves all of them
+    #[arg(value_name = "DOC", required_unless_present_any = ["path", "filter"], conflicts_with_all = ["path", "filter"])]
     pub(crate) documents: Vec<String>,
+    /// The documents of a file or folder, named as ids of files are: docs/drafts. Where there is none, those a glob matches:
+    /// 'docs/**/*.txt'
+    #[arg(long, value_name = "PATH|GLOB", conflicts_with = "filter")]
+    pub(crate) path: Option<String>,
+    /// The documents of which this holds: 'type = "pdf" and year < 2020'; `cento list --help` says how filters are written
+    #[arg(long, value_name = "EXPR")]
+    pub(crate) filter: Option<String>,
+    /// Say which documents would go, and delete nothing
+    #[arg(long, value_parser = clap::builder::BoolishValueParser::new())]
+    pub(crate) dry_run: bool,
 }
 
 #[derive(Debug, Args)]

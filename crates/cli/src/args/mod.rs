@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 pub(crate) use self::cache::{Cache, CachePlace, CacheVerb};
-pub(crate) use self::collection::{Completions, Config, Delete, Get, Index, Inspect, Model, Vectors};
+pub(crate) use self::collection::{Completions, Config, Delete, Get, Index, Inspect, List, Model, Vectors};
 pub(crate) use self::embed::{BenchEmbed, BenchScan, Embed, TextKind, TooLong};
 pub(crate) use self::evaluation::{
     Bench, BenchTarget, Compare, Eval, EvalContext, Fuse, FuseMethod, Judging, Normalize, Reproduce,
@@ -94,7 +94,32 @@ pub(crate) enum Command {
     Bench(Bench),
     /// Print a document, or the part of it that a citation names
     Get(Get),
-    /// Remove documents from the collection
+    /// List documents, all or those that a filter admits.
+    ///
+    /// A filter joins conditions on fields by `and`, `or`, `not` and parentheses:
+    ///
+    ///   type = "markdown" and year >= 2020           =  !=  <  <=  >  >=
+    ///   lang in ("de", "en") and not (draft = true)  in (…), not in (…)
+    ///   path starts with "drafts/"                   strings stand in "…" or '…', with \\ \" \' \n \t in them
+    ///   date >= 2020-05-17                           dates: 2020-05-17, 2020-05-17T10:30:00Z; they cover their day, second, …
+    ///   author exists or editor is missing           numbers: 3, -1.5, 1e6; true and false
+    ///
+    /// Fields of every document are id, path (inside its root), root (the label), type (markdown, text, html, jsonl or csv; the
+    /// file's extension will do) and title. The others come from front matter, JSONL and HTML: `cento fields` lists them. A map
+    /// inside a map is `outer.inner`; a name of the five above is `meta.NAME`; other names than letters, digits, _ . and - stand in
+    /// backticks.
+    ///
+    /// A list is compared value by value: tags = "x" holds if one of them is x. Where a field is missing every comparison is false,
+    /// != and not in too; `not` is the complement, so that not (year = 2020) holds where there is no year. Strings are compared
+    /// byte by byte, with their case.
+    #[command(verbatim_doc_comment)]
+    List(List),
+    /// List the fields that filters can speak of, with their types
+    Fields,
+    /// Remove documents from the collection, by id, by path or by filter.
+    ///
+    /// The files stay where they are: the next `cento index` of their folder brings the documents back, unless the files are gone
+    /// or ignored (.centoignore). Nothing matched is an answer of its own, with exit code 1.
     Delete(Delete),
     /// Show the sections, chunks and token counts the indexer would make of a file
     Inspect(Inspect),

@@ -55,12 +55,12 @@ fn latency(target: &BenchTarget, global: &Global) -> anyhow::Result<Outcome> {
     let searcher = options::searcher(global, &target.retrieval)?;
     let queries = queries(target, &searcher)?;
     let request = |query: &str| options::request(query.to_owned(), target.k, &target.retrieval, Scan::Auto);
-    searcher.search(&request(&queries[0]))?; // loads the encoder and touches the files
+    searcher.search(&request(&queries[0])?)?; // loads the encoder and touches the files
     let bar = Bar::new(global.quiet);
     let mut times: Vec<(Duration, Timings)> = Vec::with_capacity(queries.len());
     for query in &queries {
         let start = Instant::now();
-        let (_, timings) = searcher.search_timed(&request(query))?;
+        let (_, timings) = searcher.search_timed(&request(query)?)?;
         times.push((start.elapsed(), timings));
         bar.count(times.len(), queries.len(), "queries");
     }
@@ -109,7 +109,7 @@ fn throughput(target: &BenchTarget, global: &Global) -> anyhow::Result<Outcome> 
     let queries = queries(target, &searcher)?;
     let start = Instant::now();
     let request = |query: &String| options::request(query.clone(), target.k, &target.retrieval, Scan::Auto);
-    queries.par_iter().map(|query| searcher.search(&request(query)).map(drop)).collect::<Result<Vec<()>, _>>()?;
+    queries.par_iter().try_for_each(|query| anyhow::Ok(drop(searcher.search(&request(query)?)?)))?;
     let qps = queries.len() as f64 / start.elapsed().as_secs_f64();
     let (tokens_per_second, texts_per_second) =
         (n_tokens as f64 / embed_seconds, embedded.len() as f64 / embed_seconds);

@@ -1,7 +1,7 @@
 //! `cento context`: the cited context that answers a question, inside its budget.
 
 use anyhow::Context as _;
-use cento_engine::{Citation, ContextRequest, Scan};
+use cento_engine::{Citation, ContextRequest, Filtered, Scan};
 
 use crate::args::{Context, Global};
 use crate::exit_code::Outcome;
@@ -16,6 +16,8 @@ struct Answer<'a> {
     n_tokens: usize,
     budget_tokens: usize,
     tokenizer: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    filter: Option<Filtered>,
     generation: u64,
     model_fingerprint: &'a str,
     citations: &'a [Citation],
@@ -24,7 +26,7 @@ struct Answer<'a> {
 
 pub(crate) fn execute(args: &Context, global: &Global) -> anyhow::Result<Outcome> {
     let query = options::query(&args.query)?;
-    let request = options::request(query.clone(), 1, &args.retrieval, Scan::Auto);
+    let request = options::request(query.clone(), 1, &args.retrieval, Scan::Auto)?;
     let policy = options::policy(args.policy.as_deref())?;
     let searcher = options::searcher(global, &args.retrieval)?;
     let tokenizer = options::tokenizer(&args.tokenizer, &searcher)?;
@@ -37,6 +39,8 @@ pub(crate) fn execute(args: &Context, global: &Global) -> anyhow::Result<Outcome
     };
     let (context, timings) = searcher.context_timed(&request, &asked)?;
     options::remark_device(global, &searcher);
+    let filter = request.filter.as_ref().map(|filter| searcher.filtered(filter)).transpose()?;
+    options::remark_filter(global, filter.as_ref());
     if args.retrieval.timings {
         super::search::print_timings(&timings.search);
         eprintln!("assemble {:.2} ms", timings.assemble.as_secs_f64() * 1e3);
@@ -54,6 +58,7 @@ pub(crate) fn execute(args: &Context, global: &Global) -> anyhow::Result<Outcome
             n_tokens: context.n_tokens,
             budget_tokens: context.budget_tokens,
             tokenizer: &context.tokenizer,
+            filter,
             generation: manifest.generation,
             model_fingerprint: &manifest.config.model_fingerprint,
             citations: &context.citations,

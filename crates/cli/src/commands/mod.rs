@@ -44,6 +44,8 @@ pub(crate) fn execute(invocation: &Invocation) -> anyhow::Result<Outcome> {
         Command::Cache(args) => cache::execute(args, global),
         Command::Bench(args) => bench::execute(args, global),
         Command::Get(args) => documents::get(args, global),
+        Command::List(args) => documents::list(args, global),
+        Command::Fields => documents::fields(global),
         Command::Delete(args) => documents::delete(args, global),
         Command::Inspect(args) => inspect::execute(args, global),
         Command::Status => health::status(global),

@@ -5,8 +5,8 @@ use std::io::Write;
 use std::path::Path;
 
 use cento_engine::{
-    BudgetTokenizer, Context, ContextRequest, Format, Policy, Pool, RunQuery, RunRequest, Scan, SearchRequest,
-    Searcher, Strategy,
+    BudgetTokenizer, Context, ContextRequest, Filtered, Format, Policy, Pool, RunQuery, RunRequest, Scan,
+    SearchRequest, Searcher, Strategy,
 };
 use cento_eval::context::redundancy::mean_pairwise_cosine;
 use cento_eval::topics::Topic;
@@ -29,10 +29,12 @@ struct Answer {
     n_topics_without_results: usize,
     n_contexts: usize,
     tag: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    filter: Option<Filtered>,
 }
 
 pub(crate) fn execute(args: &Run, global: &Global) -> anyhow::Result<Outcome> {
-    let search = options::request(String::new(), args.k, &args.retrieval, Scan::Exact);
+    let search = options::request(String::new(), args.k, &args.retrieval, Scan::Exact)?;
     if args.tag.is_empty() || args.tag.contains(char::is_whitespace) {
         return Err(options::usage(format!(
             "--tag {:?}: is empty or has a blank, which a run file cannot hold",
@@ -55,6 +57,8 @@ pub(crate) fn execute(args: &Run, global: &Global) -> anyhow::Result<Outcome> {
         None => 0,
     };
     options::remark_device(global, &searcher);
+    let filter = search.filter.as_ref().map(|filter| searcher.filtered(filter)).transpose()?;
+    options::remark_filter(global, filter.as_ref());
     if global.json {
         output::json(&Answer {
             version: output::JSON_VERSION,
@@ -63,6 +67,7 @@ pub(crate) fn execute(args: &Run, global: &Global) -> anyhow::Result<Outcome> {
             n_topics_without_results: n_empty,
             n_contexts,
             tag: args.tag.clone(),
+            filter,
         })?;
     } else if !global.quiet {
         let contexts = if n_contexts > 0 { format!(", {n_contexts} contexts") } else { String::new() };
@@ -86,7 +91,7 @@ fn rank(
     // One more than wanted, as the topic itself may be among them.
     let k = (args.k + usize::from(args.remove_query)).min(search.candidates.max(args.k));
     let SearchRequest { candidates, mode, fusion, scan, find, .. } = *search;
-    let request = RunRequest { k, candidates, mode, fusion, scan, find };
+    let request = RunRequest { k, candidates, mode, fusion, scan, find, filter: search.filter.clone() };
     let query = |topic: &Topic| RunQuery { text: topic.text.clone(), scope: scope(topic, search) };
     let queries: Vec<RunQuery> = topics.iter().map(query).collect();
     let bar = Bar::new(global.quiet);

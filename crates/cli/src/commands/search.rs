@@ -7,12 +7,13 @@ use crate::exit_code::Outcome;
 use crate::{options, output};
 
 pub(crate) fn execute(args: &Search, global: &Global) -> anyhow::Result<Outcome> {
-    let request = options::request(options::query(&args.query)?, args.k, &args.retrieval, Scan::Auto);
+    let request = options::request(options::query(&args.query)?, args.k, &args.retrieval, Scan::Auto)?;
     let explain = if args.explain { Explain::Terms } else { Explain::Arms };
     let request = SearchRequest { min_score: args.min_score, explain, ..request };
     let searcher = options::searcher(global, &args.retrieval)?;
     let (response, timings) = searcher.search_timed(&request)?;
     options::remark_device(global, &searcher);
+    options::remark_filter(global, response.filter.as_ref());
     if args.retrieval.timings {
         print_timings(&timings);
     }
@@ -30,7 +31,8 @@ pub(crate) fn execute(args: &Search, global: &Global) -> anyhow::Result<Outcome>
     }
     if response.hits.is_empty() {
         if !global.quiet {
-            eprintln!("nothing found");
+            let admits_none = response.filter.is_some_and(|filtered| filtered.n_admitted == 0);
+            eprintln!("nothing found{}", if admits_none { ": the filter admits no document" } else { "" });
         }
         return Ok(Outcome::Nothing);
     }

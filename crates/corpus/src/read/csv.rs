@@ -8,7 +8,7 @@ use std::io::{self, BufReader, Read};
 
 use csv::{ByteRecord, ReaderBuilder};
 
-use super::{LINE_BYTES_MAX, Metadata, decode_lossily, file_stem};
+use super::{Format, LINE_BYTES_MAX, Metadata, decode_lossily, file_stem};
 use crate::document::{Anchor, Block, BlockKind, Document, TextKind};
 use crate::error::{Error, Result};
 use crate::folder::FoundFile;
@@ -209,6 +209,7 @@ impl Sheet {
         Document {
             id: file.origin.clone(),
             origin: file.origin.clone(),
+            format: Format::Csv,
             title: name,
             text,
             kind: TextKind::Extracted,
@@ -253,7 +254,6 @@ fn one_line(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::read::Format;
 
     fn file(origin: &str) -> FoundFile {
         FoundFile { path: origin.into(), origin: origin.into(), format: Format::Csv, n_bytes: 0 }

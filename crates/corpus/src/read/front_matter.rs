@@ -1,16 +1,21 @@
 //! Front matter: the metadata block that may open a Markdown file, between `---` lines (YAML) or `+++` lines (TOML).
 //!
-//! Differs from YAML: top-level `key: value` lines, and lists as JSON; whatever is nested stays as written.
+//! Differs from YAML: scalars, lists and maps in block style, and lists of scalars in brackets; whatever else there is (anchors,
+//! tags, maps in braces, folded lines) stays as written.
 
-use std::collections::BTreeMap;
+use serde_json::Value;
 
-use super::{Metadata, metadata_value};
+use super::Metadata;
+use crate::metadata::add_json;
 
 /// Front matter found at the start of a text.
+#[derive(Default)]
 pub(super) struct FrontMatter {
     /// Bytes from the start of the text through the closing line and the blank lines after it.
     pub(super) end: usize,
     pub(super) metadata: Metadata,
+    /// The title as it is written: a number in it keeps its zeros.
+    pub(super) title: Option<String>,
     pub(super) warning: Option<String>,
 }
 
@@ -39,10 +44,15 @@ impl FrontMatter {
             end += line.len();
         }
         if closing.len() == 1 {
-            let (metadata, warning) = toml(inner);
-            return Some(Self { end, metadata, warning });
+            return Some(match toml(inner) {
+                Ok((metadata, title)) => Self { end, metadata, title, warning: None },
+                Err(warning) => Self { end, warning: Some(warning), ..Self::default() },
+            });
         }
-        looks_like_yaml(inner).then(|| Self { end, metadata: yaml(inner), warning: None })
+        looks_like_yaml(inner).then(|| {
+            let (metadata, title) = yaml(inner);
+            Self { end, metadata, title, warning: None }
+        })
     }
 }
 
@@ -61,48 +71,156 @@ fn key_value(line: &str) -> Option<(&str, &str)> {
     (is_key && (value.is_empty() || value.starts_with([' ', '\t', '\r']))).then(|| (unquote(key), value.trim()))
 }
 
-fn yaml(inner: &str) -> Metadata {
-    let mut metadata = BTreeMap::new();
-    let mut lines = inner.lines().peekable();
-    while let Some(line) = lines.next() {
-        let Some((key, value)) = key_value(line) else { continue };
-        let mut nested = Vec::new();
-        while let Some(line) = lines.next_if(|line| line.trim().is_empty() || line.starts_with([' ', '\t', '-'])) {
-            nested.push(line);
+/// How deep maps and lists of YAML may lie in each other; what is deeper stays as written.
+const DEPTH_MAX: usize = 16;
+
+fn yaml(inner: &str) -> (Metadata, Option<String>) {
+    let mut metadata = Metadata::new();
+    let mut title = None;
+    for (key, value, nested) in entries(&inner.lines().collect::<Vec<_>>()) {
+        let node = node(value, &nested, 1);
+        if key == "title" {
+            title = match &node {
+                Value::Null | Value::Array(_) | Value::Object(_) => None,
+                Value::String(text) => Some(text.clone()),
+                _ => Some(without_comment(value).to_string()),
+            };
         }
-        let value = match value {
-            "" | "|" | ">" | "|-" | ">-" if !nested.is_empty() => nested_value(&nested),
-            _ if value.starts_with('[') && value.ends_with(']') => list(value[1..value.len() - 1].split(',')),
-            _ => unquote(without_comment(value)).to_string(),
-        };
-        if !value.is_empty() {
-            metadata.insert(key.to_string(), value);
-        }
+        add_json(&mut metadata, key, &node);
     }
-    metadata
+    (metadata, title)
 }
 
-/// Lines under a key: a list of scalars as JSON, anything else as written, without the indentation of its first line.
-fn nested_value(lines: &[&str]) -> String {
-    let items: Vec<&str> = lines.iter().map(|line| line.trim()).filter(|line| !line.is_empty()).collect();
-    if !items.is_empty() && items.iter().all(|item| item.starts_with("- ") && key_value(&item[2..]).is_none()) {
-        return list(items.iter().map(|item| &item[2..]));
+/// The keys of a map with what stands behind each and the lines under it; lines that belong to no key are passed over.
+fn entries<'t>(lines: &[&'t str]) -> Vec<(&'t str, &'t str, Vec<&'t str>)> {
+    let first = lines.iter().find(|line| !line.trim().is_empty());
+    let indent = first.map_or(0, |line| indentation(line));
+    let mut entries: Vec<(&str, &str, Vec<&str>)> = Vec::new();
+    let mut lines = lines.iter().copied().peekable();
+    while let Some(line) = lines.next() {
+        let Some((key, value)) = key_value(line.trim_start()).filter(|_| indentation(line) == indent) else { continue };
+        let belongs =
+            |line: &&str| line.trim().is_empty() || indentation(line) > indent || line.trim_start().starts_with("- ");
+        entries.push((key, value, std::iter::from_fn(|| lines.next_if(belongs)).collect()));
     }
-    let indent =
-        lines.iter().find(|line| !line.trim().is_empty()).map_or(0, |line| line.len() - line.trim_start().len());
+    entries
+}
+
+/// What stands behind a key, or in the lines under it.
+fn node(value: &str, nested: &[&str], depth: usize) -> Value {
+    match value {
+        _ if opens_block(value) && !nested.is_empty() => block(value, nested, depth),
+        _ if value.starts_with('[') && value.ends_with(']') => {
+            flow(&value[1..value.len() - 1]).into_iter().filter_map(scalar).collect()
+        }
+        _ => scalar(value).unwrap_or_default(),
+    }
+}
+
+/// Whether the value is in the lines that follow.
+fn opens_block(value: &str) -> bool {
+    ["", "|", ">", "|-", ">-"].contains(&without_comment(value))
+}
+
+/// Lines under a key: a list, a map, or a text as written, without the indentation of its first line.
+fn block(mark: &str, lines: &[&str], depth: usize) -> Value {
+    let filled = || lines.iter().filter(|line| !line.trim().is_empty());
+    let Some(first) = filled().next() else { return Value::Null };
+    let indent = indentation(first);
+    let inner = &first[indent..];
+    if without_comment(mark).is_empty() && depth < DEPTH_MAX {
+        if inner.starts_with("- ") {
+            return items(lines, indent).iter().map(|item| list_item(item, depth + 1)).collect();
+        }
+        if key_value(inner).is_some() {
+            let entries = entries(lines).into_iter();
+            return entries.map(|(key, value, nested)| (key.to_string(), node(value, &nested, depth + 1))).collect();
+        }
+    }
     let text: Vec<&str> =
         lines.iter().map(|line| line.get(indent..).unwrap_or_else(|| line.trim_start()).trim_end()).collect();
-    text.join("\n").trim().to_string()
+    let text = text.join("\n").trim().to_string();
+    if text.is_empty() { Value::Null } else { text.into() }
 }
 
-fn list<'a>(items: impl Iterator<Item = &'a str>) -> String {
-    let items: Vec<&str> = items.map(|item| unquote(item.trim())).filter(|item| !item.is_empty()).collect();
-    serde_json::Value::from(items).to_string()
+/// The items of a list, each as its lines, the dash replaced by a blank.
+fn items(lines: &[&str], indent: usize) -> Vec<Vec<String>> {
+    let mut items: Vec<Vec<String>> = Vec::new();
+    for line in lines.iter().filter(|line| !line.trim().is_empty()) {
+        match line.get(indent..).and_then(|inner| inner.strip_prefix("- ")) {
+            Some(rest) => items.push(vec![format!("{}  {rest}", &line[..indent])]),
+            None => items.last_mut().into_iter().for_each(|item| item.push((*line).to_string())),
+        }
+    }
+    items
+}
+
+fn list_item(lines: &[String], depth: usize) -> Value {
+    let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+    match lines[0].trim() {
+        first if key_value(first).is_some() => block("", &lines, depth),
+        first if lines.len() == 1 => node(first, &[], depth),
+        _ => block("|", &lines, depth),
+    }
+}
+
+fn indentation(line: &str) -> usize {
+    line.len() - line.trim_start_matches([' ', '\t']).len()
+}
+
+/// The parts of a list in brackets; a comma in quotes parts nothing.
+fn flow(list: &str) -> Vec<&str> {
+    let (mut parts, mut start, mut quote) = (Vec::new(), 0, None);
+    for (at, c) in list.char_indices() {
+        match quote {
+            Some(open) => quote = Some(open).filter(|&open| open != c),
+            None if c == ',' => {
+                parts.push(&list[start..at]);
+                start = at + 1;
+            }
+            None => quote = Some(c).filter(|_| ['"', '\''].contains(&c) && list[start..at].trim().is_empty()),
+        }
+    }
+    parts.push(&list[start..]);
+    parts.into_iter().map(str::trim).filter(|part| !part.is_empty()).collect()
+}
+
+/// A scalar by YAML's core rules: null, true and false, numbers, else text. What is in quotes, and a number that begins with a
+/// zero it does not need, is text.
+fn scalar(written: &str) -> Option<Value> {
+    let text = without_comment(written.trim());
+    match text {
+        "" | "~" | "null" | "Null" | "NULL" => None,
+        "true" | "True" | "TRUE" => Some(true.into()),
+        "false" | "False" | "FALSE" => Some(false.into()),
+        _ if unquote(text).len() < text.len() => Some(unquote(text)).filter(|text| !text.is_empty()).map(Value::from),
+        _ => Some(number(text).unwrap_or_else(|| text.into())),
+    }
+}
+
+fn number(text: &str) -> Option<Value> {
+    let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
+    let is_number = digits.starts_with(|c: char| c.is_ascii_digit() || c == '.')
+        && digits.contains(|c: char| c.is_ascii_digit())
+        && digits.bytes().all(|byte| byte.is_ascii_digit() || b".eE+-".contains(&byte))
+        && !(digits.starts_with('0') && digits[1..].starts_with(|c: char| c.is_ascii_digit()));
+    if !is_number {
+        return None;
+    }
+    match text.parse::<i64>() {
+        Ok(integer) => Some(integer.into()),
+        Err(_) => {
+            let float: Option<f64> = serde_json::from_str(text).ok().or_else(|| text.parse().ok());
+            float.filter(|float| float.is_finite()).map(Value::from)
+        }
+    }
 }
 
 fn without_comment(value: &str) -> &str {
     if value.starts_with(['"', '\'']) {
         value
+    } else if value.starts_with('#') {
+        ""
     } else {
         value.split_once(" #").map_or(value, |(value, _)| value).trim_end()
     }
@@ -113,19 +231,30 @@ fn unquote(text: &str) -> &str {
     quoted('"').or_else(|| quoted('\'')).unwrap_or(text)
 }
 
-fn toml(inner: &str) -> (Metadata, Option<String>) {
-    match inner.parse::<toml::Table>() {
-        Ok(table) => (table.into_iter().filter_map(|(key, value)| Some((key, toml_value(value)?))).collect(), None),
-        Err(error) => {
-            (BTreeMap::new(), Some(format!("front matter is not TOML, kept as text only: {}", error.message())))
-        }
-    }
+fn toml(inner: &str) -> Result<(Metadata, Option<String>), String> {
+    let table: toml::Table = inner.parse().map_err(|error: toml::de::Error| {
+        format!("front matter is not TOML, kept as text only: {}", error.message())
+    })?;
+    let mut metadata = Metadata::new();
+    let title = table.get("title").and_then(|title| match title {
+        toml::Value::String(text) => Some(text.clone()),
+        toml::Value::Array(_) | toml::Value::Table(_) => None,
+        scalar => Some(scalar.to_string()),
+    });
+    table.into_iter().for_each(|(key, value)| add_json(&mut metadata, &key, &toml_value(value)));
+    Ok((metadata, title))
 }
 
-fn toml_value(value: toml::Value) -> Option<String> {
+fn toml_value(value: toml::Value) -> Value {
     match value {
-        toml::Value::Datetime(time) => Some(time.to_string()),
-        other => serde_json::to_value(other).ok().as_ref().and_then(metadata_value),
+        toml::Value::String(text) => text.into(),
+        toml::Value::Integer(integer) => integer.into(),
+        toml::Value::Float(float) if float.is_finite() => float.into(),
+        toml::Value::Float(float) => float.to_string().into(),
+        toml::Value::Boolean(value) => value.into(),
+        toml::Value::Datetime(time) => time.to_string().into(),
+        toml::Value::Array(items) => items.into_iter().map(toml_value).collect(),
+        toml::Value::Table(fields) => fields.into_iter().map(|(key, value)| (key, toml_value(value))).collect(),
     }
 }
 
@@ -133,31 +262,62 @@ fn toml_value(value: toml::Value) -> Option<String> {
 mod tests {
     use super::*;
 
+    /// Compares the metadata as JSON.
     #[track_caller]
-    fn check(text: &str, end: usize, metadata: &[(&str, &str)]) {
+    fn check(text: &str, end: usize, title: Option<&str>, metadata: &str) {
         let found = FrontMatter::find(text).unwrap();
-        let pairs: Vec<(&str, &str)> =
-            found.metadata.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect();
-        assert_eq!((found.end, pairs.as_slice(), found.warning), (end, metadata, None));
+        let written = serde_json::to_string(&found.metadata).unwrap();
+        assert_eq!((written.as_str(), found.end, found.title.as_deref(), found.warning), (metadata, end, title, None));
+    }
+
+    /// Metadata of lines between `---`.
+    #[track_caller]
+    fn check_yaml(lines: &str, metadata: &str) {
+        let text = format!("---\n{lines}\n---\n");
+        assert_eq!(serde_json::to_string(&FrontMatter::find(&text).unwrap().metadata).unwrap(), metadata);
     }
 
     #[test]
     fn yaml_scalars_and_lists() {
-        let text = "---\r\ntitle: \"A: b\"\ndate: 2024-01-02 # when\ntags: [a, 'b']\nmore:\n  - c\n  - d\n\nauthor:\n  name: X\n...\n\n# T\n";
-        let metadata = [
-            ("author", "name: X"),
-            ("date", "2024-01-02"),
-            ("more", r#"["c","d"]"#),
-            ("tags", r#"["a","b"]"#),
-            ("title", "A: b"),
-        ];
-        check(text, text.len() - 4, &metadata);
+        let text = "---\r\ntitle: \"A: b\"\ndate: 2024-01-02 # when\ntags: [a, 'b, c']\nmore:\n  - c\n  - d\n\nauthor:\n  name: X\n...\n\n# T\n";
+        let metadata = r#"{"author.name":"X","date":"2024-01-02","more":["c","d"],"tags":["a","b, c"],"title":"A: b"}"#;
+        check(text, text.len() - 4, Some("A: b"), metadata);
     }
 
     #[test]
-    fn toml_scalars_and_lists() {
-        let text = "+++\ntitle = \"T\"\nweight = 3\ndate = 2024-01-02\ntags = [\"a\"]\n+++\nbody";
-        check(text, text.len() - 4, &[("date", "2024-01-02"), ("tags", r#"["a"]"#), ("title", "T"), ("weight", "3")]);
+    fn yaml_has_types() {
+        check_yaml(
+            "draft: false\nyear: 2020\nzip: 01234\nhalf: .5\nlarge: 1e3\nquoted: \"7\"\nnone: ~\nempty:\nv: 1.2.3\ntel: +43-1",
+            r#"{"draft":false,"half":0.5,"large":1000.0,"quoted":"7","tel":"+43-1","v":"1.2.3","year":2020,"zip":"01234"}"#,
+        );
+        check_yaml("title: 1.10 # draft\ntags: [1, two, 3.0, '4', null]", r#"{"tags":[1,"two",3.0,"4"],"title":1.1}"#);
+        assert_eq!(FrontMatter::find("---\ntitle: 1.10 # draft\n---\n").unwrap().title.as_deref(), Some("1.10"));
+    }
+
+    #[test]
+    fn yaml_maps_and_lists_of_maps() {
+        check_yaml(
+            "by:\n  name: X\n  at:\n    city: Wien\n    zip: 1010\n  tags:\n  - a\n  - b\nyear: 2020",
+            r#"{"by.at.city":"Wien","by.at.zip":1010,"by.name":"X","by.tags":["a","b"],"year":2020}"#,
+        );
+        check_yaml(
+            "authors:\n- name: X\n  born: 1990\n- name: Y\n-   name: Z\n",
+            r#"{"authors.born":[1990],"authors.name":["X","Y","Z"]}"#,
+        );
+        check_yaml("about: |\n  One: line.\n\n    Two.\nyear: 1", r#"{"about":"One: line.\n\n  Two.","year":1}"#);
+    }
+
+    #[test]
+    fn yaml_too_deep_stays_as_written() {
+        let deep: String = (0..3000).map(|n| format!("{}k:\n", " ".repeat(n))).collect();
+        assert_eq!(FrontMatter::find(&format!("---\n{deep}---\n")).unwrap().metadata.len(), 1);
+    }
+
+    #[test]
+    fn toml_scalars_lists_and_tables() {
+        let text = "+++\ntitle = \"T\"\nweight = 3\ndate = 2024-01-02\ntags = [\"a\"]\n[by]\nname = \"X\"\n+++\nbody";
+        let metadata = r#"{"by.name":"X","date":"2024-01-02","tags":["a"],"title":"T","weight":3}"#;
+        check(text, text.len() - 4, Some("T"), metadata);
     }
 
     #[test]

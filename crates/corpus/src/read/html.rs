@@ -9,8 +9,9 @@ use std::collections::HashSet;
 
 use scraper::{Html, Node};
 
-use super::{Decoded, Metadata, file_stem};
+use super::{Decoded, Format, Metadata, file_stem};
 use crate::document::{Anchor, BlockKind, Document, TextKind, blocks_from_starts};
+use crate::metadata::{Place, add_value};
 use crate::section::Outline;
 
 /// Elements that are left out with all they hold.
@@ -68,7 +69,18 @@ pub(super) fn document(source: Decoded, origin: &str) -> Document {
     let sections = outline.finish(text.len());
     let blocks = blocks_from_starts(&text, starts);
     let kind = TextKind::Extracted;
-    Document { id: origin.into(), origin: origin.into(), title, text, kind, sections, blocks, metadata, warnings }
+    Document {
+        id: origin.into(),
+        origin: origin.into(),
+        format: Format::Html,
+        title,
+        text,
+        kind,
+        sections,
+        blocks,
+        metadata,
+        warnings,
+    }
 }
 
 /// A node is met when it opens, with its number in tree order, and once more when it closes.
@@ -211,7 +223,7 @@ impl Writer {
         true
     }
 
-    /// `<html lang>`, and `<meta name content>` for names that describe the text.
+    /// `<html lang>`, and `<meta name content>` for names that describe the text; the first of each. Keywords are a list.
     fn describe(&mut self, element: &scraper::node::Element) {
         let (key, value) = match element.attr("name").map(str::to_ascii_lowercase) {
             Some(name) if ["description", "keywords", "author", "date"].contains(&name.as_str()) => {
@@ -219,8 +231,16 @@ impl Writer {
             }
             _ => ("lang".to_string(), element.attr("lang").filter(|_| element.name() == "html")),
         };
-        if let Some(value) = value.map(str::trim).filter(|value| !value.is_empty()) {
-            self.metadata.entry(key).or_insert_with(|| value.to_string());
+        let Some(value) = value.map(str::trim).filter(|value| !value.is_empty() && !self.metadata.contains_key(&key))
+        else {
+            return;
+        };
+        let words = value.split(',').map(str::trim).filter(|word| !word.is_empty());
+        match key.as_str() {
+            "keywords" => words.for_each(|word| {
+                add_value(&mut self.metadata, &key, word.to_string().into(), Place::InList);
+            }),
+            _ => add_value(&mut self.metadata, &key, value.to_string().into(), Place::Alone),
         }
     }
 

@@ -9,10 +9,11 @@ use std::io::BufRead;
 use serde_json::{Map, Value};
 
 use super::records::{Record, Records, quoted};
-use super::{Metadata, metadata_value, text};
+use super::{Format, Metadata, text};
 use crate::document::{Anchor, BlockKind, Document, TextKind, blocks_from_starts};
 use crate::error::{Error, Result};
 use crate::folder::FoundFile;
+use crate::metadata::add_json;
 use crate::section::Outline;
 
 /// The documents of a JSONL file.
@@ -72,11 +73,13 @@ impl<R: BufRead> Lines<R> {
     fn metadata(&mut self, object: Map<String, Value>) -> Metadata {
         let mut metadata = Metadata::new();
         for (key, value) in object {
-            let Some(value) = metadata_value(&value) else { continue };
-            if !self.metadata.contains(&key) {
-                self.metadata.insert(key.clone());
+            if value.is_null() {
+                continue;
             }
-            metadata.insert(key, value);
+            add_json(&mut metadata, &key, &value);
+            if !self.metadata.contains(&key) {
+                self.metadata.insert(key);
+            }
         }
         metadata
     }
@@ -124,7 +127,18 @@ fn compose(
     }
     let sections = outline.finish(canonical.len());
     let title = if has_title { title } else { String::new() };
-    Document { id, origin, title, text: canonical, kind: TextKind::Extracted, sections, blocks, metadata, warnings }
+    Document {
+        id,
+        origin,
+        format: Format::Jsonl,
+        title,
+        text: canonical,
+        kind: TextKind::Extracted,
+        sections,
+        blocks,
+        metadata,
+        warnings,
+    }
 }
 
 fn one_line(text: &str) -> String {
@@ -134,7 +148,7 @@ fn one_line(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::read::Format;
+    use crate::metadata::{Field, Value};
 
     fn lines(text: &str) -> Lines<&[u8]> {
         let file = FoundFile {
@@ -153,7 +167,7 @@ mod tests {
         let first = lines.next().unwrap().unwrap();
         assert_eq!((first.id.as_str(), first.title.as_str(), first.text.as_str()), ("4", "T", "T\n\nOne.\n\nTwo."));
         assert_eq!((first.sections[1].heading.as_str(), first.sections[1].span.clone()), ("T", 0..first.text.len()));
-        assert_eq!(first.metadata["metadata"], r#"{"a":1}"#);
+        assert_eq!(first.metadata["metadata.a"], Field::One(Value::Integer(1)));
         let source = first.blocks[1].anchor.source.clone().unwrap();
         assert_eq!(&rows[source.start as usize..source.end as usize], rows[3..].lines().next().unwrap());
         let blocks: Vec<&str> = first.blocks.iter().map(|block| &first.text[block.span.clone()]).collect();
@@ -161,7 +175,8 @@ mod tests {
         let second = lines.next().unwrap().unwrap();
         assert_eq!((second.id.as_str(), second.title.as_str(), second.text.as_str()), ("7", "", "b"));
         assert_eq!((second.sections.len(), second.blocks[0].anchor.line), (1, Some(3)));
-        assert_eq!(second.metadata.iter().collect::<Vec<_>>(), [(&"year".to_string(), &"1999".to_string())]);
+        let year = Field::One(Value::Integer(1999));
+        assert_eq!(second.metadata.iter().collect::<Vec<_>>(), [(&"year".to_string(), &year)]);
         assert!(lines.next().is_none());
         assert_eq!(
             lines.notes(),

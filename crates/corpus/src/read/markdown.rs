@@ -8,7 +8,7 @@ use std::ops::Range;
 use pulldown_cmark::{Event, HeadingLevel, Options, Parser, Tag, TagEnd};
 
 use super::front_matter::FrontMatter;
-use super::{Decoded, file_stem};
+use super::{Decoded, Format, file_stem};
 use crate::document::{Anchor, BlockKind, Document, TextKind, blocks_from_starts};
 use crate::section::Outline;
 
@@ -39,9 +39,9 @@ pub(super) fn document(source: Decoded, origin: &str) -> Document {
         }
         starts.push((start, kind, outline.innermost()));
     }
-    let metadata = front.as_ref().map(|front| front.metadata.clone()).unwrap_or_default();
-    warnings.extend(front.and_then(|front| front.warning));
-    let title = (metadata.get("title").cloned())
+    let FrontMatter { metadata, title: written, warning, .. } = front.unwrap_or_default();
+    warnings.extend(warning);
+    let title = written
         .or_else(|| title.and_then(|(level, text)| (level == 1 && !text.is_empty()).then_some(text)))
         .unwrap_or_else(|| file_stem(origin));
     let mut sections = outline.finish(text.len());
@@ -56,7 +56,18 @@ pub(super) fn document(source: Decoded, origin: &str) -> Document {
             block.anchor.line = Some(lines.line(block.span.start));
         }
     }
-    Document { id: origin.into(), origin: origin.into(), title, text, kind, sections, blocks, metadata, warnings }
+    Document {
+        id: origin.into(),
+        origin: origin.into(),
+        format: Format::Markdown,
+        title,
+        text,
+        kind,
+        sections,
+        blocks,
+        metadata,
+        warnings,
+    }
 }
 
 struct Heading {

@@ -10,16 +10,18 @@ mod markdown;
 mod records;
 mod text;
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::fs::File;
 use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
+use serde::{Deserialize, Serialize};
+
 use crate::document::{Document, TextKind};
 use crate::error::{Error, Result};
 use crate::folder::FoundFile;
+use crate::metadata::Metadata;
 
 pub use self::records::{Record, Records};
 
@@ -30,7 +32,8 @@ pub const MAX_FILE_BYTES: u64 = 64 * 1024 * 1024;
 pub const LINE_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
 /// A file format.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Format {
     /// By the file's extension.
     #[default]
@@ -53,6 +56,19 @@ impl Format {
     /// The names, as written on the command line.
     pub const NAMES: &'static str = "auto, md, text, html, jsonl, csv, beir";
 
+    /// The whole word, where the command line has a short one: `markdown`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Markdown => "markdown",
+            Self::Auto => "auto",
+            Self::Text => "text",
+            Self::Html => "html",
+            Self::Jsonl => "jsonl",
+            Self::Csv => "csv",
+            Self::Beir => "beir",
+        }
+    }
+
     /// The format that a file's extension says; none for an extension that is not known.
     pub(crate) fn of_path(path: &Path) -> Option<Self> {
         let extension = path.extension()?.to_str()?.to_ascii_lowercase();
@@ -72,13 +88,8 @@ impl Format {
 impl fmt::Display for Format {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Auto => "auto",
             Self::Markdown => "md",
-            Self::Text => "text",
-            Self::Html => "html",
-            Self::Jsonl => "jsonl",
-            Self::Csv => "csv",
-            Self::Beir => "beir",
+            other => other.name(),
         })
     }
 }
@@ -248,14 +259,3 @@ fn file_stem(origin: &str) -> String {
         _ => name.into(),
     }
 }
-
-/// Metadata as text: scalars as they stand, lists and objects as JSON; nothing for null.
-fn metadata_value(value: &serde_json::Value) -> Option<String> {
-    match value {
-        serde_json::Value::Null => None,
-        serde_json::Value::String(text) => Some(text.clone()),
-        other => Some(other.to_string()),
-    }
-}
-
-type Metadata = BTreeMap<String, String>;

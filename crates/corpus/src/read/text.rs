@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use super::markdown::LineCounter;
-use super::{Decoded, Metadata, file_stem};
+use super::{Decoded, Format, Metadata, file_stem};
 use crate::document::{Anchor, BlockKind, Document, TextKind, blocks_from_starts};
 use crate::section::Outline;
 
@@ -58,7 +58,18 @@ pub(super) fn document(source: Decoded, origin: &str, path: &Path) -> Document {
         }
     }
     let metadata = Metadata::new();
-    Document { id: origin.into(), origin: origin.into(), title, text, kind, sections, blocks, metadata, warnings }
+    Document {
+        id: origin.into(),
+        origin: origin.into(),
+        format: Format::Text,
+        title,
+        text,
+        kind,
+        sections,
+        blocks,
+        metadata,
+        warnings,
+    }
 }
 
 /// Where paragraphs begin: at the first line after blank ones.

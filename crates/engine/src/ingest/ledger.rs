@@ -194,7 +194,7 @@ fn content_hash(document: &Document) -> ContentHash {
     field(&[u8::from(document.kind == corpus::TextKind::Extracted)]);
     for (key, value) in &document.metadata {
         field(key.as_bytes());
-        field(value.as_bytes());
+        field(serde_json::to_string(value).expect("metadata is always JSON").as_bytes());
     }
     for section in &document.sections {
         field(section.heading.as_bytes());

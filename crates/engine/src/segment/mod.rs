@@ -9,6 +9,7 @@
 //! | `sections.table` | section: heading, span, level, parent |
 //! | `chunks.table` | chunk: document, number, byte span, section, tokens, anchor, hash |
 //! | `documents.text` | block of canonical text |
+//! | `metadata.columns` | field and type of value: the values in order, and the documents that have each |
 //! | `vectors.rows` | chunk: its unit vector |
 //! | `hnsw.graph` | (from [`crate::config::GRAPH_ROWS_MIN`] rows on) frozen neighbour lists |
 //! | `vectors-late.rows`, `hnsw-late.graph` | (in collections with both kinds) the same for late vectors |
@@ -16,6 +17,7 @@
 
 mod column;
 mod lexical_files;
+mod metadata;
 mod records;
 mod writer;
 
@@ -23,11 +25,15 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
+use cento_corpus as corpus;
 use cento_lexical as lexical;
 use roaring::RoaringBitmap;
 
 pub(crate) use self::column::Column;
 use self::lexical_files::LexicalFiles;
+pub use self::metadata::FieldType;
+use self::metadata::read_metadata;
+pub(crate) use self::metadata::{BUILT_IN, Comparison, Described, MetadataColumns, MetadataWriter, Stored};
 pub(crate) use self::records::{ChunkRecord, DocumentRecord, SectionRecord};
 pub(crate) use self::writer::{NewChunk, NewDocument, SegmentWriter};
 use crate::config::Pooling;
@@ -39,6 +45,7 @@ const DOCUMENTS: ([u8; 8], &str) = (*b"document", "documents.table");
 const SECTIONS: ([u8; 8], &str) = (*b"sections", "sections.table");
 const CHUNKS: ([u8; 8], &str) = (*b"chunks\0\0", "chunks.table");
 const TEXTS: &str = "documents.text";
+const METADATA: &str = "metadata.columns";
 const LEXICAL: &str = "lexical";
 const LEXICAL_KIND: [u8; 8] = *b"lexical\0";
 
@@ -50,6 +57,7 @@ pub(crate) struct Segment {
     pub(crate) sections: Table<SectionRecord>,
     pub(crate) chunks: Table<ChunkRecord>,
     pub(crate) texts: Texts,
+    pub(crate) metadata: MetadataColumns,
     /// The vectors of its chunks, by kind: at least one column.
     pub(crate) columns: Vec<Column>,
     pub(crate) lexical: lexical::Segment,
@@ -98,6 +106,7 @@ impl Segment {
             name: name.to_owned(),
             sections: Table::open(&folder.join(SECTIONS.1), SECTIONS.0)?,
             texts: Texts::open(&folder.join(TEXTS))?,
+            metadata: MetadataColumns::open(&folder.join(METADATA), documents.len())?,
             documents,
             chunks,
             columns,
@@ -142,6 +151,17 @@ impl Segment {
         self.documents.text(self.document(document)?.id)
     }
 
+    /// What a document's reader knew of it besides its text.
+    pub(crate) fn metadata_of(&self, record: &DocumentRecord) -> Result<corpus::Metadata> {
+        let read = read_metadata(self.documents.text(record.metadata)?);
+        read.map_err(|reason| self.corrupt_documents(format!("metadata: {reason}")))
+    }
+
+    /// What a document was read as.
+    pub(crate) fn format(&self, record: &DocumentRecord) -> Result<corpus::Format> {
+        record.format().ok_or_else(|| self.corrupt_documents(format!("no format has number {}", record.format)))
+    }
+
     /// A document's whole text.
     pub(crate) fn document_text(&self, record: &DocumentRecord) -> Result<String> {
         self.texts.read(record.text(0..record.text_bytes))
@@ -164,10 +184,31 @@ impl Segment {
             (SECTIONS.1, self.sections.verify()),
             (CHUNKS.1, self.chunks.verify()),
             (TEXTS, self.texts.verify()),
+            (METADATA, self.verify_metadata()),
         ];
         checks.extend(self.columns.iter().flat_map(Column::verify));
         checks.push((LEXICAL, self.lexical_files.verify()));
         checks
+    }
+
+    /// Whether the columns of metadata are those of the documents.
+    fn verify_metadata(&self) -> Result<()> {
+        let mut columns = MetadataWriter::default();
+        for document in 0..self.documents.len() as u32 {
+            let record = self.document(document)?;
+            columns.push(&Described {
+                id: self.documents.text(record.id)?,
+                origin: self.documents.text(record.origin)?,
+                title: self.documents.text(record.title)?,
+                format: self.format(&record)?,
+                metadata: &self.metadata_of(&record)?,
+            });
+        }
+        self.metadata.verify(&columns)
+    }
+
+    fn corrupt_documents(&self, reason: String) -> Error {
+        Error::Corrupt { path: self.documents.path().to_owned(), reason }
     }
 }
 

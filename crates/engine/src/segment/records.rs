@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use bytemuck::{Pod, Zeroable};
+use cento_corpus::Format;
 
 use crate::table::Text;
 
@@ -28,6 +29,8 @@ pub(crate) struct DocumentRecord {
     pub(crate) n_sections: u32,
     pub(crate) n_chunks: u32,
     pub(crate) is_extracted: u32,
+    pub(crate) format: u32,
+    pub(crate) reserved: u32,
 }
 
 /// What `sections.table` holds of a section; `parent` counts from the document's first section.
@@ -63,7 +66,20 @@ pub(crate) struct ChunkRecord {
     pub(crate) reserved: u32,
 }
 
+/// The formats by the number that records have for them.
+const FORMATS: [Format; 5] = [Format::Markdown, Format::Text, Format::Html, Format::Jsonl, Format::Csv];
+
+/// The number of a format in records; a document has a format of its own, never that of a folder or none.
+pub(crate) fn format_number(format: Format) -> u32 {
+    FORMATS.iter().position(|known| *known == format).expect("documents are read as one of the formats") as u32
+}
+
 impl DocumentRecord {
+    /// What the document was read as; `None` if the record is damaged.
+    pub(crate) fn format(&self) -> Option<Format> {
+        FORMATS.get(self.format as usize).copied()
+    }
+
     /// Where a span of the document lies in the segment's stream of texts.
     pub(crate) fn text(&self, span: Range<u64>) -> Range<u64> {
         self.text_start.saturating_add(span.start)..self.text_start.saturating_add(span.end)

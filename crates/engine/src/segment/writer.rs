@@ -8,8 +8,9 @@ use cento_lexical as lexical;
 use cento_vector::{Scalar, file};
 
 use super::column::NewColumn;
-use super::records::{ChunkRecord, DocumentRecord, NO_SOURCE, NONE, SectionRecord};
-use super::{CHUNKS, DOCUMENTS, LEXICAL, LEXICAL_KIND, SECTIONS, TEXTS};
+use super::metadata::{Described, MetadataWriter, write_metadata};
+use super::records::{ChunkRecord, DocumentRecord, NO_SOURCE, NONE, SectionRecord, format_number};
+use super::{CHUNKS, DOCUMENTS, LEXICAL, LEXICAL_KIND, METADATA, SECTIONS, TEXTS};
 use crate::config::Pooling;
 use crate::error::{AtPath, Result};
 use crate::fs::Fs;
@@ -40,6 +41,7 @@ pub(crate) struct SegmentWriter<'f> {
     sections: TableWriter<SectionRecord>,
     chunks: TableWriter<ChunkRecord>,
     texts: TextWriter,
+    metadata: MetadataWriter,
     lexical: lexical::Writer,
     columns: Vec<NewColumn>,
 }
@@ -65,6 +67,7 @@ impl<'f> SegmentWriter<'f> {
             sections: TableWriter::new(),
             chunks: TableWriter::new(),
             texts: TextWriter::create(fs, &folder.join(TEXTS))?,
+            metadata: MetadataWriter::default(),
             lexical: lexical::Writer::new(analyzer)?,
             columns: (0..pooling.columns().len()).map(|at| NewColumn::new(at, dimensions)).collect(),
         })
@@ -94,12 +97,18 @@ impl<'f> SegmentWriter<'f> {
             self.chunks.push(chunk_record(self.documents.len() as u32, new_chunk, text));
         }
         self.columns.iter_mut().for_each(|column| column.resize(self.chunks.len()));
-        let metadata = serde_json::to_string(&document.metadata).expect("a map of strings is always JSON");
+        self.metadata.push(&Described {
+            id: &document.id,
+            origin: &document.origin,
+            title: &document.title,
+            format: document.format,
+            metadata: &document.metadata,
+        });
         let record = DocumentRecord {
             id: self.documents.text(&document.id),
             origin: self.documents.text(&document.origin),
             title: self.documents.text(&document.title),
-            metadata: self.documents.text(&metadata),
+            metadata: self.documents.text(&write_metadata(&document.metadata)),
             text_start: self.texts.push(&document.text)?,
             text_bytes: document.text.len() as u64,
             hash: new.hash,
@@ -109,6 +118,8 @@ impl<'f> SegmentWriter<'f> {
             n_sections: document.sections.len() as u32,
             n_chunks: new.n_chunks,
             is_extracted: u32::from(document.kind == corpus::TextKind::Extracted),
+            format: format_number(document.format),
+            reserved: 0,
         };
         self.documents.push(record);
         Ok(first_row)
@@ -145,6 +156,7 @@ impl<'f> SegmentWriter<'f> {
         self.sections.write(fs, &folder.join(SECTIONS.1), SECTIONS.0)?;
         self.chunks.write(fs, &folder.join(CHUNKS.1), CHUNKS.0)?;
         self.texts.finish()?;
+        self.metadata.write(fs, &folder.join(METADATA))?;
 
         let lexical_folder = folder.join(LEXICAL);
         for (name, bytes) in self.lexical.finish()? {
