@@ -5,8 +5,8 @@ use std::path::Path;
 
 use anyhow::Context as _;
 use cento_engine::{
-    BudgetTokenizer, CacheOptions, Explain, Filter, Filtered, Fusion, IndexOptions, Mode, Policy, ReadOptions, Scalar,
-    Scan, SearchRequest, Searcher, SearcherOptions,
+    At, BudgetTokenizer, CacheOptions, Explain, Filter, Filtered, Fusion, IndexOptions, Mode, Policy, ReadOptions,
+    Scalar, Scan, SearchRequest, Searcher, SearcherOptions,
 };
 
 use crate::args;
@@ -55,6 +55,7 @@ pub(crate) fn index(args: &args::Index, threads: usize) -> anyhow::Result<IndexO
         threads,
         graph_rows_min: args.graph_rows_min,
         cache: if args.no_cache { None } else { Some(cache(&args.cache)?) },
+        compact: !args.compaction.no_compact,
     })
 }
 
@@ -77,9 +78,22 @@ pub(crate) fn scalar(vectors: args::Vectors) -> Scalar {
 
 /// Opens the collection as a query command asks for it.
 pub(crate) fn searcher(global: &args::Global, retrieval: &args::Retrieval) -> anyhow::Result<Searcher> {
-    let options =
-        SearcherOptions { model: retrieval.model.clone(), device: retrieval.device.device, threads: global.threads };
+    let options = SearcherOptions {
+        model: retrieval.model.clone(),
+        device: retrieval.device.device,
+        threads: global.threads,
+        at: at(&retrieval.at),
+    };
     Ok(Searcher::open(&global.collection, options)?)
+}
+
+/// The generation a command asks for.
+pub(crate) fn at(args: &args::At) -> At {
+    match (&args.snapshot, args.generation) {
+        (Some(name), _) => At::Snapshot(name.clone()),
+        (_, Some(generation)) => At::Generation(generation),
+        _ => At::Current,
+    }
 }
 
 /// Says once where queries were embedded, if there was a choice.

@@ -86,6 +86,19 @@ impl Bar {
                 };
                 self.bar.set_message(format!("writing the segment{rows}"));
             }
+            Stage::Compacting => {
+                if self.stage != Stage::Compacting {
+                    self.stage = Stage::Compacting;
+                    self.bar.set_length(progress.n_rows_total);
+                    self.bar.set_style(style("{wide_bar} {percent}% {msg} [{elapsed}]"));
+                }
+                self.bar.set_position(progress.n_rows);
+                let linked = match progress.n_graph_rows {
+                    0 => String::new(),
+                    n_rows => format!(", {} linked", HumanCount(n_rows)),
+                };
+                self.bar.set_message(format!("merging segments: {} rows copied{linked}", HumanCount(progress.n_rows)));
+            }
         }
     }
 

@@ -8,8 +8,11 @@ use serde::Serialize;
 
 use crate::config::{CollectionConfig, VectorColumn};
 use crate::error::{AtPath, Error, Result};
+use crate::health::GraphHealth;
+use crate::manifest::SegmentEntry;
 use crate::searcher::Snapshot;
 use crate::segment::{Column, Segment};
+use crate::snapshots::At;
 
 /// What a collection holds.
 #[derive(Debug, Clone, Serialize)]
@@ -43,17 +46,24 @@ pub struct SegmentStatus {
     pub n_documents: u64,
     /// Rows, dead ones too.
     pub n_rows: u64,
+    /// Rows of documents that were deleted or replaced.
+    pub n_dead_rows: u64,
     /// How its vectors are searched: `graph` or `exact`.
     pub scan: &'static str,
+    /// How good its graphs are.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub graphs: Vec<GraphHealth>,
 }
 
-/// Reads the status of the collection at `folder`.
-pub fn status(folder: &Path) -> Result<Status> {
-    let snapshot = Snapshot::open_current(folder)?;
-    let segment_status = |segment: &Segment| SegmentStatus {
+/// Reads the status of a generation of the collection at `folder`.
+pub fn status(folder: &Path, at: &At) -> Result<Status> {
+    let snapshot = Snapshot::open_at(folder, at)?;
+    let segment_status = |(segment, entry): (&Segment, &SegmentEntry)| SegmentStatus {
         name: segment.name.clone(),
         n_documents: segment.documents.len() as u64,
         n_rows: segment.chunks.len() as u64,
+        n_dead_rows: (segment.chunks.len() - segment.n_live_rows()) as u64,
+        graphs: entry.graphs.clone(),
         scan: if segment.columns[0].graph.is_some() { "graph" } else { "exact" },
     };
     let mut n_bytes = BTreeMap::new();
@@ -77,9 +87,16 @@ pub fn status(folder: &Path) -> Result<Status> {
             .iter()
             .map(|(label, path)| (label.clone(), path.display().to_string()))
             .collect(),
-        segments: snapshot.segments.iter().map(segment_status).collect(),
+        segments: snapshot.segments.iter().zip(&snapshot.manifest.segments).map(segment_status).collect(),
         n_bytes,
     })
+}
+
+/// Bytes of the files in a folder and the folders below it.
+pub(crate) fn folder_bytes(folder: &Path) -> Result<u64> {
+    let mut n_bytes = BTreeMap::new();
+    add_sizes(folder, &mut n_bytes)?;
+    Ok(n_bytes.into_values().sum())
 }
 
 fn add_sizes(folder: &Path, n_bytes: &mut BTreeMap<String, u64>) -> Result<()> {

@@ -192,8 +192,9 @@ pub fn delete_selected(folder: &Path, selection: &Selection, fs: &dyn Fs) -> Res
         return Ok(Deleted { generation: manifest.generation, documents });
     }
     let deleted = selected.into_iter().enumerate().filter(|(_, documents)| !documents.is_empty()).collect();
-    let commit = Commit { config: manifest.config.clone(), roots: manifest.roots.clone(), new_segment: None, deleted };
-    Ok(Deleted { generation: commit.publish(fs, folder, Some(&snapshot))?, documents })
+    let commit =
+        Commit { config: manifest.config.clone(), roots: manifest.roots.clone(), new_segments: Vec::new(), deleted };
+    Ok(Deleted { generation: commit.publish(fs, folder, Some(&snapshot))?.generation, documents })
 }
 
 /// A document as the indexer sees it: sections, chunks with their headers, token counts.

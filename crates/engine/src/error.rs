@@ -203,6 +203,47 @@ pub enum Error {
         /// Why, with counts.
         reason: String,
     },
+    /// A graph came out too bad to be searched.
+    #[error(
+        "the graph over {n_rows} rows of {vectors} vectors would lose answers: {figure} is {value:.4}, below the floor of {floor}; have them scanned exactly with --graph-rows-min {}",
+        n_rows + 1
+    )]
+    GraphHealth {
+        /// Which vectors.
+        vectors: crate::config::VectorColumn,
+        /// Rows of the segment.
+        n_rows: usize,
+        /// What was measured.
+        figure: &'static str,
+        /// Its value.
+        value: f64,
+        /// What it has to be.
+        floor: f64,
+    },
+    /// No generation of that number.
+    #[error("no generation {asked} in this collection; there are {known}")]
+    UnknownGeneration {
+        /// What was asked for.
+        asked: String,
+        /// The generations that can be opened.
+        known: String,
+    },
+    /// No snapshot of that name.
+    #[error("no snapshot {name:?} in this collection; there are {known}")]
+    UnknownSnapshot {
+        /// What was asked for.
+        name: String,
+        /// The snapshots there are.
+        known: String,
+    },
+    /// A snapshot of that name is there already.
+    #[error("snapshot {name:?} is there already, of generation {generation}; choose another name, or remove it first")]
+    SnapshotTaken {
+        /// The name.
+        name: String,
+        /// What it names.
+        generation: u64,
+    },
     /// No document or chunk of that name.
     #[error("no document {id:?} in this collection{}", nearest.as_ref().map(|n| format!("; nearest: {n:?}")).unwrap_or_default())]
     UnknownDocument {

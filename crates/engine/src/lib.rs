@@ -40,6 +40,7 @@ mod error;
 pub mod config;
 mod fs;
 mod lock;
+mod health;
 mod manifest;
 
 mod table;
@@ -51,6 +52,11 @@ mod embeddings;
 
 mod ingest;
 mod commit;
+mod pins;
+mod snapshots;
+mod garbage;
+mod compact;
+mod repair;
 
 mod embed;
 
@@ -72,7 +78,7 @@ mod documents;
 pub mod model;
 
 #[cfg(test)]
-mod faults;
+mod tests;
 
 pub use cento_assembly::fuse;
 pub use cento_assembly::{Citation, Context, Format, Policy, Strategy, trace};
@@ -86,6 +92,7 @@ pub use cento_vector::Scalar;
 pub use cache::{CACHE_BYTES_MAX, CacheOptions, CachePrune, CachePruned, CacheStatus, CachedModel};
 pub use cache::{prune as prune_cache, status as cache_status};
 pub use collection::{Check, Diagnosis, SegmentStatus, Status, doctor, status};
+pub use compact::{CompactOptions, CompactReport, Merge, compact};
 pub use config::{CANDIDATE_DEPTH, ChunkTokens, CollectionConfig, LateReading, Pooling, VectorColumn};
 pub use context::{ContextRequest, ContextTimings, Pool};
 pub use dense::VectorsUsed;
@@ -95,6 +102,7 @@ pub use embed::{ManifestInput, OutputType, TooLong, embed};
 pub use error::{Error, Result};
 pub use filter::{FILTER_BYTES_MAX, FILTER_DEPTH_MAX, Filter, FilterError, Place};
 pub use fs::{File, Fs, OsFs};
+pub use health::GraphHealth;
 pub use ingest::{IndexOptions, IndexReport, Issue, Progress, Stage, dry_run, index, inspect};
 pub use manifest::{FORMAT, Manifest, SegmentEntry};
 pub use model::DEFAULT_MODEL;
@@ -106,6 +114,7 @@ pub use scope::Filtered;
 pub use searcher::{Searcher, SearcherOptions};
 pub use segment::FieldType;
 pub use selection::{FieldSummary, ListedDocument, Selection};
+pub use snapshots::{At, NamedGeneration, create_snapshot, remove_snapshot, snapshots};
 pub use tokens::BudgetTokenizer;
 
 /// An error with its causes on one line, as users see it.

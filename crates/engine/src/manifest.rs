@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::config::CollectionConfig;
 use crate::error::{AtPath, Error, Result};
 use crate::fs::Fs;
+use crate::health::GraphHealth;
 
 /// The collection format this build writes, and the only one it reads.
 pub const FORMAT: u32 = 2;
@@ -22,7 +23,7 @@ pub(crate) const CURRENT: &str = "manifest.json";
 pub(crate) const GENERATIONS: &str = "manifests";
 
 /// One generation of a collection.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Manifest {
     /// Collection format; see [`FORMAT`].
     pub format: u32,
@@ -39,7 +40,7 @@ pub struct Manifest {
 }
 
 /// A segment as a manifest names it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SegmentEntry {
     /// Folder under `segments/`.
     pub name: String,
@@ -49,6 +50,9 @@ pub struct SegmentEntry {
     pub n_rows: u64,
     /// File under `deletes/` with its dead documents, if there are any.
     pub deletes: Option<String>,
+    /// How good its graphs are, where it has any.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub graphs: Vec<GraphHealth>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -68,6 +72,16 @@ impl Manifest {
             read => read.at(&path)?,
         };
         Self::parse(&bytes, &path)
+    }
+
+    /// Reads the manifest of a generation.
+    pub(crate) fn read_generation(folder: &Path, generation: u64) -> Result<Self> {
+        Self::read_file(&folder.join(GENERATIONS).join(format!("{generation}.json")))
+    }
+
+    /// Reads a manifest that is known to be there.
+    pub(crate) fn read_file(path: &Path) -> Result<Self> {
+        Self::parse(&std::fs::read(path).at(path)?, path)
     }
 
     /// Reads the current manifest, if there is a collection.
@@ -105,16 +119,23 @@ impl Manifest {
 
     /// Publishes this generation. After it returns, neither a crash nor a power loss brings the old one back.
     pub(crate) fn publish(&self, fs: &dyn Fs, folder: &Path) -> Result<()> {
-        let sealed = Sealed { checksum: checksum(self), manifest: self.clone() };
-        let mut json = serde_json::to_vec_pretty(&sealed).expect("a manifest is always JSON");
-        json.push(b'\n');
+        let json = self.seal();
         let generations = folder.join(GENERATIONS);
         replace(fs, &generations, &format!("{}.json", self.generation), &json)?;
         replace(fs, folder, CURRENT, &json)
     }
+
+    /// The manifest as a file holds it.
+    pub(crate) fn seal(&self) -> Vec<u8> {
+        let sealed = Sealed { checksum: checksum(self), manifest: self.clone() };
+        let mut json = serde_json::to_vec_pretty(&sealed).expect("a manifest is always JSON");
+        json.push(b'\n');
+        json
+    }
 }
 
-fn replace(fs: &dyn Fs, folder: &Path, name: &str, bytes: &[u8]) -> Result<()> {
+/// Writes a file beside its place, syncs it and moves it there; then syncs the folder.
+pub(crate) fn replace(fs: &dyn Fs, folder: &Path, name: &str, bytes: &[u8]) -> Result<()> {
     let path = folder.join(name);
     let temporary = folder.join(format!("{name}.tmp"));
     let mut file = fs.create(&temporary).at(&temporary)?;

@@ -11,13 +11,17 @@ use crate::deletes;
 use crate::error::{Error, Result};
 use crate::manifest::Manifest;
 use crate::model::Models;
+use crate::pins::Pin;
 use crate::segment::Segment;
+use crate::snapshots::At;
 
 /// The open segments of one generation.
 #[derive(Debug)]
 pub(crate) struct Snapshot {
     pub(crate) manifest: Manifest,
     pub(crate) segments: Vec<Segment>,
+    /// Keeps writers from removing its files; see [`crate::pins`].
+    pub(crate) pin: Option<Pin>,
 }
 
 impl Snapshot {
@@ -44,21 +48,27 @@ impl Snapshot {
             }
             segments.push(segment);
         }
-        Ok(Self { manifest, segments })
+        Ok(Self { manifest, segments, pin: None })
     }
 
-    /// Opens the current generation. A writer may remove files two generations old while they are being opened: then
-    /// the manifest has changed, and the newer one is opened instead.
-    pub(crate) fn open_current(folder: &Path) -> Result<Self> {
+    /// Opens a generation for reading and holds it. What cannot be held may be removed by a writer while it is being opened:
+    /// then there is a newer one, which is opened instead.
+    pub(crate) fn open_at(folder: &Path, at: &At) -> Result<Self> {
         loop {
-            let manifest = Manifest::read(folder)?;
+            let manifest = at.manifest(folder)?;
             let generation = manifest.generation;
+            let pin = Pin::take(folder, generation);
             match Self::open(folder, manifest) {
-                Err(error) if Manifest::read(folder)?.generation == generation => return Err(error),
+                Err(error) if at.manifest(folder)?.generation == generation => return Err(error),
                 Err(_) => {}
-                Ok(snapshot) => return Ok(snapshot),
+                Ok(snapshot) => return Ok(Self { pin, ..snapshot }),
             }
         }
+    }
+
+    /// Opens the current generation for reading.
+    pub(crate) fn open_current(folder: &Path) -> Result<Self> {
+        Self::open_at(folder, &At::Current)
     }
 
     /// Documents that answer.
@@ -81,11 +91,13 @@ pub struct SearcherOptions {
     pub device: DeviceChoice,
     /// Threads for embedding queries; 0 = one per core.
     pub threads: usize,
+    /// Which generation answers.
+    pub at: At,
 }
 
 impl Default for SearcherOptions {
     fn default() -> Self {
-        Self { model: None, device: DeviceChoice::Auto, threads: 0 }
+        Self { model: None, device: DeviceChoice::Auto, threads: 0, at: At::Current }
     }
 }
 
@@ -103,10 +115,10 @@ pub struct Searcher {
 }
 
 impl Searcher {
-    /// Opens the current generation of the collection at `folder`.
+    /// Opens the collection at `folder`, at its current generation unless asked otherwise.
     pub fn open(folder: impl AsRef<Path>, options: SearcherOptions) -> Result<Self> {
         let folder = folder.as_ref().to_owned();
-        let snapshot = Snapshot::open_current(&folder)?;
+        let snapshot = Snapshot::open_at(&folder, &options.at)?;
         let analyzer = Analyzer::new(snapshot.manifest.config.language()?);
         Ok(Self { folder, options, snapshot, analyzer, encoder: OnceLock::new() })
     }
@@ -119,6 +131,12 @@ impl Searcher {
     /// The generation this searcher shows.
     pub fn manifest(&self) -> &Manifest {
         &self.snapshot.manifest
+    }
+
+    /// Whether writers are kept from removing its files. Without that it answers as long as its files stay mapped, but they
+    /// may be gone for whoever opens the same generation after it.
+    pub fn is_pinned(&self) -> bool {
+        self.snapshot.pin.is_some()
     }
 
     /// What there is to say about the device that queries were embedded on, if any were; see [`Embedder::device_remark`].

@@ -101,7 +101,7 @@ impl<T: Pod> Table<T> {
     }
 
     pub(crate) fn text(&self, text: Text) -> Result<&str> {
-        let corrupt = |reason: &str| Error::Corrupt { path: self.path.clone(), reason: reason.to_owned() };
+        let corrupt = |reason: &str| self.corrupt(reason.to_owned());
         let start = self.heap.start.checked_add(text.offset as usize);
         let end = start.and_then(|start| start.checked_add(text.n_bytes as usize)).filter(|&end| end <= self.heap.end);
         let (Some(start), Some(end)) = (start, end) else { return Err(corrupt("a string lies outside the file")) };
@@ -111,5 +111,10 @@ impl<T: Pod> Table<T> {
     /// Checks every block of the file.
     pub(crate) fn verify(&self) -> Result<()> {
         Ok(self.mapped.verify()?)
+    }
+
+    /// An error of what a record says.
+    pub(crate) fn corrupt(&self, reason: String) -> Error {
+        Error::Corrupt { path: self.path.clone(), reason }
     }
 }

@@ -87,6 +87,11 @@ impl Texts {
         }
     }
 
+    /// Bytes of all texts.
+    pub(crate) fn n_bytes(&self) -> u64 {
+        self.n_text
+    }
+
     /// The text of a byte range of the stream.
     pub(crate) fn read(&self, range: Range<u64>) -> Result<String> {
         self.reader().read(range)

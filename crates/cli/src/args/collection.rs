@@ -6,7 +6,7 @@ use cento_engine::{ChunkTokens, HeaderStyle, Language, Pooling, Precision, corpu
 use clap::{Args, Subcommand, ValueEnum};
 
 use super::cache::CachePlace;
-use super::query::Device;
+use super::query::{At, Device};
 
 #[derive(Debug, Args)]
 pub(crate) struct Index {
@@ -57,6 +57,8 @@ pub(crate) struct Index {
     /// Neither take embeddings from the cache nor keep any; an interrupted run begins anew
     #[arg(long, value_parser = clap::builder::BoolishValueParser::new(), help_heading = "Embedding cache")]
     pub(crate) no_cache: bool,
+    #[command(flatten)]
+    pub(crate) compaction: NoCompact,
     /// Read and chunk, but embed and write nothing
     #[arg(long, value_parser = clap::builder::BoolishValueParser::new())]
     pub(crate) dry_run: bool,
@@ -93,6 +95,48 @@ pub(crate) struct Delete {
     /// Say which documents would go, and delete nothing
     #[arg(long, value_parser = clap::builder::BoolishValueParser::new())]
     pub(crate) dry_run: bool,
+    #[command(flatten)]
+    pub(crate) compaction: NoCompact,
+}
+
+/// What commands that commit do not do.
+#[derive(Debug, Args)]
+pub(crate) struct NoCompact {
+    /// Leave small segments and dead rows as they are, however many there are; `cento compact` does it later
+    #[arg(long, value_parser = clap::builder::BoolishValueParser::new())]
+    pub(crate) no_compact: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Compact {
+    /// Merge everything into one segment, not only what has grown out of shape
+    #[arg(long, value_parser = clap::builder::BoolishValueParser::new())]
+    pub(crate) all: bool,
+    /// Segments of at least this many rows get an HNSW graph
+    #[arg(long, value_name = "N", default_value_t = cento_engine::config::GRAPH_ROWS_MIN)]
+    pub(crate) graph_rows_min: usize,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Snapshot {
+    /// Name the current generation, so that it stays
+    Create {
+        /// Its name: letters, digits, -, _ and .
+        name: String,
+    },
+    /// List the snapshots
+    List,
+    /// Take a name away, and remove what only that generation needs
+    Remove {
+        /// Name of the snapshot
+        name: String,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Status {
+    #[command(flatten)]
+    pub(crate) at: At,
 }
 
 #[derive(Debug, Args)]

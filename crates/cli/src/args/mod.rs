@@ -11,12 +11,14 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 pub(crate) use self::cache::{Cache, CachePlace, CacheVerb};
-pub(crate) use self::collection::{Completions, Config, Delete, Get, Index, Inspect, List, Model, Vectors};
+pub(crate) use self::collection::{
+    Compact, Completions, Config, Delete, Get, Index, Inspect, List, Model, Snapshot, Status, Vectors,
+};
 pub(crate) use self::embed::{BenchEmbed, BenchScan, Embed, TextKind, TooLong};
 pub(crate) use self::evaluation::{
     Bench, BenchTarget, Compare, Eval, EvalContext, Fuse, FuseMethod, Judging, Normalize, Reproduce,
 };
-pub(crate) use self::query::{Context, Fusion, Mode, ResultFormat, Retrieval, Run, Search, Ties};
+pub(crate) use self::query::{At, Context, Fusion, Mode, ResultFormat, Retrieval, Run, Search, Ties};
 
 /// Turns a corpus into citable context: index it, search it, and assemble, inside a hard token budget, the exact spans
 /// that answer a question.
@@ -123,8 +125,13 @@ pub(crate) enum Command {
     Delete(Delete),
     /// Show the sections, chunks and token counts the indexer would make of a file
     Inspect(Inspect),
+    /// Merge segments and clear away what was deleted; nothing is embedded, no answer changes, and searches go on meanwhile
+    Compact(Compact),
+    /// Keep a generation under a name
+    #[command(subcommand)]
+    Snapshot(Snapshot),
     /// Say what the collection holds
-    Status,
+    Status(Status),
     /// Verify every checksum and every invariant of the collection
     Doctor,
     /// Get and check encoders

@@ -12,6 +12,17 @@ pub(crate) struct Device {
     pub(crate) device: DeviceChoice,
 }
 
+/// Which generation of the collection answers.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct At {
+    /// Open an earlier generation, if it is still there [default: the last one]
+    #[arg(long, value_name = "N", conflicts_with = "snapshot")]
+    pub(crate) generation: Option<u64>,
+    /// Open the generation that a snapshot names
+    #[arg(long, value_name = "NAME")]
+    pub(crate) snapshot: Option<String>,
+}
+
 /// How a query finds its candidates.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Retrieval {
@@ -49,6 +60,8 @@ pub(crate) struct Retrieval {
     pub(crate) model: Option<String>,
     #[command(flatten)]
     pub(crate) device: Device,
+    #[command(flatten)]
+    pub(crate) at: At,
     /// Print to stderr where the time went
     #[arg(long, value_parser = clap::builder::BoolishValueParser::new())]
     pub(crate) timings: bool,

@@ -113,5 +113,8 @@ pub(crate) fn delete(args: &Delete, global: &Global) -> anyhow::Result<Outcome> 
     if args.dry_run && !global.quiet {
         eprintln!("{} documents would be deleted", deleted.len());
     }
+    if !args.dry_run && !args.compaction.no_compact {
+        super::compact::when_due(global);
+    }
     Ok(Outcome::Done)
 }

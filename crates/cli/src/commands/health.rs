@@ -1,11 +1,13 @@
 //! `cento status` and `cento doctor`: what a collection holds, and whether it is intact.
 
-use crate::args::Global;
-use crate::exit_code::Outcome;
-use crate::output;
+use cento_engine::GraphHealth;
 
-pub(crate) fn status(global: &Global) -> anyhow::Result<Outcome> {
-    let status = cento_engine::status(&global.collection)?;
+use crate::args::{Global, Status};
+use crate::exit_code::Outcome;
+use crate::{options, output};
+
+pub(crate) fn status(args: &Status, global: &Global) -> anyhow::Result<Outcome> {
+    let status = cento_engine::status(&global.collection, &options::at(&args.at))?;
     if global.json {
         output::json(&status)?;
         return Ok(Outcome::Done);
@@ -37,13 +39,32 @@ pub(crate) fn status(global: &Global) -> anyhow::Result<Outcome> {
             segment.name.clone(),
             output::count(segment.n_documents),
             output::count(segment.n_rows),
+            output::count(segment.n_dead_rows),
             segment.scan.to_owned(),
         ]
     });
-    println!("\n{}", output::table(&["segment", "documents", "rows", "scan"], rows));
+    println!("\n{}", output::table(&["segment", "documents", "rows", "dead rows", "scan"], rows));
+    let graphs =
+        status.segments.iter().flat_map(|segment| segment.graphs.iter().map(|graph| row(&segment.name, graph)));
+    let graphs: Vec<_> = graphs.collect();
+    if !graphs.is_empty() {
+        let header = ["graph", "vectors", "unreachable", "least in-degree", "finds itself", "recall@10"];
+        println!("\n{}", output::table(&header, graphs));
+    }
     let sizes = status.n_bytes.iter().map(|(name, n_bytes)| vec![name.clone(), output::bytes(*n_bytes)]);
     println!("\n{}", output::table(&["file", "size"], sizes));
     Ok(Outcome::Done)
+}
+
+fn row(segment: &str, graph: &GraphHealth) -> Vec<String> {
+    vec![
+        segment.to_owned(),
+        graph.vectors.to_string(),
+        output::count(graph.n_unreachable as u64),
+        graph.in_degree_min.to_string(),
+        format!("{:.4}", graph.self_retrieval),
+        format!("{:.4} at ef {}", graph.recall_at_10, graph.ef),
+    ]
 }
 
 pub(crate) fn doctor(global: &Global) -> anyhow::Result<Outcome> {

@@ -90,7 +90,9 @@ fn summary(answer: &Answer<'_>) {
             count(report.n_truncated)
         );
     }
-    if !answer.dry_run {
+    if let Some(compaction) = &report.compaction {
+        super::compact::summary(compaction);
+    } else if !answer.dry_run {
         println!("generation {}", report.generation);
     }
 }

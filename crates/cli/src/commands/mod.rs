@@ -21,6 +21,8 @@ mod bench_embed;
 mod bench_scan;
 mod reproduce;
 mod documents;
+mod compact;
+mod snapshot;
 mod inspect;
 mod health;
 mod model;
@@ -48,7 +50,9 @@ pub(crate) fn execute(invocation: &Invocation) -> anyhow::Result<Outcome> {
         Command::Fields => documents::fields(global),
         Command::Delete(args) => documents::delete(args, global),
         Command::Inspect(args) => inspect::execute(args, global),
-        Command::Status => health::status(global),
+        Command::Compact(args) => compact::execute(args, global),
+        Command::Snapshot(args) => snapshot::execute(args, global),
+        Command::Status(args) => health::status(args, global),
         Command::Doctor => health::doctor(global),
         Command::Model(args) => model::execute(args, global),
         Command::Config(args) => config::execute(args, invocation),

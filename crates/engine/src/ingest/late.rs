@@ -9,11 +9,10 @@ use std::collections::HashMap;
 use cento_corpus::{self as corpus, Anchor, Chunk, Document};
 use cento_embedder::{Embedder, Kind, LateDocument, LateWindows, cache};
 
-use super::Progress;
-use super::build::{Build, EMBED_TEXTS};
+use super::vectors::{EMBED_TEXTS, RowVectors};
 use crate::config::LateReading;
 use crate::error::Result;
-use crate::segment::NewDocument;
+use crate::segment::{NewDocument, SegmentWriter};
 
 /// Changes when the same document would get other late vectors than before.
 const VERSION: u32 = 1;
@@ -70,9 +69,14 @@ impl LateQueue {
     }
 }
 
-impl Build<'_> {
+impl RowVectors<'_> {
     /// Gives the rows of a document their late vectors from the log, or puts it in the queue; whether they were in the log.
-    pub(super) fn add_late(&mut self, new: &NewDocument<'_>, first_row: u32) -> Result<bool> {
+    pub(super) fn add_late(
+        &mut self,
+        segment: &mut SegmentWriter<'_>,
+        new: &NewDocument<'_>,
+        first_row: u32,
+    ) -> Result<bool> {
         let Some(late) = &mut self.late else { return Ok(true) };
         let Some(document) = late_document(new, self.chunking.header, self.encoder, late.windows) else {
             return Ok(true);
@@ -90,14 +94,14 @@ impl Build<'_> {
             }
         }
         for (row, logged) in (first_row..).zip(known) {
-            self.segment.set_vector(late.column, row, &logged.vector);
-            self.ledger.report.n_tokens += u64::from(logged.n_tokens);
+            segment.set_vector(late.column, row, &logged.vector)?;
+            self.counts.n_tokens += u64::from(logged.n_tokens);
         }
         Ok(true)
     }
 
     /// Embeds the queue, logs it, and gives each row its vector. Equal documents are embedded once.
-    pub(super) fn embed_late(&mut self, progress: &mut dyn FnMut(&Progress)) -> Result<()> {
+    pub(super) fn embed_late(&mut self, segment: &mut SegmentWriter<'_>, embedded: &mut dyn FnMut(u64)) -> Result<()> {
         let Some(late) = &mut self.late else { return Ok(()) };
         late.n_rows = 0;
         let mut rest = std::mem::take(&mut late.pending);
@@ -124,16 +128,15 @@ impl Build<'_> {
             let embeddings = self.encoder.embed_late(&documents, late.windows)?;
             for one in &batch {
                 for (row, embedding) in (one.first_row..).zip(&embeddings[first_with[one.keys.as_slice()]]) {
-                    self.segment.set_vector(late.column, row, &embedding.vector);
-                    self.ledger.report.n_tokens += u64::from(embedding.n_tokens);
+                    segment.set_vector(late.column, row, &embedding.vector)?;
+                    self.counts.n_tokens += u64::from(embedding.n_tokens);
                 }
             }
             let embeddings = embeddings.concat();
             self.log.append(&keys, &embeddings)?;
             let n_tokens: u64 = embeddings.iter().map(|embedding| u64::from(embedding.n_tokens)).sum();
-            self.ledger.report.n_tokens_embedded += n_tokens;
-            self.progress.n_tokens += n_tokens;
-            progress(&self.progress);
+            self.counts.n_tokens_embedded += n_tokens;
+            embedded(n_tokens);
         }
         Ok(())
     }

@@ -7,8 +7,9 @@
 mod options;
 mod report;
 mod ledger;
-mod build;
+mod vectors;
 mod late;
+mod build;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -22,13 +23,19 @@ use self::ledger::{ContentHash, Group, Ledger};
 pub use self::options::IndexOptions;
 use self::options::{capped, chunk_config, load_encoder, settle};
 pub use self::report::{IndexReport, Issue, Progress, Stage};
+pub(crate) use self::vectors::RowVectors;
+use crate::compact::{self, CompactOptions, Merge};
 use crate::config::{CollectionConfig, VectorColumn};
 use crate::documents::{self, Inspection};
 use crate::error::{AtPath, Error, Result};
 use crate::fs::Fs;
 use crate::lock::WriterLock;
 use crate::manifest::{self, Manifest};
+use crate::pins::PINS;
+use crate::repair::QUARANTINE;
 use crate::searcher::Snapshot;
+use crate::segment::{NewChunk, NewDocument};
+use crate::snapshots::SNAPSHOTS;
 
 /// Indexes the roots into the collection at `folder`, which is made if absent.
 pub fn index(
@@ -58,7 +65,21 @@ pub fn index(
         Build::start(fs, folder, &config, &encoder.embedder, snapshot.as_ref(), ledger, options.cache.as_ref())?;
     build.progress.n_bytes_total = files.iter().map(|file| file.n_bytes).sum();
     build.read(&files, &options.read, progress)?;
-    build.finish(&roots, options.graph_rows_min, progress)
+    let mut report = build.finish(&roots, options.graph_rows_min, progress)?;
+    drop(snapshot);
+    if options.compact {
+        let options = CompactOptions { merge: Merge::Due, graph_rows_min: options.graph_rows_min };
+        match compact::compact_locked(folder, &options, fs, progress) {
+            Ok(compaction) if compaction.n_merged == 0 => {}
+            Ok(compaction) => {
+                report.generation = compaction.generation;
+                report.notes.extend(compaction.remark.clone());
+                report.compaction = Some(compaction);
+            }
+            Err(error) => report.notes.push(format!("the segments were not merged: {}", crate::describe(&error))),
+        }
+    }
+    Ok(report)
 }
 
 /// Does what [`index`] would do, except to embed and to write: the report says what would change.
@@ -123,20 +144,33 @@ fn count(
     }
 }
 
+/// What the folder of a collection holds.
+pub(crate) const OURS: [&str; 10] = [
+    "LOCK",
+    manifest::CURRENT,
+    "manifest.json.tmp",
+    manifest::GENERATIONS,
+    "segments",
+    "deletes",
+    PINS,
+    SNAPSHOTS,
+    QUARANTINE,
+    "embeddings",
+];
+
 fn prepare_folder(fs: &dyn Fs, folder: &Path) -> Result<()> {
-    const OURS: [&str; 7] =
-        ["LOCK", manifest::CURRENT, "manifest.json.tmp", manifest::GENERATIONS, "segments", "deletes", "embeddings"];
     if folder.exists() {
         let names = fs.list(folder).at(folder)?;
         if names.iter().any(|name| !OURS.contains(&name.as_str())) {
             return Err(Error::NotACollection { path: folder.to_owned() });
         }
     }
-    for name in [manifest::GENERATIONS, "segments", "deletes"] {
+    for name in [manifest::GENERATIONS, "segments", "deletes", PINS] {
         let path = folder.join(name);
         fs.create_dir(&path).at(&path)?;
     }
-    Ok(())
+    let around = absolute(folder).parent().map(Path::to_owned).unwrap_or_default();
+    fs.sync_dir(&around).at(&around) // its other entries are synced by the first commit
 }
 
 /// A label stands for one folder: in this call, and over the life of the collection (unless the folder has moved).
@@ -202,6 +236,19 @@ struct Prepared {
     hash: ContentHash,
     chunks: Vec<Chunk>,
     headers: Vec<String>,
+}
+
+impl Prepared {
+    /// The document with the chunks that are searched.
+    fn as_new(&self) -> NewDocument<'_> {
+        let visible = self.chunks.iter().zip(&self.headers).enumerate().filter(|(_, (chunk, _))| !chunk.hidden);
+        NewDocument {
+            document: &self.document,
+            hash: self.hash,
+            n_chunks: self.chunks.len() as u32,
+            chunks: visible.map(|(index, (chunk, header))| NewChunk { index: index as u32, chunk, header }).collect(),
+        }
+    }
 }
 
 fn prepare(document: Document, hash: ContentHash, chunking: &ChunkConfig, encoder: &Embedder) -> Prepared {

@@ -40,6 +40,8 @@ pub struct IndexOptions {
     pub graph_rows_min: usize,
     /// The embedding cache; without one every text is embedded, and an interrupted run begins anew.
     pub cache: Option<CacheOptions>,
+    /// Whether segments are merged after the commit when that is due; see [`crate::compact`].
+    pub compact: bool,
 }
 
 impl Default for IndexOptions {
@@ -58,6 +60,7 @@ impl Default for IndexOptions {
             threads: 0,
             graph_rows_min: GRAPH_ROWS_MIN,
             cache: None,
+            compact: true,
         }
     }
 }

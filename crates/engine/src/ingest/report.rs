@@ -2,6 +2,8 @@
 
 use serde::Serialize;
 
+use crate::compact::CompactReport;
+
 /// How far an ingest has come.
 #[derive(Debug, Clone, Default)]
 pub struct Progress {
@@ -17,6 +19,10 @@ pub struct Progress {
     pub n_tokens: u64,
     /// Rows linked into the graph.
     pub n_graph_rows: u64,
+    /// Rows copied by a compaction.
+    pub n_rows: u64,
+    /// Rows it has to copy.
+    pub n_rows_total: u64,
 }
 
 /// The stages of an ingest.
@@ -27,6 +33,8 @@ pub enum Stage {
     Embedding,
     /// Writing the segment and, for large ones, its graph.
     Writing,
+    /// Copying rows from old segments into a new one.
+    Compacting,
 }
 
 /// What an ingest did, file by file where something did not go as a user would expect.
@@ -58,8 +66,11 @@ pub struct IndexReport {
     pub failed: Vec<Issue>,
     /// What readers noticed.
     pub warnings: Vec<Issue>,
-    /// Which keys were taken for what, in files with keys.
+    /// Which keys were taken for what, in files with keys; what else there is to say.
     pub notes: Vec<String>,
+    /// The compaction that followed, if one was due.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub compaction: Option<CompactReport>,
 }
 
 /// One remark of a report.

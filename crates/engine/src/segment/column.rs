@@ -1,13 +1,16 @@
 //! A column: one vector for each chunk of a segment, and for many chunks a graph over them.
 
+use std::collections::VecDeque;
 use std::ops::ControlFlow;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use cento_vector::{self as vector, Neighbor, Scalar, exact, file, hnsw};
 use roaring::RoaringBitmap;
 
+use crate::config::{CollectionConfig, VectorColumn};
 use crate::error::{AtPath, Error, Result};
-use crate::fs::Fs;
+use crate::fs::{File, Fs};
+use crate::health::GraphHealth;
 use crate::retrieve::Scan;
 
 /// Files of each column, vectors and graph. The first has the names of a segment with vectors of one kind.
@@ -57,55 +60,74 @@ impl Column {
     }
 }
 
-/// A column in the making.
-#[derive(Debug)]
+/// A column in the making: rows go to their file in order, whatever order their vectors come in.
 pub(super) struct NewColumn {
     at: usize,
-    dimensions: usize,
-    /// N rows one after another.
-    values: Vec<f32>,
+    vectors: VectorColumn,
+    path: PathBuf,
+    out: vector::RowWriter<Box<dyn File>>,
+    /// Vectors of the rows behind those written, as far as they are known; the first is not.
+    waiting: VecDeque<Option<Vec<f32>>>,
 }
 
 impl NewColumn {
-    pub(super) fn new(at: usize, dimensions: usize) -> Self {
-        Self { at, dimensions, values: Vec::new() }
+    /// Starts the file of the rows.
+    pub(super) fn create(
+        fs: &dyn Fs,
+        folder: &Path,
+        at: usize,
+        vectors: VectorColumn,
+        config: &CollectionConfig,
+    ) -> Result<Self> {
+        let path = folder.join(NAMES[at][0]);
+        let out = vector::RowWriter::new(fs.create(&path).at(&path)?, config.dimensions, config.scalar()?);
+        Ok(Self { at, vectors, out: out.map_err(at_path(&path))?, path, waiting: VecDeque::new() })
     }
 
-    pub(super) fn resize(&mut self, n_rows: usize) {
-        self.values.resize(n_rows * self.dimensions, 0.0);
+    /// The vector of a row, once for each.
+    pub(super) fn set(&mut self, row: u32, vector: &[f32]) -> Result<()> {
+        let ahead = (row as usize).checked_sub(self.out.len()).expect("a row gets one vector");
+        if ahead > 0 {
+            self.waiting.resize(self.waiting.len().max(ahead + 1), None);
+            self.waiting[ahead] = Some(vector.to_vec());
+            return Ok(());
+        }
+        self.waiting.pop_front();
+        self.out.push(vector).map_err(at_path(&self.path))?;
+        while let Some(Some(next)) = self.waiting.front() {
+            self.out.push(next).map_err(at_path(&self.path))?;
+            self.waiting.pop_front();
+        }
+        Ok(())
     }
 
-    pub(super) fn set(&mut self, row: u32, vector: &[f32]) {
-        assert_eq!(vector.len(), self.dimensions, "an encoder gives vectors of one length");
-        let at = row as usize * self.dimensions;
-        self.values[at..at + self.dimensions].copy_from_slice(vector);
-    }
-
-    /// Writes and syncs the files; from `graph_rows_min` rows on there is a graph.
-    pub(super) fn write(
+    /// Writes and syncs the files; from `graph_rows_min` rows on there is a graph, whose health comes back. A graph that
+    /// is not fit to be searched is an error.
+    pub(super) fn finish(
         self,
         fs: &dyn Fs,
         folder: &Path,
-        scalar: Scalar,
+        n_rows: usize,
         graph_rows_min: usize,
         graph_rows_done: &mut dyn FnMut(usize),
-    ) -> Result<()> {
-        let [path, graph_path] = NAMES[self.at].map(|name| folder.join(name));
-        let rows = self.values.chunks_exact(self.dimensions);
-        let n_rows = rows.len();
-        let out = fs.create(&path).at(&path)?;
-        vector::write_rows(out, self.dimensions, scalar, rows).map_err(at_path(&path))?.sync().at(&path)?;
-        drop(self.values);
-        if n_rows >= graph_rows_min {
-            let rows = vector::Rows::open(file::Mapped::open_any(&path, &Scalar::KINDS)?)?;
-            let graph = hnsw::build(&rows, &hnsw::HnswConfig::default(), &mut |n_done| {
-                graph_rows_done(n_done);
-                ControlFlow::Continue(())
-            })?;
-            let out = fs.create(&graph_path).at(&graph_path)?;
-            graph.write(out).map_err(at_path(&graph_path))?.sync().at(&graph_path)?;
+    ) -> Result<Option<GraphHealth>> {
+        assert_eq!(self.out.len(), n_rows, "every row has a vector");
+        self.out.finish().map_err(at_path(&self.path))?.sync().at(&self.path)?;
+        if n_rows < graph_rows_min {
+            return Ok(None);
         }
-        Ok(())
+        let rows = vector::Rows::open(file::Mapped::open_any(&self.path, &Scalar::KINDS)?)?;
+        let graph = hnsw::build(&rows, &hnsw::HnswConfig::default(), &mut |n_done| {
+            graph_rows_done(n_done);
+            ControlFlow::Continue(())
+        })?;
+        let path = folder.join(NAMES[self.at][1]);
+        let out = fs.create(&path).at(&path)?;
+        graph.write(out).map_err(at_path(&path))?.sync().at(&path)?;
+        let frozen = hnsw::FrozenGraph::open(file::Mapped::open(&path, hnsw::KIND)?)?;
+        let health = GraphHealth::measure(self.vectors, &frozen, &rows)?;
+        health.check()?;
+        Ok(Some(health))
     }
 }
 

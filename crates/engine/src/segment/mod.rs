@@ -20,12 +20,13 @@ mod lexical_files;
 mod metadata;
 mod records;
 mod writer;
+mod stored;
 
 use std::ops::Range;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
-use cento_corpus as corpus;
+use cento_corpus::{self as corpus, HeaderStyle};
 use cento_lexical as lexical;
 use roaring::RoaringBitmap;
 
@@ -35,6 +36,7 @@ pub use self::metadata::FieldType;
 use self::metadata::read_metadata;
 pub(crate) use self::metadata::{BUILT_IN, Comparison, Described, MetadataColumns, MetadataWriter, Stored};
 pub(crate) use self::records::{ChunkRecord, DocumentRecord, SectionRecord};
+pub(crate) use self::stored::DocumentReader;
 pub(crate) use self::writer::{NewChunk, NewDocument, SegmentWriter};
 use crate::config::Pooling;
 use crate::error::{Error, Result};
@@ -170,6 +172,11 @@ impl Segment {
     /// The text of a byte range of a document.
     pub(crate) fn text(&self, record: &DocumentRecord, span: Range<u64>) -> Result<String> {
         self.texts.read(record.text(span))
+    }
+
+    /// Reads whole documents; cheap if they are asked for in order.
+    pub(crate) fn reader(&self, header: HeaderStyle) -> DocumentReader<'_> {
+        DocumentReader::new(&self.documents, &self.sections, &self.chunks, &self.texts, header)
     }
 
     /// A section of a document, by its number there.

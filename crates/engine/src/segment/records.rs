@@ -41,13 +41,16 @@ pub(crate) struct SectionRecord {
     pub(crate) sheet: Text,
     pub(crate) start: u64,
     pub(crate) end: u64,
+    pub(crate) heading_start: u64,
+    pub(crate) heading_end: u64,
     pub(crate) level: u32,
     pub(crate) parent: u32,
     pub(crate) line: u32,
     pub(crate) page: u32,
 }
 
-/// What `chunks.table` holds of a chunk; `index` is its number within its document, hidden chunks counted.
+/// What `chunks.table` holds of a chunk; `index` is its number within its document, hidden chunks counted. Its header is not
+/// kept: document, sections and `header_skip` say what it was.
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
 pub(crate) struct ChunkRecord {
@@ -63,7 +66,7 @@ pub(crate) struct ChunkRecord {
     pub(crate) line: u32,
     pub(crate) page: u32,
     pub(crate) sheet_row: u32,
-    pub(crate) reserved: u32,
+    pub(crate) header_skip: u32,
 }
 
 /// The formats by the number that records have for them.
@@ -117,6 +120,7 @@ impl ChunkRecord {
     }
 }
 
-fn some(number: u32) -> Option<u32> {
+/// A number, if it is there.
+pub(super) fn some(number: u32) -> Option<u32> {
     (number != NONE).then_some(number)
 }

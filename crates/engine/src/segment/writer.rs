@@ -1,19 +1,20 @@
-//! Writes a segment: documents and their chunks as they come, vectors as they are embedded, then every file at once.
+//! Writes a segment: documents, their chunks and the vectors as they come, then what is left of every file.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use cento_corpus as corpus;
 use cento_lexical as lexical;
-use cento_vector::{Scalar, file};
+use cento_vector::file;
 
 use super::column::NewColumn;
 use super::metadata::{Described, MetadataWriter, write_metadata};
 use super::records::{ChunkRecord, DocumentRecord, NO_SOURCE, NONE, SectionRecord, format_number};
 use super::{CHUNKS, DOCUMENTS, LEXICAL, LEXICAL_KIND, METADATA, SECTIONS, TEXTS};
-use crate::config::Pooling;
+use crate::config::CollectionConfig;
 use crate::error::{AtPath, Result};
 use crate::fs::Fs;
+use crate::health::GraphHealth;
 use crate::table::TableWriter;
 use crate::text::TextWriter;
 
@@ -33,7 +34,9 @@ pub(crate) struct NewDocument<'a> {
     pub(crate) chunks: Vec<NewChunk<'a>>,
 }
 
-/// Gathers documents, then vectors, and writes the files of one segment.
+/// Gathers documents and vectors and writes the files of one segment.
+///
+/// Memory: the records and the postings; texts and vectors go to their files as they come.
 pub(crate) struct SegmentWriter<'f> {
     fs: &'f dyn Fs,
     folder: PathBuf,
@@ -48,13 +51,7 @@ pub(crate) struct SegmentWriter<'f> {
 
 impl<'f> SegmentWriter<'f> {
     /// Starts the segment's folder; what an interrupted run left there is removed first.
-    pub(crate) fn create(
-        fs: &'f dyn Fs,
-        folder: &Path,
-        analyzer: &lexical::Analyzer,
-        dimensions: usize,
-        pooling: Pooling,
-    ) -> Result<Self> {
+    pub(crate) fn create(fs: &'f dyn Fs, folder: &Path, config: &CollectionConfig) -> Result<Self> {
         if folder.exists() {
             fs.remove_dir(folder).at(folder)?;
         }
@@ -68,8 +65,10 @@ impl<'f> SegmentWriter<'f> {
             chunks: TableWriter::new(),
             texts: TextWriter::create(fs, &folder.join(TEXTS))?,
             metadata: MetadataWriter::default(),
-            lexical: lexical::Writer::new(analyzer)?,
-            columns: (0..pooling.columns().len()).map(|at| NewColumn::new(at, dimensions)).collect(),
+            lexical: lexical::Writer::new(&lexical::Analyzer::new(config.language()?))?,
+            columns: (config.pooling.columns().iter().enumerate())
+                .map(|(at, &vectors)| NewColumn::create(fs, folder, at, vectors, config))
+                .collect::<Result<_>>()?,
         })
     }
 
@@ -96,7 +95,6 @@ impl<'f> SegmentWriter<'f> {
             self.lexical.add(lexical::Row { text, header: new_chunk.header, title })?;
             self.chunks.push(chunk_record(self.documents.len() as u32, new_chunk, text));
         }
-        self.columns.iter_mut().for_each(|column| column.resize(self.chunks.len()));
         self.metadata.push(&Described {
             id: &document.id,
             origin: &document.origin,
@@ -131,6 +129,8 @@ impl<'f> SegmentWriter<'f> {
             sheet: self.sections.text(section.anchor.sheet.as_deref().unwrap_or_default()),
             start: section.span.start as u64,
             end: section.span.end as u64,
+            heading_start: section.heading_span.start as u64,
+            heading_end: section.heading_span.end as u64,
             level: u32::from(section.level),
             parent: section.parent.unwrap_or(NONE),
             line: section.anchor.line.unwrap_or(NONE),
@@ -140,18 +140,19 @@ impl<'f> SegmentWriter<'f> {
     }
 
     /// The vector of a row in a column; every row must get one in each before [`SegmentWriter::finish`].
-    pub(crate) fn set_vector(&mut self, column: usize, row: u32, vector: &[f32]) {
-        self.columns[column].set(row, vector);
+    pub(crate) fn set_vector(&mut self, column: usize, row: u32, vector: &[f32]) -> Result<()> {
+        self.columns[column].set(row, vector)
     }
 
-    /// Writes and syncs every file; the segment is complete but not yet part of the collection.
+    /// Writes and syncs every file; the segment is complete but not yet part of the collection. A column of at least
+    /// `graph_rows_min` rows gets a graph; how good each is comes back.
     pub(crate) fn finish(
         self,
-        scalar: Scalar,
         graph_rows_min: usize,
         mut graph_rows_done: impl FnMut(usize),
-    ) -> Result<()> {
+    ) -> Result<Vec<GraphHealth>> {
         let Self { fs, folder, .. } = self;
+        let n_rows = self.chunks.len();
         self.documents.write(fs, &folder.join(DOCUMENTS.1), DOCUMENTS.0)?;
         self.sections.write(fs, &folder.join(SECTIONS.1), SECTIONS.0)?;
         self.chunks.write(fs, &folder.join(CHUNKS.1), CHUNKS.0)?;
@@ -167,10 +168,12 @@ impl<'f> SegmentWriter<'f> {
         }
         fs.sync_dir(&lexical_folder).at(&lexical_folder)?;
 
+        let mut graphs = Vec::new();
         for column in self.columns {
-            column.write(fs, &folder, scalar, graph_rows_min, &mut graph_rows_done)?;
+            graphs.extend(column.finish(fs, &folder, n_rows, graph_rows_min, &mut graph_rows_done)?);
         }
-        fs.sync_dir(&folder).at(&folder)
+        fs.sync_dir(&folder).at(&folder)?;
+        Ok(graphs)
     }
 }
 
@@ -192,6 +195,6 @@ fn chunk_record(document: u32, new: &NewChunk<'_>, text: &str) -> ChunkRecord {
         line: anchor.line.unwrap_or(NONE),
         page: anchor.page.unwrap_or(NONE),
         sheet_row: anchor.row.unwrap_or(NONE),
-        reserved: 0,
+        header_skip: new.chunk.header_skip,
     }
 }

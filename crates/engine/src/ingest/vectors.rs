@@ -1,0 +1,155 @@
+//! Gives the rows of new documents their vectors: from the embedding cache, or from the encoder in batches.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use cento_corpus::{ChunkConfig, ChunkSize};
+use cento_embedder::{Embedder, Kind, cache};
+
+use super::late::LateQueue;
+use super::options::chunk_config;
+use crate::cache::CacheOptions;
+use crate::config::{CollectionConfig, VectorColumn};
+use crate::embeddings::EmbeddingLog;
+use crate::error::Result;
+use crate::segment::{NewDocument, SegmentWriter};
+
+/// Texts embedded between two writes of the log; what an interruption loses at most.
+pub(super) const EMBED_TEXTS: usize = 512;
+
+/// A row whose vector is not known yet.
+struct Pending {
+    row: u32,
+    key: cache::Key,
+    text: String,
+}
+
+/// What the vectors of a run came from.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct VectorCounts {
+    /// As [`IndexReport::n_tokens`](super::IndexReport::n_tokens).
+    pub(crate) n_tokens: u64,
+    /// Tokens that went through the encoder.
+    pub(crate) n_tokens_embedded: u64,
+    /// Rows that were found in the cache.
+    pub(crate) n_from_log: u64,
+    /// Rows embedded by their beginning.
+    pub(crate) n_truncated: u64,
+}
+
+/// Looks for vectors in the cache and queues the rows that need the encoder.
+pub(crate) struct RowVectors<'e> {
+    pub(super) encoder: &'e Embedder,
+    pub(super) chunking: ChunkConfig,
+    pub(super) log: EmbeddingLog,
+    /// Where plain vectors are kept in the segment, if they are asked for.
+    plain: Option<usize>,
+    pending: Vec<Pending>,
+    /// The same for late vectors.
+    pub(super) late: Option<LateQueue>,
+    pub(crate) counts: VectorCounts,
+}
+
+impl<'e> RowVectors<'e> {
+    pub(crate) fn new(
+        folder: &Path,
+        config: &CollectionConfig,
+        encoder: &'e Embedder,
+        cache: Option<&CacheOptions>,
+    ) -> Result<Self> {
+        let column = |vectors| config.pooling.columns().iter().position(|column| *column == vectors);
+        let late = column(VectorColumn::Late).zip(config.late);
+        Ok(Self {
+            encoder,
+            chunking: chunk_config(config, encoder)?,
+            log: EmbeddingLog::open(&folder.join("embeddings"), cache, config),
+            plain: column(VectorColumn::Plain),
+            pending: Vec::new(),
+            late: late.map(|(column, reading)| LateQueue::new(reading, column, encoder)).transpose()?,
+            counts: VectorCounts::default(),
+        })
+    }
+
+    /// Gives the rows of a document that was just pushed the vectors that are known, and queues the others.
+    pub(crate) fn add(&mut self, segment: &mut SegmentWriter<'_>, new: &NewDocument<'_>, first_row: u32) -> Result<()> {
+        let late_known = self.add_late(segment, new, first_row)?;
+        let Some(column) = self.plain else {
+            self.counts.n_from_log += if late_known { new.chunks.len() as u64 } else { 0 };
+            return Ok(());
+        };
+        for (row, new_chunk) in (first_row..).zip(&new.chunks) {
+            let text = format!("{}{}", new_chunk.header, &new.document.text[new_chunk.chunk.span.clone()]);
+            if matches!(self.chunking.size, ChunkSize::Document)
+                && self.encoder.tokenizer().count(&text) > self.chunking.window_tokens
+            {
+                self.counts.n_truncated += 1;
+            }
+            let key = cache::key(self.encoder.fingerprint(), &self.encoder.bytes_embedded(&text, Kind::Document));
+            match self.log.find(&key)? {
+                Some(logged) => {
+                    segment.set_vector(column, row, &logged.vector)?;
+                    self.counts.n_tokens += u64::from(logged.n_tokens);
+                    self.counts.n_from_log += u64::from(late_known);
+                }
+                None => self.pending.push(Pending { row, key, text }),
+            }
+        }
+        Ok(())
+    }
+
+    /// Embeds the queues that are long enough for a batch. `embedded` is told how many tokens went through the encoder.
+    pub(crate) fn embed_batches(
+        &mut self,
+        segment: &mut SegmentWriter<'_>,
+        embedded: &mut dyn FnMut(u64),
+    ) -> Result<()> {
+        if self.pending.len() >= EMBED_TEXTS {
+            self.embed(segment, embedded)?;
+        }
+        if self.late.as_ref().is_some_and(|late| late.n_rows() >= EMBED_TEXTS) {
+            self.embed_late(segment, embedded)?;
+        }
+        Ok(())
+    }
+
+    /// Embeds all that is queued.
+    pub(crate) fn embed_rest(&mut self, segment: &mut SegmentWriter<'_>, embedded: &mut dyn FnMut(u64)) -> Result<()> {
+        self.embed(segment, embedded)?;
+        self.embed_late(segment, embedded)
+    }
+
+    /// Embeds what is pending, logs it, and gives each row its vector. Equal texts are embedded once.
+    fn embed(&mut self, segment: &mut SegmentWriter<'_>, embedded: &mut dyn FnMut(u64)) -> Result<()> {
+        let Some(column) = self.plain else { return Ok(()) };
+        for pending in std::mem::take(&mut self.pending).chunks(EMBED_TEXTS) {
+            let mut first_with: HashMap<cache::Key, usize> = HashMap::new();
+            let mut texts = Vec::new();
+            let mut keys = Vec::new();
+            for one in pending {
+                first_with.entry(one.key).or_insert_with(|| {
+                    texts.push(one.text.clone());
+                    keys.push(one.key);
+                    texts.len() - 1
+                });
+            }
+            let embeddings = self.encoder.embed(&texts, Kind::Document)?;
+            self.log.append(&keys, &embeddings)?;
+            for one in pending {
+                let embedding = &embeddings[first_with[&one.key]];
+                segment.set_vector(column, one.row, &embedding.vector)?;
+                self.counts.n_tokens += u64::from(embedding.n_tokens);
+            }
+            let n_tokens: u64 = embeddings.iter().map(|embedding| u64::from(embedding.n_tokens)).sum();
+            self.counts.n_tokens_embedded += n_tokens;
+            embedded(n_tokens);
+        }
+        Ok(())
+    }
+
+    /// Ends the run; what was noticed.
+    pub(crate) fn finish(self) -> Vec<String> {
+        let mut notes = self.log.finish();
+        notes.extend(self.encoder.device_remark());
+        notes
+    }
+}

@@ -1,0 +1,4 @@
+//! Repair.
+
+/// Folder of damaged segments.
+pub(crate) const QUARANTINE: &str = "quarantine";

@@ -1,0 +1,216 @@
+//! Crashes, full disks and failing ones, at every operation of every way to write: one generation or the next answers, whole, with
+//! everything that was acknowledged, and the next run mends what was cut short.
+
+use std::path::Path;
+
+use super::random::Random;
+use super::volatile::{Fault, VolatileFs};
+use super::{Place, QuickFs, index_notes};
+use crate::searcher::Snapshot;
+use crate::{At, CompactOptions, Fs, Merge, Result, create_snapshot, delete, describe, doctor, remove_snapshot};
+
+/// Ways to write to a collection, each on what the ones before it left.
+const STEPS: [Step; 8] = [
+    Step::Index(&[("tides.md", TIDES), ("bread.md", BREAD)]),
+    Step::Index(&[
+        ("bread.md", "# Bread\n\nBread is rye and water.\n"),
+        ("tides.md", ""),
+        ("cheese.md", "# Cheese\n\nCheese is milk.\n"),
+    ]),
+    Step::Snapshot("kept"),
+    Step::Delete("notes/cheese.md"),
+    Step::Index(&[("cheese.md", "# Cheese\n\nCheese is milk.\n"), ("iron.md", "# Iron\n\nIron rusts in the sea.\n")]),
+    Step::Compact,
+    Step::Delete("notes/iron.md"),
+    Step::RemoveSnapshot("kept"),
+];
+
+const TIDES: &str = "# Tides\n\nThe moon pulls the sea.\n";
+const BREAD: &str = "# Bread\n\nBread is flour and water.\n";
+
+/// Something that is done to a collection.
+#[derive(Debug, Clone, Copy)]
+enum Step {
+    /// Writes these notes (an empty one goes) and indexes all.
+    Index(&'static [(&'static str, &'static str)]),
+    Delete(&'static str),
+    Compact,
+    Snapshot(&'static str),
+    RemoveSnapshot(&'static str),
+}
+
+impl Step {
+    fn prepare(self, place: &Place) {
+        let Self::Index(notes) = self else { return };
+        for (name, text) in notes {
+            if text.is_empty() { place.remove(name) } else { place.write(name, text) }
+        }
+    }
+
+    fn take(self, place: &Place, collection: &Path, fs: &dyn Fs) -> Result<()> {
+        match self {
+            Self::Index(_) => index_notes(&place.notes(), collection, &place.options(), fs).map(drop),
+            Self::Delete(id) => delete(collection, &[id.to_owned()], fs).map(drop),
+            Self::Compact => {
+                let options = CompactOptions { merge: Merge::All, graph_rows_min: 1 };
+                crate::compact(collection, &options, fs, &mut |_| {}).map(drop)
+            }
+            Self::Snapshot(name) => create_snapshot(collection, name, fs).map(drop),
+            Self::RemoveSnapshot(name) => remove_snapshot(collection, name, fs).map(drop),
+        }
+    }
+}
+
+/// All that answers: each chunk with its text and its vector, and the snapshots, each of which must open. Nothing where there is no collection.
+fn content(collection: &Path) -> Vec<String> {
+    let chunks = |at: &At| {
+        let snapshot = Snapshot::open_at(collection, at).unwrap();
+        let mut chunks = Vec::new();
+        for segment in &snapshot.segments {
+            for row in 0..segment.chunks.len() as u32 {
+                let chunk = segment.chunks.record(row as usize).unwrap();
+                if segment.deleted.contains(chunk.document) {
+                    continue;
+                }
+                let document = segment.document(chunk.document).unwrap();
+                let text = segment.text(&document, chunk.start..chunk.end).unwrap();
+                let vector = segment.columns[0].rows.row(row).unwrap();
+                chunks.push(format!("{} {text:?} {vector:?}", segment.document_id(chunk.document).unwrap()));
+            }
+        }
+        chunks.sort();
+        chunks
+    };
+    if !collection.join("manifest.json").exists() {
+        return Vec::new();
+    }
+    let mut content = chunks(&At::Current);
+    for snapshot in crate::snapshots(collection).unwrap() {
+        content.push(format!("snapshot {} has {:?}", snapshot.name, chunks(&At::Snapshot(snapshot.name.clone()))));
+    }
+    content
+}
+
+fn check_health(collection: &Path, when: &str) {
+    if collection.join("manifest.json").exists() {
+        let diagnosis = doctor(collection).unwrap();
+        assert!(diagnosis.is_healthy(), "{when}: {diagnosis:?}");
+    }
+}
+
+/// Seeds for one crash point; more with an environment variable.
+fn n_seeds() -> u64 {
+    std::env::var("CENTO_CRASH_SEEDS").map_or(2, |seeds| seeds.parse().expect("CENTO_CRASH_SEEDS is a number"))
+}
+
+#[test]
+fn whatever_a_power_loss_forgets_a_generation_answers_whole() {
+    let place = Place::new();
+    let root = place.folder.path().join("disk");
+    std::fs::create_dir(&root).unwrap();
+    let collection = root.join("collection");
+    let fs = VolatileFs::new(&root, Fault::None);
+    let (mut contents, mut acknowledged) = (vec![content(&collection)], vec![0]);
+    for step in STEPS {
+        step.prepare(&place);
+        step.take(&place, &collection, &fs).unwrap();
+        contents.push(content(&collection));
+        acknowledged.push(fs.n_operations());
+    }
+    let (mut n_points, mut n_old, mut n_new) = (0, 0, 0);
+    for n_operations in 0..=fs.n_operations() {
+        let n_acknowledged = acknowledged.partition_point(|acknowledged| *acknowledged <= n_operations);
+        for seed in 0..n_seeds() {
+            let when = format!("power lost after {n_operations} operations, {n_acknowledged} steps, seed {seed}");
+            let after = tempfile::tempdir().unwrap();
+            let mut random = Random::new(seed << 32 | n_operations as u64);
+            fs.crash(n_operations, &mut random, after.path());
+            let collection = after.path().join("collection");
+            let found = content(&collection);
+            let old = &contents[n_acknowledged - 1];
+            match contents.get(n_acknowledged) {
+                _ if found == *old => n_old += 1,
+                Some(new) if found == *new => n_new += 1,
+                _ => panic!("{when}: neither generation answers: {found:?}"),
+            }
+            check_health(&collection, &when);
+            if seed == 0 {
+                index_notes(&place.notes(), &collection, &place.options(), &QuickFs)
+                    .unwrap_or_else(|error| panic!("{when}: the next run failed: {}", describe(&error)));
+                let chunks = content(&collection);
+                let chunks = chunks.iter().filter(|line| !line.starts_with("snapshot"));
+                assert_eq!(chunks.count(), 3, "{when}: the next run mends it");
+                check_health(&collection, &when);
+            }
+            n_points += 1;
+        }
+    }
+    println!(
+        "{n_points} power losses over {} operations: {n_old} left the old generation, {n_new} the new",
+        fs.n_operations()
+    );
+    assert!(n_new > 10 && n_old > n_points / 2);
+}
+
+#[test]
+fn whatever_operation_fails_a_generation_answers_whole_and_the_next_run_mends_it() {
+    let place = Place::new();
+    let base = place.folder.path().join("disk");
+    std::fs::create_dir(&base).unwrap();
+    let fs = VolatileFs::new(&base, Fault::None);
+    let (mut n_faults, mut n_failed, mut n_new) = (0, 0, 0);
+    for step in STEPS {
+        step.prepare(&place);
+        let before = content(&base.join("collection"));
+        let state = copied(&base);
+        step.take(&place, &base.join("collection"), &fs).unwrap();
+        let after = content(&base.join("collection"));
+        for kind in [Fault::Io, Fault::Full] {
+            for at in 0.. {
+                let when = format!("{step:?}, {:?}", kind(at));
+                let disk = copied(state.path());
+                let collection = disk.path().join("collection");
+                let failing = VolatileFs::new(disk.path(), kind(at));
+                let ended = step.take(&place, &collection, &failing);
+                let found = content(&collection);
+                assert!(found == before && ended.is_err() || found == after, "{when}: {ended:?}, {found:?}");
+                check_health(&collection, &when);
+                if let Err(error) = &ended {
+                    let disk = disk.path().to_str().unwrap();
+                    assert!(describe(error).contains(disk), "{when}: the message names the file: {error}");
+                    (n_failed, n_new) = (n_failed + 1, n_new + usize::from(found == after));
+                    if found == before {
+                        step.take(&place, &collection, &QuickFs).unwrap();
+                    }
+                    assert_eq!(content(&collection), after, "{when}: the next run mends it");
+                    check_health(&collection, &when);
+                }
+                if at >= failing.n_begun() {
+                    break; // nothing was left to fail
+                }
+                n_faults += 1;
+            }
+        }
+    }
+    println!("{n_faults} faults: {n_failed} commands failed, {n_new} of them after their commit");
+    assert!(n_failed > 400, "{n_failed}");
+}
+
+/// A copy of a folder.
+fn copied(folder: &Path) -> tempfile::TempDir {
+    fn copy(from: &Path, to: &Path) {
+        for entry in std::fs::read_dir(from).unwrap() {
+            let path = entry.unwrap().path();
+            let to = to.join(path.file_name().unwrap());
+            if path.is_dir() {
+                std::fs::create_dir(&to).unwrap();
+                copy(&path, &to);
+            } else {
+                std::fs::copy(&path, &to).unwrap();
+            }
+        }
+    }
+    let copied = tempfile::tempdir().unwrap();
+    copy(folder, copied.path());
+    copied
+}

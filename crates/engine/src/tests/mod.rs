@@ -1,0 +1,175 @@
+//! The life of a collection, below the command line.
+//!
+//! | file | claims |
+//! |---|---|
+//! | `lifecycle` | compaction, pins, snapshots: no answer changes, no file is missing, no space is lost |
+//! | `faults` | a crash, a full disk and a failing one at every operation: one generation or the other, whole |
+//! | `volatile` | the file system these tests run on: it forgets what was not synced |
+//! | `random` | seeded choices |
+//! | `model` | random operations against a map and an exact scan |
+
+mod faults;
+mod lifecycle;
+mod model;
+mod random;
+mod volatile;
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::{
+    At, CompactOptions, CompactReport, File, Fs, IndexOptions, IndexReport, Merge, Mode, OsFs, Result, Root, Scan,
+    SearchRequest, Searcher, SearcherOptions,
+};
+
+/// The operating system's files without waiting for the disk: what tests run on that do not test that.
+#[derive(Debug, Clone, Copy)]
+struct QuickFs;
+
+impl Fs for QuickFs {
+    fn create(&self, path: &Path) -> io::Result<Box<dyn File>> {
+        Ok(Box::new(QuickFile(std::fs::File::create(path)?)))
+    }
+
+    fn append(&self, path: &Path) -> io::Result<Box<dyn File>> {
+        OsFs.append(path)
+    }
+
+    fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
+        OsFs.read(path)
+    }
+
+    fn create_dir(&self, path: &Path) -> io::Result<()> {
+        OsFs.create_dir(path)
+    }
+
+    fn list(&self, path: &Path) -> io::Result<Vec<String>> {
+        OsFs.list(path)
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        OsFs.rename(from, to)
+    }
+
+    fn sync_dir(&self, _: &Path) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn remove_file(&self, path: &Path) -> io::Result<()> {
+        OsFs.remove_file(path)
+    }
+
+    fn remove_dir(&self, path: &Path) -> io::Result<()> {
+        OsFs.remove_dir(path)
+    }
+}
+
+struct QuickFile(std::fs::File);
+
+impl io::Write for QuickFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
+}
+
+impl io::Seek for QuickFile {
+    fn seek(&mut self, to: io::SeekFrom) -> io::Result<u64> {
+        self.0.seek(to)
+    }
+}
+
+impl File for QuickFile {
+    fn sync(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn set_len(&mut self, n_bytes: u64) -> io::Result<()> {
+        self.0.set_len(n_bytes)
+    }
+}
+
+/// A folder of notes and a collection beside it.
+struct Place {
+    folder: tempfile::TempDir,
+}
+
+impl Place {
+    fn new() -> Self {
+        let place = Self { folder: tempfile::tempdir().unwrap() };
+        std::fs::create_dir(place.notes()).unwrap();
+        place
+    }
+
+    fn notes(&self) -> PathBuf {
+        self.folder.path().join("notes")
+    }
+
+    fn collection(&self) -> PathBuf {
+        self.folder.path().join("collection")
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        std::fs::write(self.notes().join(name), text).unwrap();
+    }
+
+    fn remove(&self, name: &str) {
+        std::fs::remove_file(self.notes().join(name)).unwrap();
+    }
+
+    fn options(&self) -> IndexOptions {
+        let model = concat!(env!("CARGO_MANIFEST_DIR"), "/../../models/tiny").to_owned();
+        IndexOptions { model: Some(model), graph_rows_min: 1, compact: false, threads: 1, ..IndexOptions::default() }
+    }
+
+    fn index_with(&self, options: &IndexOptions, fs: &dyn Fs) -> Result<IndexReport> {
+        index_notes(&self.notes(), &self.collection(), options, fs)
+    }
+
+    /// Indexes the notes; one generation more, if something changed.
+    fn index(&self) -> IndexReport {
+        self.index_with(&self.options(), &QuickFs).unwrap()
+    }
+
+    fn compact(&self, merge: Merge) -> CompactReport {
+        let options = CompactOptions { merge, graph_rows_min: 1 };
+        crate::compact(&self.collection(), &options, &QuickFs, &mut |_| {}).unwrap()
+    }
+
+    fn open(&self, at: At) -> Result<Searcher> {
+        Searcher::open(self.collection(), SearcherOptions { at, ..SearcherOptions::default() })
+    }
+
+    fn searcher(&self) -> Searcher {
+        self.open(At::Current).unwrap()
+    }
+
+    /// Bytes of segments and tombstones, those of other generations too.
+    fn n_bytes(&self) -> u64 {
+        let bytes = |name: &str| crate::collection::folder_bytes(&self.collection().join(name)).unwrap();
+        bytes("segments") + bytes("deletes")
+    }
+}
+
+fn index_notes(notes: &Path, collection: &Path, options: &IndexOptions, fs: &dyn Fs) -> Result<IndexReport> {
+    let notes = Root { label: "notes".to_owned(), path: notes.to_owned() };
+    crate::index(collection, &[notes], options, fs, &mut |_| {})
+}
+
+/// Everything a searcher says of these words, by each arm and by both: ids, scores to the last bit, spans, texts, reasons.
+fn answers(searcher: &Searcher, words: &[&str]) -> String {
+    let mut all = String::new();
+    for query in words {
+        for mode in [Mode::Lexical, Mode::Dense, Mode::Hybrid] {
+            let request = SearchRequest { mode, scan: Scan::Exact, k: 1000, ..SearchRequest::new(*query) };
+            for hit in searcher.search(&request).unwrap().hits {
+                all += &serde_json::to_string(&hit).unwrap();
+                all.push('\n');
+            }
+        }
+    }
+    all
+}
