@@ -269,5 +269,6 @@ fn a_change_of_metadata_alone_is_seen_and_embeds_nothing() {
     let report = place.index(&["notes"]);
     assert_eq!((&report["n_changed"], &report["n_tokens_embedded"]), (&json!(1), &json!(0)));
     assert_eq!(listed(&place, "year = 2019"), [""; 0]);
+    assert_eq!(place.ok(&["list", "--filter", "year = 2019", "--generation", "2"]).out, format!("{MOON}\n"));
     assert_eq!(listed(&place, "year = \"2019\""), [MOON]);
 }

@@ -61,6 +61,8 @@ fn no_setting_says_what_is_deleted() {
     command.env("CENTO_FILTER", "id exists").env("CENTO_PATH", "notes").env("CENTO_DRY_RUN", "1");
     assert_eq!(command.output().unwrap().status.code(), Some(2));
     assert_eq!(place.json(&["delete", "notes/bread.md"])["deleted"], serde_json::json!(["notes/bread.md"]));
+    place.write("cento.toml", "no-compact = true\n[delete]\nno-compact = true\n");
+    place.ok(&["config", "check"]);
     place.write("cento.toml", "[delete]\nfilter = 'id exists'\n");
     place.run(&["config", "check"]).fails(2, &["delete.filter"]);
 }

@@ -71,14 +71,16 @@ pub(crate) fn command(file: Option<&SettingsFile>) -> anyhow::Result<Command> {
     Ok(command)
 }
 
-/// Commands whose options no setting stands behind: what is deleted is said on the command line.
-const WITHOUT_SETTINGS: [&str; 1] = ["delete"];
+/// Whether a setting may stand behind an option: what is deleted is said on the command line.
+fn is_setting(verb: &str, long: &str) -> bool {
+    !["help", "version"].contains(&long) && !(verb == "delete" && ["path", "filter", "dry-run"].contains(&long))
+}
 
 /// Gives every option its environment variable.
 fn with_environment(command: Command) -> Command {
-    let without = WITHOUT_SETTINGS.contains(&command.get_name());
+    let verb = command.get_name().to_owned();
     let command = command.mut_args(|argument| match argument.get_long() {
-        Some(long) if !without && !["help", "version"].contains(&long) => {
+        Some(long) if is_setting(&verb, long) => {
             let variable = format!("CENTO_{}", long.to_uppercase().replace('-', "_"));
             argument.env(variable).hide_env(true)
         }
@@ -122,22 +124,19 @@ fn apply(command: Command, key: &[String], value: &str, path: &Path) -> anyhow::
 
 /// The options that a setting can stand behind.
 fn longs(command: &Command) -> Vec<String> {
-    if WITHOUT_SETTINGS.contains(&command.get_name()) {
-        return Vec::new();
-    }
     command
         .get_arguments()
         .filter_map(|argument| argument.get_long())
-        .filter(|long| *long != "help" && *long != "version")
+        .filter(|long| is_setting(command.get_name(), long))
         .map(str::to_owned)
         .collect()
 }
 
 fn with_default(command: Command, name: &str, value: &str) -> Command {
-    let known = longs(&command).iter().any(|long| long == name);
     let Some(id) = command
         .get_arguments()
-        .find(|argument| known && argument.get_long() == Some(name))
+        .filter(|_| is_setting(command.get_name(), name))
+        .find(|argument| argument.get_long() == Some(name))
         .map(|argument| argument.get_id().clone())
     else {
         return command;

@@ -78,25 +78,35 @@ pub(crate) struct List {
     /// Documents of which this holds: 'tags = "draft" and not (year < 2020)'
     #[arg(long, value_name = "EXPR")]
     pub(crate) filter: Option<String>,
+    #[command(flatten)]
+    pub(crate) at: At,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Delete {
-    /// Ids of documents; one that is unknown leaves all of them
-    #[arg(value_name = "DOC", required_unless_present_any = ["path", "filter"], conflicts_with_all = ["path", "filter"])]
-    pub(crate) documents: Vec<String>,
-    /// The documents of a file or folder, named as ids of files are: docs/drafts. Where there is none, those a glob matches:
-    /// 'docs/**/*.txt'
-    #[arg(long, value_name = "PATH|GLOB", conflicts_with = "filter")]
-    pub(crate) path: Option<String>,
-    /// The documents of which this holds: 'type = "pdf" and year < 2020'; `cento list --help` says how filters are written
-    #[arg(long, value_name = "EXPR")]
-    pub(crate) filter: Option<String>,
+    #[command(flatten)]
+    pub(crate) which: Which,
     /// Say which documents would go, and delete nothing
     #[arg(long, value_parser = clap::builder::BoolishValueParser::new())]
     pub(crate) dry_run: bool,
     #[command(flatten)]
     pub(crate) compaction: NoCompact,
+}
+
+/// Documents, said in one way.
+#[derive(Debug, Args)]
+#[group(required = true, multiple = false)]
+pub(crate) struct Which {
+    /// Ids of documents; if one is unknown, none is deleted
+    #[arg(value_name = "DOC")]
+    pub(crate) documents: Vec<String>,
+    /// The documents of a file or folder, named as ids of files are: docs/drafts. Where there is none, those of the files that a
+    /// glob matches: 'docs/**/*.txt'
+    #[arg(long, value_name = "PATH|GLOB")]
+    pub(crate) path: Option<String>,
+    /// The documents of which this holds: 'type = "md" and year < 2020'; `cento list --help` says how filters are written
+    #[arg(long, value_name = "EXPR")]
+    pub(crate) filter: Option<String>,
 }
 
 /// What commands that commit do not do.

@@ -12,7 +12,7 @@ use clap::{Args, Parser, Subcommand};
 
 pub(crate) use self::cache::{Cache, CachePlace, CacheVerb};
 pub(crate) use self::collection::{
-    Compact, Completions, Config, Delete, Get, Index, Inspect, List, Model, Snapshot, Status, Vectors,
+    Compact, Completions, Config, Delete, Get, Index, Inspect, List, Model, Snapshot, Status, Vectors, Which,
 };
 pub(crate) use self::embed::{BenchEmbed, BenchScan, Embed, TextKind, TooLong};
 pub(crate) use self::evaluation::{
@@ -100,20 +100,26 @@ pub(crate) enum Command {
     ///
     /// A filter joins conditions on fields by `and`, `or`, `not` and parentheses:
     ///
-    ///   type = "markdown" and year >= 2020           =  !=  <  <=  >  >=
-    ///   lang in ("de", "en") and not (draft = true)  in (…), not in (…)
-    ///   path starts with "drafts/"                   strings stand in "…" or '…', with \\ \" \' \n \t in them
-    ///   date >= 2020-05-17                           dates: 2020-05-17, 2020-05-17T10:30:00Z; they cover their day, second, …
-    ///   author exists or editor is missing           numbers: 3, -1.5, 1e6; true and false
+    ///   type = "md" and year >= 2020                 also !=  <  <=  >
+    ///   lang in ("de", "en") and tags not in ("x")
+    ///   path starts with "drafts/"
+    ///   date < 2020-05-17 or draft = true
+    ///   author exists and not (editor is missing)
     ///
-    /// Fields of every document are id, path (inside its root), root (the label), type (markdown, text, html, jsonl or csv; the
-    /// file's extension will do) and title. The others come from front matter, JSONL and HTML: `cento fields` lists them. A map
-    /// inside a map is `outer.inner`; a name of the five above is `meta.NAME`; other names than letters, digits, _ . and - stand in
-    /// backticks.
+    /// Strings stand in "…" or '…', with \\ \" \' \n \t in them; numbers are written 3,
+    /// -1.5, 1e6, dates 2020-05-17 or 2020-05-17T10:30:00Z. A date covers its day, a
+    /// time its minute, second or microsecond. Strings compare byte by byte, with
+    /// their case; keywords are read in any case.
     ///
-    /// A list is compared value by value: tags = "x" holds if one of them is x. Where a field is missing every comparison is false,
-    /// != and not in too; `not` is the complement, so that not (year = 2020) holds where there is no year. Strings are compared
-    /// byte by byte, with their case.
+    /// Every document has the fields id, root (the label), path (inside its root),
+    /// type (markdown, text, html, jsonl or csv; the file's extension will do) and
+    /// title. Others come from front matter, JSONL and HTML: `cento fields` lists
+    /// them. A map inside a map is outer.inner. What bears one of the five names is
+    /// meta.NAME. Names of more than letters, digits, _ . and - stand in backticks.
+    ///
+    /// A list is compared value by value: tags = "x" holds if one of them is x.
+    /// Where a field is missing every comparison is false, != and not in too; `not`
+    /// is the complement: not (year = 2020) holds where there is no year.
     #[command(verbatim_doc_comment)]
     List(List),
     /// List the fields that filters can speak of, with their types

@@ -4,7 +4,7 @@ use std::io::Write;
 
 use cento_engine::{FieldSummary, Filtered, ListedDocument, OsFs, Searcher, SearcherOptions, Selection};
 
-use crate::args::{Delete, Get, Global, List};
+use crate::args::{Delete, Get, Global, List, Which};
 use crate::exit_code::Outcome;
 use crate::{options, output};
 
@@ -47,7 +47,8 @@ pub(crate) fn get(args: &Get, global: &Global) -> anyhow::Result<Outcome> {
 
 pub(crate) fn list(args: &List, global: &Global) -> anyhow::Result<Outcome> {
     let filter = options::filter(args.filter.as_deref())?;
-    let searcher = open(global)?;
+    let options = SearcherOptions { at: options::at(&args.at), ..SearcherOptions::default() };
+    let searcher = Searcher::open(&global.collection, options)?;
     let filtered = filter.as_ref().map(|filter| searcher.filtered(filter)).transpose()?;
     let documents = searcher.list(&filter.map_or(Selection::All, Selection::Filter))?;
     options::remark_filter(global, filtered.as_ref());
@@ -80,10 +81,11 @@ pub(crate) fn fields(global: &Global) -> anyhow::Result<Outcome> {
 }
 
 pub(crate) fn delete(args: &Delete, global: &Global) -> anyhow::Result<Outcome> {
-    let selection = match (&args.path, options::filter(args.filter.as_deref())?) {
+    let Which { documents, path, filter } = &args.which;
+    let selection = match (path, options::filter(filter.as_deref())?) {
         (Some(path), _) => Selection::Path(path.clone()),
         (None, Some(filter)) => Selection::Filter(filter),
-        (None, None) => Selection::Documents(args.documents.clone()),
+        (None, None) => Selection::Documents(documents.clone()),
     };
     let (generation, deleted) = match args.dry_run {
         true => {
