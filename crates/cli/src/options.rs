@@ -6,7 +6,7 @@ use std::path::Path;
 use anyhow::Context as _;
 use cento_engine::{
     At, BudgetTokenizer, CacheOptions, Explain, Filter, Filtered, Fusion, IndexOptions, Mode, Policy, ReadOptions,
-    Scalar, Scan, SearchRequest, Searcher, SearcherOptions,
+    RepairOptions, Scalar, Scan, SearchRequest, Searcher, SearcherOptions,
 };
 
 use crate::args;
@@ -59,6 +59,18 @@ pub(crate) fn index(args: &args::Index, threads: usize) -> anyhow::Result<IndexO
     })
 }
 
+pub(crate) fn repair(args: &args::Repair, threads: usize) -> anyhow::Result<RepairOptions> {
+    let index = IndexOptions {
+        model: args.model.clone(),
+        device: args.device.device,
+        threads,
+        graph_rows_min: args.graph_rows_min,
+        cache: if args.no_cache { None } else { Some(cache(&args.cache)?) },
+        ..IndexOptions::default()
+    };
+    Ok(RepairOptions { index, embed: !args.no_embed, accept_losses: args.accept_losses })
+}
+
 /// The embedding cache: where the command line says, or where the user's caches are.
 pub(crate) fn cache(place: &args::CachePlace) -> anyhow::Result<CacheOptions> {
     let max_bytes = place.max_bytes.0;
@@ -84,7 +96,9 @@ pub(crate) fn searcher(global: &args::Global, retrieval: &args::Retrieval) -> an
         threads: global.threads,
         at: at(&retrieval.at),
     };
-    Ok(Searcher::open(&global.collection, options)?)
+    let searcher = Searcher::open(&global.collection, options)?;
+    searcher.warnings().iter().for_each(|warning| eprintln!("warning: {warning}"));
+    Ok(searcher)
 }
 
 /// The generation a command asks for.

@@ -1,17 +1,18 @@
-//! The collection as a whole: what is in it, how large its files are, and whether all of it is intact.
+//! The collection as a whole: what is in it, and how large its files are.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use cento_vector::hnsw;
 use serde::Serialize;
 
-use crate::config::{CollectionConfig, VectorColumn};
-use crate::error::{AtPath, Error, Result};
+use crate::config::CollectionConfig;
+use crate::error::{AtPath, Result};
 use crate::health::GraphHealth;
+use crate::losses::Loss;
 use crate::manifest::SegmentEntry;
+use crate::repair::QUARANTINE;
 use crate::searcher::Snapshot;
-use crate::segment::{Column, Segment};
+use crate::segment::Segment;
 use crate::snapshots::At;
 
 /// What a collection holds.
@@ -35,6 +36,11 @@ pub struct Status {
     pub segments: Vec<SegmentStatus>,
     /// Bytes on disk by file name, over all segments.
     pub n_bytes: BTreeMap<String, u64>,
+    /// Bytes of damaged segments that were set aside; nothing reads them.
+    pub n_quarantined_bytes: u64,
+    /// Documents that were damaged beyond repair and were not indexed again since.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub losses: Vec<Loss>,
 }
 
 /// What a segment holds.
@@ -74,8 +80,11 @@ pub fn status(folder: &Path, at: &At) -> Result<Status> {
     if embeddings.is_dir() {
         add_sizes(&embeddings, &mut n_bytes)?;
     }
+    let quarantine = folder.join(QUARANTINE);
     Ok(Status {
         version: 1,
+        n_quarantined_bytes: if quarantine.is_dir() { folder_bytes(&quarantine)? } else { 0 },
+        losses: snapshot.manifest.losses.clone(),
         generation: snapshot.manifest.generation,
         n_documents: snapshot.n_documents(),
         n_chunks: snapshot.n_rows(),
@@ -113,97 +122,4 @@ fn add_sizes(folder: &Path, n_bytes: &mut BTreeMap<String, u64>) -> Result<()> {
         }
     }
     Ok(())
-}
-
-/// What a full check found.
-#[derive(Debug, Clone, Serialize)]
-pub struct Diagnosis {
-    /// Format of this answer.
-    pub version: u32,
-    /// Generation that was checked.
-    pub generation: u64,
-    /// One line per thing checked.
-    pub checks: Vec<Check>,
-}
-
-/// One thing that was checked.
-#[derive(Debug, Clone, Serialize)]
-pub struct Check {
-    /// Segment and file, or the invariant.
-    pub name: String,
-    /// What is wrong with it; nothing when it is intact.
-    pub problem: Option<String>,
-}
-
-impl Diagnosis {
-    /// Whether everything is intact.
-    pub fn is_healthy(&self) -> bool {
-        self.checks.iter().all(|check| check.problem.is_none())
-    }
-}
-
-/// Verifies every checksum and the invariants between files: unit vectors, spans within texts, rows of documents, reachability.
-pub fn doctor(folder: &Path) -> Result<Diagnosis> {
-    let snapshot = Snapshot::open_current(folder)?;
-    let mut checks = Vec::new();
-    for segment in &snapshot.segments {
-        let mut check = |name: &str, result: Result<()>| {
-            checks.push(Check {
-                name: format!("{}/{name}", segment.name),
-                problem: result.err().map(|error| crate::describe(&error)),
-            });
-        };
-        for (name, result) in segment.verify() {
-            check(name, result);
-        }
-        check("documents have their rows, chunks lie in their documents", check_documents(segment));
-        for (column, vectors) in segment.columns.iter().zip(snapshot.manifest.config.pooling.columns()) {
-            if let Some(graph) = &column.graph {
-                let name = match vectors {
-                    VectorColumn::Plain => "every row can be reached in the graph",
-                    VectorColumn::Late => "every row can be reached in the graph of late vectors",
-                };
-                check(name, check_reachable(graph, column, &segment.name));
-            }
-        }
-    }
-    Ok(Diagnosis { version: 1, generation: snapshot.manifest.generation, checks })
-}
-
-fn check_reachable(graph: &hnsw::FrozenGraph, column: &Column, segment: &str) -> Result<()> {
-    match hnsw::health(graph, &column.rows, &hnsw::HealthConfig::default())?.n_unreachable {
-        0 => Ok(()),
-        n => Err(Error::Corrupt { path: segment.into(), reason: format!("{n} rows cannot be reached") }),
-    }
-}
-
-fn check_documents(segment: &Segment) -> Result<()> {
-    let corrupt = |reason: String| Error::Corrupt { path: segment.name.clone().into(), reason };
-    let mut next_row = 0;
-    for document in 0..segment.documents.len() as u32 {
-        let record = segment.document(document)?;
-        let id = segment.documents.text(record.id)?.to_owned();
-        if record.first_row != next_row {
-            return Err(corrupt(format!("{id}: rows start at {} instead of {next_row}", record.first_row)));
-        }
-        next_row += record.n_rows;
-        let text = segment.document_text(&record)?;
-        let mut end = 0;
-        for chunk in segment.chunks.records(record.first_row as usize..next_row as usize)? {
-            let span = text
-                .get(chunk.start as usize..chunk.end as usize)
-                .filter(|_| chunk.start >= end && chunk.document == document);
-            let Some(span) = span else {
-                return Err(corrupt(format!("{id}: chunk {} does not lie in its document", chunk.index)));
-            };
-            if blake3::hash(span.as_bytes()).as_bytes()[..16] != chunk.hash {
-                return Err(corrupt(format!("{id}: chunk {} is not the text that was indexed", chunk.index)));
-            }
-            end = chunk.end;
-        }
-    }
-    match next_row as usize == segment.chunks.len() {
-        true => Ok(()),
-        false => Err(corrupt(format!("documents own {next_row} of {} rows", segment.chunks.len()))),
-    }
 }

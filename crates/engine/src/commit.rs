@@ -13,6 +13,7 @@ use crate::config::CollectionConfig;
 use crate::error::{AtPath, Result};
 use crate::fs::Fs;
 use crate::health::GraphHealth;
+use crate::losses::Loss;
 use crate::manifest::{FORMAT, Manifest, SegmentEntry};
 use crate::searcher::Snapshot;
 use crate::{deletes, garbage, pins};
@@ -37,6 +38,17 @@ pub(crate) struct Commit {
     pub(crate) deleted: BTreeMap<usize, RoaringBitmap>,
 }
 
+/// The generation that a commit goes out from.
+pub(crate) struct Base<'a> {
+    pub(crate) manifest: Option<&'a Manifest>,
+    /// The documents of a segment that are dead in it, by the segment's position.
+    pub(crate) deleted: &'a dyn Fn(usize) -> RoaringBitmap,
+    /// What the next generation says it lost.
+    pub(crate) losses: Vec<Loss>,
+    /// Whether the next generation only lies differently on the disk: then it stands for this one, which need not stay.
+    pub(crate) is_answered_alike: bool,
+}
+
 /// A generation that was published; neither a crash nor a power loss takes it back.
 pub(crate) struct Committed {
     pub(crate) generation: u64,
@@ -45,15 +57,24 @@ pub(crate) struct Committed {
 }
 
 impl Commit {
-    /// Publishes the next generation; then removes what only older generations named.
-    pub(crate) fn publish(mut self, fs: &dyn Fs, folder: &Path, snapshot: Option<&Snapshot>) -> Result<Committed> {
+    /// Publishes the generation after a snapshot; then removes what only older generations named.
+    pub(crate) fn publish(self, fs: &dyn Fs, folder: &Path, snapshot: Option<&Snapshot>) -> Result<Committed> {
+        let base = Base {
+            manifest: snapshot.map(|snapshot| &snapshot.manifest),
+            deleted: &|at| snapshot.expect("a segment is of a snapshot").segments[at].deleted.clone(),
+            losses: snapshot.map(|snapshot| snapshot.manifest.losses.clone()).unwrap_or_default(),
+            is_answered_alike: false,
+        };
+        self.publish_over(fs, folder, base)
+    }
+
+    /// Publishes the generation after `base`; then removes what only older generations named.
+    pub(crate) fn publish_over(mut self, fs: &dyn Fs, folder: &Path, base: Base<'_>) -> Result<Committed> {
         let segments_folder = folder.join("segments");
         fs.sync_dir(&segments_folder).at(&segments_folder)?;
-        let old = snapshot.map(|snapshot| &snapshot.manifest);
-        // a generation that only lies differently on the disk stands for the one before it, which need not stay
-        let answers_alike = self.deleted.is_empty() && self.new_segments.iter().all(|new| !new.replaces.is_empty());
+        let old = base.manifest;
         let generation = old.map_or(0, |old| old.generation) + 1;
-        let segments = self.segments(fs, folder, snapshot, generation)?;
+        let segments = self.segments(fs, folder, &base, generation)?;
         let deletes_folder = folder.join("deletes");
         fs.sync_dir(&deletes_folder).at(&deletes_folder)?;
         let mut roots = old.map(|old| old.roots.clone()).unwrap_or_default();
@@ -65,10 +86,11 @@ impl Commit {
             config: self.config,
             roots,
             segments,
+            losses: base.losses,
         };
         pins::create(fs, folder, generation)?;
         manifest.publish(fs, folder)?;
-        let previous = old.filter(|_| !answers_alike);
+        let previous = old.filter(|_| !base.is_answered_alike);
         let remark = garbage::collect(fs, folder, &manifest, previous).err().map(|error| {
             format!(
                 "what is no longer needed was not removed: {}; the next commit tries again",
@@ -79,16 +101,10 @@ impl Commit {
     }
 
     /// The segments of the next generation; writes their tombstones.
-    fn segments(
-        &mut self,
-        fs: &dyn Fs,
-        folder: &Path,
-        snapshot: Option<&Snapshot>,
-        generation: u64,
-    ) -> Result<Vec<SegmentEntry>> {
+    fn segments(&mut self, fs: &dyn Fs, folder: &Path, base: &Base<'_>, generation: u64) -> Result<Vec<SegmentEntry>> {
         let mut segments = Vec::new();
         let mut new_segments = std::mem::take(&mut self.new_segments);
-        for (at, segment) in snapshot.iter().flat_map(|snapshot| &snapshot.segments).enumerate() {
+        for (at, old) in base.manifest.iter().flat_map(|manifest| &manifest.segments).enumerate() {
             if let Some(new) = new_segments.iter().position(|new| new.replaces.contains(&at)) {
                 let new = &new_segments[new];
                 if new.replaces.first() == Some(&at) && new.n_documents > 0 {
@@ -96,9 +112,9 @@ impl Commit {
                 }
                 continue;
             }
-            let mut entry = snapshot.expect("it has a segment").manifest.segments[at].clone();
+            let mut entry = old.clone();
             if let Some(dying) = self.deleted.get(&at) {
-                let dead = &segment.deleted | dying;
+                let dead = (base.deleted)(at) | dying;
                 if dead.len() == entry.n_documents {
                     continue; // nothing in it answers any more
                 }

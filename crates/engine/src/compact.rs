@@ -14,7 +14,7 @@ use std::path::Path;
 use serde::Serialize;
 
 use crate::collection::folder_bytes;
-use crate::commit::{Commit, NewSegment};
+use crate::commit::{Base, Commit, NewSegment};
 use crate::config::GRAPH_ROWS_MIN;
 use crate::error::Result;
 use crate::fs::Fs;
@@ -251,7 +251,13 @@ fn merge(
         new_segments,
         deleted: Default::default(),
     };
-    let committed = commit.publish(fs, folder, Some(snapshot))?;
+    let base = Base {
+        manifest: Some(manifest),
+        deleted: &|at| snapshot.segments[at].deleted.clone(),
+        losses: manifest.losses.clone(),
+        is_answered_alike: true,
+    };
+    let committed = commit.publish_over(fs, folder, base)?;
     let manifest = Manifest::read(folder)?;
     report.generation = committed.generation;
     report.n_segments = manifest.segments.len();

@@ -8,6 +8,7 @@ use roaring::RoaringBitmap;
 
 use crate::error::{AtPath, Error, Result};
 use crate::fs::Fs;
+use crate::manifest::SegmentEntry;
 
 const KIND: [u8; 8] = *b"deletes\0";
 
@@ -20,8 +21,22 @@ pub(crate) fn write(fs: &dyn Fs, path: &Path, deleted: &RoaringBitmap) -> Result
     out.finish([deleted.len(), bytes.len() as u64]).at(path)?.sync().at(path)
 }
 
+/// The deleted documents of a segment, as its entry in a manifest names them.
+pub(crate) fn of_entry(folder: &Path, entry: &SegmentEntry) -> Result<RoaringBitmap> {
+    let Some(name) = &entry.deletes else { return Ok(RoaringBitmap::new()) };
+    let path = folder.join("deletes").join(name);
+    let deleted = read(&path)?;
+    match deleted.max() {
+        Some(last) if u64::from(last) >= entry.n_documents => {
+            let reason = format!("document {last} is deleted, the segment has {}", entry.n_documents);
+            Err(Error::Corrupt { path, reason })
+        }
+        _ => Ok(deleted),
+    }
+}
+
 /// Reads what [`write`] wrote.
-pub(crate) fn read(path: &Path) -> Result<RoaringBitmap> {
+fn read(path: &Path) -> Result<RoaringBitmap> {
     let mapped = file::Mapped::open(path, KIND)?;
     let bitmap = RoaringBitmap::deserialize_from(mapped.bytes(0..mapped.len())?);
     bitmap.map_err(|error| Error::Corrupt { path: path.to_owned(), reason: error.to_string() })

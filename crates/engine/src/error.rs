@@ -13,9 +13,9 @@ pub enum Error {
     /// The encoder could not be loaded or could not embed.
     #[error(transparent)]
     Embedder(#[from] cento_embedder::Error),
-    /// A vector file is damaged, or the query does not fit it.
+    /// A query does not fit the vectors, or a setting the graph; what is damaged is [`Error::Corrupt`].
     #[error(transparent)]
-    Vector(#[from] cento_vector::Error),
+    Vector(cento_vector::Error),
     /// A lexical segment is damaged, or was written by another analyser.
     #[error(transparent)]
     Lexical(#[from] cento_lexical::Error),
@@ -46,7 +46,7 @@ pub enum Error {
         path: PathBuf,
     },
     /// A file of the collection is not what was written.
-    #[error("{path}: corrupt: {reason}; `cento doctor` checks the whole collection")]
+    #[error("{path}: corrupt: {reason}; `cento doctor` says what else is damaged, `cento repair` keeps what is not")]
     Corrupt {
         /// The damaged file.
         path: PathBuf,
@@ -203,6 +203,11 @@ pub enum Error {
         /// Why, with counts.
         reason: String,
     },
+    /// Vectors cannot be read, and the encoder was not to be asked.
+    #[error(
+        "some vectors cannot be read, and must be looked up in the embedding cache or embedded; leave --no-embed out"
+    )]
+    VectorsLost,
     /// A graph came out too bad to be searched.
     #[error(
         "the graph over {n_rows} rows of {vectors} vectors would lose answers: {figure} is {value:.4}, below the floor of {floor}; have them scanned exactly with --graph-rows-min {}",
@@ -283,6 +288,23 @@ pub enum Error {
         /// Why not, and what would do.
         reason: String,
     },
+}
+
+impl From<cento_vector::Error> for Error {
+    fn from(error: cento_vector::Error) -> Self {
+        match error {
+            cento_vector::Error::Corrupt { path, offset, reason } => {
+                Self::Corrupt { path, reason: format!("at byte {offset}: {reason}") }
+            }
+            cento_vector::Error::OtherKind { path, expected, found } => {
+                Self::Corrupt { path, reason: format!("holds {found:?}, expected {expected}") }
+            }
+            cento_vector::Error::Io { path, source } if source.kind() == io::ErrorKind::NotFound => {
+                Self::Corrupt { path, reason: "the file is missing".to_owned() }
+            }
+            other => Self::Vector(other),
+        }
+    }
 }
 
 /// The result of the engine's operations.

@@ -41,6 +41,7 @@ pub mod config;
 mod fs;
 mod lock;
 mod health;
+mod losses;
 mod manifest;
 
 mod table;
@@ -73,6 +74,7 @@ mod tokens;
 mod probe;
 mod collection;
 mod selection;
+mod doctor;
 mod documents;
 
 pub mod model;
@@ -91,11 +93,12 @@ pub use cento_vector::Scalar;
 
 pub use cache::{CACHE_BYTES_MAX, CacheOptions, CachePrune, CachePruned, CacheStatus, CachedModel};
 pub use cache::{prune as prune_cache, status as cache_status};
-pub use collection::{Check, Diagnosis, SegmentStatus, Status, doctor, status};
+pub use collection::{SegmentStatus, Status, status};
 pub use compact::{CompactOptions, CompactReport, Merge, compact};
 pub use config::{CANDIDATE_DEPTH, ChunkTokens, CollectionConfig, LateReading, Pooling, VectorColumn};
 pub use context::{ContextRequest, ContextTimings, Pool};
 pub use dense::VectorsUsed;
+pub use doctor::{Check, Diagnosis, SegmentDiagnosis, doctor};
 pub use documents::{Deleted, Excerpt, InspectedChunk, InspectedSection, Inspection, delete, delete_selected};
 pub use embed::{EmbedInput, EmbedOptions, EmbedProgress, EmbedReport, Manifest as EmbedManifest};
 pub use embed::{ManifestInput, OutputType, TooLong, embed};
@@ -104,9 +107,11 @@ pub use filter::{FILTER_BYTES_MAX, FILTER_DEPTH_MAX, Filter, FilterError, Place}
 pub use fs::{File, Fs, OsFs};
 pub use health::GraphHealth;
 pub use ingest::{IndexOptions, IndexReport, Issue, Progress, Stage, dry_run, index, inspect};
+pub use losses::{Loss, LostDocument};
 pub use manifest::{FORMAT, Manifest, SegmentEntry};
 pub use model::DEFAULT_MODEL;
 pub use probe::{Nearest, RowId};
+pub use repair::{RepairOptions, RepairReport, RepairedSegment, repair};
 pub use retrieve::{Explain, Fusion, Hit, LEXICAL_WEIGHT, Mode, Scan, SearchRequest, SearchResponse, Timings};
 pub use run::{DocumentRanking, RunQuery, RunRequest};
 pub use scan::{ScanBench, ScanBenchRequest, bench_scan};

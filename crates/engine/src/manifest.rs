@@ -13,6 +13,7 @@ use crate::config::CollectionConfig;
 use crate::error::{AtPath, Error, Result};
 use crate::fs::Fs;
 use crate::health::GraphHealth;
+use crate::losses::Loss;
 
 /// The collection format this build writes, and the only one it reads.
 pub const FORMAT: u32 = 2;
@@ -37,6 +38,9 @@ pub struct Manifest {
     pub roots: BTreeMap<String, PathBuf>,
     /// The live segments, in order.
     pub segments: Vec<SegmentEntry>,
+    /// Documents that were damaged beyond repair and were not indexed again since.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub losses: Vec<Loss>,
 }
 
 /// A segment as a manifest names it.
@@ -72,6 +76,22 @@ impl Manifest {
             read => read.at(&path)?,
         };
         Self::parse(&bytes, &path)
+    }
+
+    /// Reads the current manifest or, if it is damaged or gone, the newest of those kept beside it; what is wrong with the
+    /// current one comes along.
+    pub(crate) fn read_or_newest(folder: &Path) -> Result<(Self, Option<Error>)> {
+        let error = match Self::read(folder) {
+            Ok(manifest) => return Ok((manifest, None)),
+            Err(error @ (Error::Corrupt { .. } | Error::NotFound { .. })) => error,
+            Err(error) => return Err(error),
+        };
+        let entries = std::fs::read_dir(folder.join(GENERATIONS)).into_iter().flatten();
+        let read = entries.filter_map(|entry| Self::read_file(&entry.ok()?.path()).ok());
+        match read.max_by_key(|manifest| manifest.generation) {
+            Some(newest) => Ok((newest, Some(error))),
+            None => Err(error),
+        }
     }
 
     /// Reads the manifest of a generation.
@@ -178,6 +198,7 @@ mod tests {
             config,
             roots: BTreeMap::new(),
             segments: Vec::new(),
+            losses: Vec::new(),
         }
     }
 

@@ -151,6 +151,9 @@ pub struct SearchResponse {
     pub generation: u64,
     /// Fingerprint of the encoder.
     pub model_fingerprint: String,
+    /// What whoever asks should know of the collection.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
     /// The ranking, best first.
     pub hits: Vec<Hit>,
 }
@@ -251,6 +254,7 @@ impl Searcher {
             filter: ranking.filter,
             generation: manifest.generation,
             model_fingerprint: manifest.config.model_fingerprint.clone(),
+            warnings: self.warnings(),
             hits,
         };
         Ok((response, timings))

@@ -5,10 +5,10 @@ use std::sync::OnceLock;
 
 use cento_embedder::{DeviceChoice, Embedder, LoadOptions};
 use cento_lexical::Analyzer;
-use roaring::RoaringBitmap;
 
 use crate::deletes;
 use crate::error::{Error, Result};
+use crate::losses::Loss;
 use crate::manifest::Manifest;
 use crate::model::Models;
 use crate::pins::Pin;
@@ -30,22 +30,10 @@ impl Snapshot {
         let analyzer = Analyzer::new(manifest.config.language()?);
         let mut segments = Vec::with_capacity(manifest.segments.len());
         for entry in &manifest.segments {
-            let deleted = match &entry.deletes {
-                Some(name) => deletes::read(&folder.join("deletes").join(name))?,
-                None => RoaringBitmap::new(),
-            };
+            let deleted = deletes::of_entry(folder, entry)?;
             let path = folder.join("segments").join(&entry.name);
             let segment = Segment::open(&path, &entry.name, &analyzer, manifest.config.pooling, deleted)?;
-            if segment.chunks.len() as u64 != entry.n_rows || segment.documents.len() as u64 != entry.n_documents {
-                let reason = format!(
-                    "the manifest says {} documents and {} rows, the files {} and {}",
-                    entry.n_documents,
-                    entry.n_rows,
-                    segment.documents.len(),
-                    segment.chunks.len()
-                );
-                return Err(Error::Corrupt { path, reason });
-            }
+            segment.check_counts(entry)?;
             segments.push(segment);
         }
         Ok(Self { manifest, segments, pin: None })
@@ -131,6 +119,11 @@ impl Searcher {
     /// The generation this searcher shows.
     pub fn manifest(&self) -> &Manifest {
         &self.snapshot.manifest
+    }
+
+    /// What whoever asks should know: documents that were damaged and are not there any more.
+    pub fn warnings(&self) -> Vec<String> {
+        self.snapshot.manifest.losses.iter().map(Loss::warning).collect()
     }
 
     /// Whether writers are kept from removing its files. Without that it answers as long as its files stay mapped, but they

@@ -131,7 +131,7 @@ pub(crate) fn all(folder: &Path) -> Result<BTreeMap<String, Manifest>> {
 }
 
 /// The generations that can be opened by number, ascending.
-fn generations(folder: &Path, current: &Manifest) -> Result<Vec<u64>> {
+pub(crate) fn generations(folder: &Path, current: &Manifest) -> Result<Vec<u64>> {
     let place = folder.join(manifest::GENERATIONS);
     let mut known = Vec::new();
     for entry in std::fs::read_dir(&place).at(&place)? {

@@ -7,7 +7,9 @@
 use std::sync::Arc;
 
 use roaring::RoaringBitmap;
+use tantivy::SegmentReader;
 use tantivy::directory::OwnedBytes;
+use tantivy::schema::{Field, IndexRecordOption};
 
 use crate::directory::File;
 use crate::schema::N_FIELDS;
@@ -37,6 +39,31 @@ fn add(totals: &mut [u64; N_FIELDS], row: &[u32; N_FIELDS]) {
     for (total, &length) in totals.iter_mut().zip(row) {
         *total += u64::from(length);
     }
+}
+
+/// Lengths as the sums of the frequencies in the postings, so that the two cannot disagree.
+pub(crate) fn of_postings(
+    reader: &SegmentReader,
+    fields: &[Field; N_FIELDS],
+    n_rows: u32,
+) -> Result<Vec<[u32; N_FIELDS]>> {
+    let mut lengths = vec![[0u32; N_FIELDS]; n_rows as usize];
+    for (at, &field) in fields.iter().enumerate() {
+        let inverted = reader.inverted_index(field)?;
+        let mut terms = inverted.terms().stream()?;
+        while let Some((_, term)) = terms.next() {
+            let mut block = inverted.read_block_postings_from_terminfo(term, IndexRecordOption::WithFreqs)?;
+            while !block.docs().is_empty() {
+                for (&row, &frequency) in block.docs().iter().zip(block.freqs()) {
+                    let length = lengths.get_mut(row as usize);
+                    let length = length.ok_or_else(|| corrupt(format!("postings of row {row}, there are {n_rows}")))?;
+                    length[at] = length[at].saturating_add(frequency);
+                }
+                block.advance();
+            }
+        }
+    }
+    Ok(lengths)
 }
 
 /// The file, its header read.
@@ -70,6 +97,14 @@ impl LengthsFile {
 
     pub(crate) fn n_rows(&self) -> u32 {
         self.n_rows
+    }
+
+    /// Compares the file with what the postings add up to.
+    pub(crate) fn verify(&self, rows: &[[u32; N_FIELDS]]) -> Result<()> {
+        match read(&*self.file, 0..self.file.len())?[..] == encode(rows)[..] {
+            true => Ok(()),
+            false => Err(corrupt("the postings add up to other lengths".to_owned())),
+        }
     }
 
     /// The rows.

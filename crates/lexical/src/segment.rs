@@ -8,7 +8,7 @@ use tantivy::schema::Field;
 use tantivy::{Index, SegmentReader};
 
 use crate::directory::{File, Files, ReadOnly};
-use crate::lengths::{LENGTHS, Lengths, LengthsFile};
+use crate::lengths::{self, LENGTHS, Lengths, LengthsFile};
 use crate::schema::{self, N_FIELDS};
 use crate::{Analyzer, Error, Result};
 
@@ -58,6 +58,15 @@ impl Segment {
     #[must_use]
     pub fn n_rows(&self) -> u32 {
         self.lengths.n_rows()
+    }
+
+    /// Reads all postings and compares them with the lengths of the rows.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Corrupt`] where they disagree; [`Error::Io`] and [`Error::Tantivy`] where they cannot be read.
+    pub fn verify(&self) -> Result<()> {
+        self.lengths.verify(&lengths::of_postings(&self.reader, &self.fields, self.n_rows())?)
     }
 
     /// The analyser its rows went through.

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use tantivy::directory::RamDirectory;
 use tantivy::index::{IndexMeta, SegmentId};
-use tantivy::schema::{Field, IndexRecordOption};
+use tantivy::schema::Field;
 use tantivy::tokenizer::TokenizerManager;
 use tantivy::{Directory, Index, IndexSettings, SegmentReader, SingleSegmentIndexWriter, TantivyDocument};
 
@@ -111,7 +111,8 @@ impl Writer {
         let Self { writer, directory, fields, fingerprint, n_rows } = self;
         let index = writer.finalize()?;
         let mut files = rename(&index, &directory)?;
-        let lengths = row_lengths(&index, &fields, n_rows)?;
+        let segments = index.searchable_segments()?;
+        let lengths = lengths::of_postings(&SegmentReader::open(&segments[0])?, &fields, n_rows)?;
         files.push((LENGTHS.to_owned(), lengths::encode(&lengths)));
         files.push((FINGERPRINT.to_owned(), fingerprint.into_bytes()));
         files.sort();
@@ -140,25 +141,4 @@ fn rename(index: &Index, directory: &RamDirectory) -> Result<Vec<(String, Vec<u8
 
 fn read(directory: &RamDirectory, path: &Path) -> Result<Vec<u8>> {
     Ok(directory.open_read(path)?.read_bytes()?.to_vec())
-}
-
-/// Lengths as the sums of the frequencies that were written, so that the two cannot disagree.
-fn row_lengths(index: &Index, fields: &[Field; N_FIELDS], n_rows: u32) -> Result<Vec<[u32; N_FIELDS]>> {
-    let mut lengths = vec![[0u32; N_FIELDS]; n_rows as usize];
-    let segments = index.searchable_segments()?;
-    let reader = SegmentReader::open(&segments[0])?;
-    for (at, &field) in fields.iter().enumerate() {
-        let inverted = reader.inverted_index(field)?;
-        let mut terms = inverted.terms().stream()?;
-        while let Some((_, term)) = terms.next() {
-            let mut block = inverted.read_block_postings_from_terminfo(term, IndexRecordOption::WithFreqs)?;
-            while !block.docs().is_empty() {
-                for (&row, &frequency) in block.docs().iter().zip(block.freqs()) {
-                    lengths[row as usize][at] += frequency;
-                }
-                block.advance();
-            }
-        }
-    }
-    Ok(lengths)
 }

@@ -127,6 +127,29 @@ pub(crate) struct Compact {
     pub(crate) graph_rows_min: usize,
 }
 
+#[derive(Debug, Args)]
+pub(crate) struct Repair {
+    /// Another place of the collection's encoder
+    #[arg(long, value_name = "NAME|DIR")]
+    pub(crate) model: Option<String>,
+    #[command(flatten)]
+    pub(crate) device: Device,
+    #[command(flatten)]
+    pub(crate) cache: CachePlace,
+    /// Do not take vectors from the embedding cache
+    #[arg(long, value_parser = clap::builder::BoolishValueParser::new(), help_heading = "Embedding cache")]
+    pub(crate) no_cache: bool,
+    /// Rather end with an error than load the encoder for vectors that cannot be read
+    #[arg(long, value_parser = clap::builder::BoolishValueParser::new())]
+    pub(crate) no_embed: bool,
+    /// Give up documents that could not be kept: nothing warns of them any more
+    #[arg(long, value_parser = clap::builder::BoolishValueParser::new())]
+    pub(crate) accept_losses: bool,
+    /// Segments of at least this many rows get an HNSW graph
+    #[arg(long, value_name = "N", default_value_t = cento_engine::config::GRAPH_ROWS_MIN)]
+    pub(crate) graph_rows_min: usize,
+}
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum Snapshot {
     /// Name the current generation, so that it stays

@@ -12,7 +12,7 @@ use clap::{Args, Parser, Subcommand};
 
 pub(crate) use self::cache::{Cache, CachePlace, CacheVerb};
 pub(crate) use self::collection::{
-    Compact, Completions, Config, Delete, Get, Index, Inspect, List, Model, Snapshot, Status, Vectors, Which,
+    Compact, Completions, Config, Delete, Get, Index, Inspect, List, Model, Repair, Snapshot, Status, Vectors, Which,
 };
 pub(crate) use self::embed::{BenchEmbed, BenchScan, Embed, TextKind, TooLong};
 pub(crate) use self::evaluation::{
@@ -138,8 +138,14 @@ pub(crate) enum Command {
     Snapshot(Snapshot),
     /// Say what the collection holds
     Status(Status),
-    /// Verify every checksum and every invariant of the collection
+    /// Verify every checksum and every invariant of the collection, and say what of it a repair keeps
     Doctor,
+    /// Set damaged segments aside, and write anew what can be read of them.
+    ///
+    /// Texts that can be read are kept with their vectors; vectors that cannot be read come from the embedding cache or, if they
+    /// are not there, from the encoder. Documents that are lost are named; every answer warns of them until `cento index`
+    /// brings them back.
+    Repair(Repair),
     /// Get and check encoders
     #[command(subcommand)]
     Model(Model),

@@ -1,6 +1,6 @@
 //! `cento status` and `cento doctor`: what a collection holds, and whether it is intact.
 
-use cento_engine::GraphHealth;
+use cento_engine::{Diagnosis, GraphHealth, SegmentDiagnosis};
 
 use crate::args::{Global, Status};
 use crate::exit_code::Outcome;
@@ -51,9 +51,35 @@ pub(crate) fn status(args: &Status, global: &Global) -> anyhow::Result<Outcome> 
         let header = ["graph", "vectors", "unreachable", "least in-degree", "finds itself", "recall@10"];
         println!("\n{}", output::table(&header, graphs));
     }
+    status.losses.iter().for_each(|loss| println!("\nwarning: {}", loss.warning()));
+    if status.n_quarantined_bytes > 0 {
+        println!("\n{} in quarantine/, which nothing reads", output::bytes(status.n_quarantined_bytes));
+    }
     let sizes = status.n_bytes.iter().map(|(name, n_bytes)| vec![name.clone(), output::bytes(*n_bytes)]);
     println!("\n{}", output::table(&["file", "size"], sizes));
     Ok(Outcome::Done)
+}
+
+/// What is left, segment by segment.
+fn verdict(diagnosis: &Diagnosis) {
+    let row = |segment: &SegmentDiagnosis| {
+        vec![
+            segment.name.clone(),
+            if segment.is_damaged { "damaged".to_owned() } else { "intact".to_owned() },
+            output::count(segment.n_documents),
+            format!("{:.1} %", segment.share * 100.0),
+            output::count(segment.n_documents_readable),
+            output::count(segment.n_documents_without_vectors),
+        ]
+    };
+    let header = ["segment", "state", "documents", "of all", "readable", "without vectors"];
+    println!("\n{}", output::table(&header, diagnosis.segments.iter().map(row)));
+    let sum = |count: fn(&SegmentDiagnosis) -> u64| output::count(diagnosis.segments.iter().map(count).sum());
+    println!(
+        "{} of {} documents can be read; `cento repair` keeps them and sets the damage aside",
+        sum(|segment| segment.n_documents_readable),
+        sum(|segment| segment.n_documents)
+    );
 }
 
 fn row(segment: &str, graph: &GraphHealth) -> Vec<String> {
@@ -77,6 +103,11 @@ pub(crate) fn doctor(global: &Global) -> anyhow::Result<Outcome> {
                     None => println!("ok       {}", check.name),
                     Some(problem) => println!("damaged  {}: {problem}", check.name),
                 }
+            }
+            diagnosis.remarks.iter().for_each(|remark| println!("note     {remark}"));
+            diagnosis.losses.iter().for_each(|loss| println!("warning  {}", loss.warning()));
+            if !diagnosis.is_healthy() {
+                verdict(&diagnosis);
             }
         }
     }

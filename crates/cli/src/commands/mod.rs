@@ -23,6 +23,7 @@ mod reproduce;
 mod documents;
 mod compact;
 mod snapshot;
+mod repair;
 mod inspect;
 mod health;
 mod model;
@@ -54,6 +55,7 @@ pub(crate) fn execute(invocation: &Invocation) -> anyhow::Result<Outcome> {
         Command::Snapshot(args) => snapshot::execute(args, global),
         Command::Status(args) => health::status(args, global),
         Command::Doctor => health::doctor(global),
+        Command::Repair(args) => repair::execute(args, global),
         Command::Model(args) => model::execute(args, global),
         Command::Config(args) => config::execute(args, invocation),
         Command::Completions(args) => config::completions(args),

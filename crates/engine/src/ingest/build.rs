@@ -11,7 +11,7 @@ use super::ledger::{ContentHash, Group, Ledger};
 use super::vectors::RowVectors;
 use super::{IndexReport, Prepared, Progress, Stage, absolute, prepare};
 use crate::cache::CacheOptions;
-use crate::commit::{Commit, NewSegment};
+use crate::commit::{Base, Commit, NewSegment};
 use crate::config::CollectionConfig;
 use crate::error::{AtPath, Result};
 use crate::fs::Fs;
@@ -122,7 +122,7 @@ impl<'a> Build<'a> {
         report.notes.extend(self.vectors.finish());
         let n_new = self.segment.n_documents();
         let segment_folder = self.folder.join("segments").join(&self.segment_name);
-        if n_new == 0 && self.ledger.replaced.is_empty() {
+        if n_new == 0 && self.ledger.replaced.is_empty() && !self.ledger.settles_losses(self.snapshot) {
             self.fs.remove_dir(&segment_folder).at(&segment_folder)?;
             let Some(snapshot) = self.snapshot else { return Err(self.ledger.nothing()) };
             self.ledger.report.generation = snapshot.manifest.generation;
@@ -147,9 +147,16 @@ impl<'a> Build<'a> {
             config: self.config.clone(),
             roots: roots.iter().map(|root| (root.label.clone(), absolute(&root.path))).collect(),
             new_segments: Some(new).into_iter().filter(|segment| segment.n_documents > 0).collect(),
-            deleted: self.ledger.replaced,
+            deleted: std::mem::take(&mut self.ledger.replaced),
         };
-        let committed = commit.publish(self.fs, self.folder, self.snapshot)?;
+        let manifest = self.snapshot.map(|snapshot| &snapshot.manifest);
+        let base = Base {
+            manifest,
+            deleted: &|at| self.snapshot.expect("a segment is of a snapshot").segments[at].deleted.clone(),
+            losses: manifest.map(|manifest| self.ledger.remaining_losses(manifest)).unwrap_or_default(),
+            is_answered_alike: false,
+        };
+        let committed = commit.publish_over(self.fs, self.folder, base)?;
         self.ledger.report.generation = committed.generation;
         self.ledger.report.notes.extend(committed.remark);
         Ok(self.ledger.report)

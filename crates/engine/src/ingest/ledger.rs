@@ -7,6 +7,8 @@ use roaring::RoaringBitmap;
 
 use super::{IndexReport, Issue};
 use crate::error::{Error, Result};
+use crate::losses::{self, Loss};
+use crate::manifest::Manifest;
 use crate::searcher::Snapshot;
 
 /// Blake3 of everything of a document that shapes its rows or its citations.
@@ -141,6 +143,18 @@ impl Ledger {
                 self.report.n_removed += 1;
             }
         }
+    }
+
+    /// What this run leaves of the losses of a collection: documents that it did not come across, or could not read.
+    pub(crate) fn remaining_losses(&self, manifest: &Manifest) -> Vec<Loss> {
+        losses::remaining(&manifest.losses, &self.labels, &manifest.roots, |document| {
+            is_covered(&self.labels, &document.origin) && !self.unread.contains(&document.origin)
+        })
+    }
+
+    /// Whether this run has something to say about losses.
+    pub(crate) fn settles_losses(&self, snapshot: Option<&Snapshot>) -> bool {
+        snapshot.is_some_and(|snapshot| self.remaining_losses(&snapshot.manifest) != snapshot.manifest.losses)
     }
 
     /// Whether a file of the collection is still where it was, as far as this run can tell.

@@ -20,8 +20,10 @@ use rayon::prelude::*;
 
 use self::build::Build;
 use self::ledger::{ContentHash, Group, Ledger};
+pub(crate) use self::options::Encoder;
 pub use self::options::IndexOptions;
-use self::options::{capped, chunk_config, load_encoder, settle};
+use self::options::{capped, chunk_config};
+pub(crate) use self::options::{load_encoder, settle};
 pub use self::report::{IndexReport, Issue, Progress, Stage};
 pub(crate) use self::vectors::RowVectors;
 use crate::compact::{self, CompactOptions, Merge};

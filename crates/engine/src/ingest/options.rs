@@ -66,12 +66,12 @@ impl Default for IndexOptions {
 }
 
 /// An encoder and where it came from.
-pub(super) struct Encoder {
-    pub(super) spec: String,
-    pub(super) embedder: Embedder,
+pub(crate) struct Encoder {
+    pub(crate) spec: String,
+    pub(crate) embedder: Embedder,
 }
 
-pub(super) fn load_encoder(known: Option<&Manifest>, options: &IndexOptions) -> Result<Encoder> {
+pub(crate) fn load_encoder(known: Option<&Manifest>, options: &IndexOptions) -> Result<Encoder> {
     let spec = match (&options.model, known) {
         (Some(spec), _) => spec.clone(),
         (None, Some(manifest)) => manifest.config.model.clone(),
@@ -91,7 +91,7 @@ pub(super) fn load_encoder(known: Option<&Manifest>, options: &IndexOptions) -> 
 }
 
 /// The configuration the rows will have: the collection's own, or a new one; a request that differs is refused.
-pub(super) fn settle(
+pub(crate) fn settle(
     known: Option<&CollectionConfig>,
     options: &IndexOptions,
     encoder: &Encoder,

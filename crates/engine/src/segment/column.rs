@@ -27,15 +27,21 @@ pub(crate) struct Column {
 impl Column {
     /// Opens the column's files; reads headers and block tables only.
     pub(super) fn open(folder: &Path, at: usize) -> Result<Self> {
-        let [rows, graph] = NAMES[at].map(|name| folder.join(name));
+        let graph = folder.join(NAMES[at][1]);
         Ok(Self {
             at,
-            rows: vector::Rows::open(file::Mapped::open_any(rows, &Scalar::KINDS)?)?,
+            rows: Self::open_rows(folder, at)?,
             graph: match graph.exists() {
                 true => Some(hnsw::FrozenGraph::open(file::Mapped::open(&graph, hnsw::KIND)?)?),
                 false => None,
             },
         })
+    }
+
+    /// Opens the file of the vectors alone.
+    pub(super) fn open_rows(folder: &Path, at: usize) -> Result<vector::Rows> {
+        let path = folder.join(NAMES[at][0]);
+        Ok(vector::Rows::open(file::Mapped::open_any(path, &Scalar::KINDS)?)?)
     }
 
     /// The `depth` nearest allowed rows, nearest first.

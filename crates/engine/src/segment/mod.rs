@@ -21,6 +21,7 @@ mod metadata;
 mod records;
 mod writer;
 mod stored;
+mod salvage;
 
 use std::ops::Range;
 use std::path::Path;
@@ -36,10 +37,12 @@ pub use self::metadata::FieldType;
 use self::metadata::read_metadata;
 pub(crate) use self::metadata::{BUILT_IN, Comparison, Described, MetadataColumns, MetadataWriter, Stored};
 pub(crate) use self::records::{ChunkRecord, DocumentRecord, SectionRecord};
-pub(crate) use self::stored::DocumentReader;
+pub(crate) use self::salvage::Salvage;
+pub(crate) use self::stored::{DocumentReader, StoredDocument};
 pub(crate) use self::writer::{NewChunk, NewDocument, SegmentWriter};
 use crate::config::Pooling;
 use crate::error::{Error, Result};
+use crate::manifest::SegmentEntry;
 use crate::table::Table;
 use crate::text::Texts;
 
@@ -118,6 +121,18 @@ impl Segment {
             live,
             units: OnceLock::new(),
         })
+    }
+
+    /// Compares the files with what a manifest says of them.
+    pub(crate) fn check_counts(&self, entry: &SegmentEntry) -> Result<()> {
+        let (n_documents, n_rows) = (self.documents.len(), self.chunks.len());
+        if (n_documents as u64, n_rows as u64) == (entry.n_documents, entry.n_rows) {
+            return Ok(());
+        }
+        let SegmentEntry { n_documents: said, n_rows: rows_said, .. } = entry;
+        let reason =
+            format!("the manifest says {said} documents and {rows_said} rows, the files {n_documents} and {n_rows}");
+        Err(Error::Corrupt { path: format!("segments/{}", self.name).into(), reason })
     }
 
     /// Rows that answer queries.

@@ -104,6 +104,18 @@ impl SectionRecord {
 }
 
 impl ChunkRecord {
+    /// What a chunk's text is known by.
+    pub(crate) fn hash(text: &str) -> [u8; 16] {
+        let mut hash = [0; 16];
+        hash.copy_from_slice(&blake3::hash(text.as_bytes()).as_bytes()[..16]);
+        hash
+    }
+
+    /// Whether this is the text that was indexed.
+    pub(crate) fn is_of(&self, text: &str) -> bool {
+        self.hash == Self::hash(text)
+    }
+
     /// Where the chunk stands in its source, in words: `page 3`, `row 12`, `line 40`; empty when nothing is known.
     pub(crate) fn anchor(&self) -> String {
         match (some(self.page), some(self.sheet_row), some(self.line)) {

@@ -45,6 +45,11 @@ impl StoredChunk {
 }
 
 impl StoredDocument {
+    /// Its chunks that are searched.
+    pub(crate) fn n_rows(&self) -> usize {
+        self.chunks.len()
+    }
+
     /// The document on its way into another segment.
     pub(crate) fn as_new(&self) -> NewDocument<'_> {
         NewDocument {
@@ -134,8 +139,10 @@ impl<'s> DocumentReader<'s> {
 
     fn read_chunk(&self, record: &ChunkRecord, document: &corpus::Document) -> Result<StoredChunk> {
         let span = record.start as usize..record.end as usize;
-        if document.text.get(span.clone()).is_none() || record.section as usize >= document.sections.len().max(1) {
-            return Err(self.chunks.corrupt(format!("chunk {} of {} lies outside of it", record.index, document.id)));
+        let is_intact = document.text.get(span.clone()).is_some_and(|text| record.is_of(text));
+        if !is_intact || record.section as usize >= document.sections.len().max(1) {
+            let reason = format!("chunk {} of {} is not the text that was indexed", record.index, document.id);
+            return Err(self.chunks.corrupt(reason));
         }
         let chunk = corpus::Chunk {
             span,

@@ -180,14 +180,12 @@ impl<'f> SegmentWriter<'f> {
 fn chunk_record(document: u32, new: &NewChunk<'_>, text: &str) -> ChunkRecord {
     let anchor = &new.chunk.anchor;
     let source = anchor.source.clone().unwrap_or(NO_SOURCE..NO_SOURCE);
-    let mut hash = [0; 16];
-    hash.copy_from_slice(&blake3::hash(text.as_bytes()).as_bytes()[..16]);
     ChunkRecord {
         start: new.chunk.span.start as u64,
         end: new.chunk.span.end as u64,
         source_start: source.start,
         source_end: source.end,
-        hash,
+        hash: ChunkRecord::hash(text),
         document,
         index: new.index,
         section: new.chunk.section,

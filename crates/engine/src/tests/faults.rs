@@ -5,8 +5,10 @@ use std::path::Path;
 
 use super::random::Random;
 use super::volatile::{Fault, VolatileFs};
-use super::{Place, QuickFs, index_notes};
+use super::{Place, QuickFs, copied, index_notes};
+use crate::manifest::Manifest;
 use crate::searcher::Snapshot;
+use crate::snapshots::generations;
 use crate::{At, CompactOptions, Fs, Merge, Result, create_snapshot, delete, describe, doctor, remove_snapshot};
 
 /// Ways to write to a collection, each on what the ones before it left.
@@ -85,6 +87,10 @@ fn content(collection: &Path) -> Vec<String> {
         return Vec::new();
     }
     let mut content = chunks(&At::Current);
+    let current = Manifest::read(collection).unwrap();
+    for generation in generations(collection, &current).unwrap() {
+        chunks(&At::Generation(generation)); // whatever can be asked for can be opened
+    }
     for snapshot in crate::snapshots(collection).unwrap() {
         content.push(format!("snapshot {} has {:?}", snapshot.name, chunks(&At::Snapshot(snapshot.name.clone()))));
     }
@@ -194,23 +200,4 @@ fn whatever_operation_fails_a_generation_answers_whole_and_the_next_run_mends_it
     }
     println!("{n_faults} faults: {n_failed} commands failed, {n_new} of them after their commit");
     assert!(n_failed > 400, "{n_failed}");
-}
-
-/// A copy of a folder.
-fn copied(folder: &Path) -> tempfile::TempDir {
-    fn copy(from: &Path, to: &Path) {
-        for entry in std::fs::read_dir(from).unwrap() {
-            let path = entry.unwrap().path();
-            let to = to.join(path.file_name().unwrap());
-            if path.is_dir() {
-                std::fs::create_dir(&to).unwrap();
-                copy(&path, &to);
-            } else {
-                std::fs::copy(&path, &to).unwrap();
-            }
-        }
-    }
-    let copied = tempfile::tempdir().unwrap();
-    copy(folder, copied.path());
-    copied
 }

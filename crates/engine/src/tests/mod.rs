@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `lifecycle` | compaction, pins, snapshots: no answer changes, no file is missing, no space is lost |
 //! | `faults` | a crash, a full disk and a failing one at every operation: one generation or the other, whole |
+//! | `repair` | damage anywhere: found, never answered from, mended as far as it can be |
 //! | `volatile` | the file system these tests run on: it forgets what was not synced |
 //! | `random` | seeded choices |
 //! | `model` | random operations against a map and an exact scan |
@@ -12,6 +13,7 @@ mod faults;
 mod lifecycle;
 mod model;
 mod random;
+mod repair;
 mod volatile;
 
 use std::io;
@@ -172,4 +174,23 @@ fn answers(searcher: &Searcher, words: &[&str]) -> String {
         }
     }
     all
+}
+
+/// A copy of a folder.
+fn copied(folder: &Path) -> tempfile::TempDir {
+    fn copy(from: &Path, to: &Path) {
+        for entry in std::fs::read_dir(from).unwrap() {
+            let path = entry.unwrap().path();
+            let to = to.join(path.file_name().unwrap());
+            if path.is_dir() {
+                std::fs::create_dir(&to).unwrap();
+                copy(&path, &to);
+            } else {
+                std::fs::copy(&path, &to).unwrap();
+            }
+        }
+    }
+    let copied = tempfile::tempdir().unwrap();
+    copy(folder, copied.path());
+    copied
 }
