@@ -1,0 +1,55 @@
+//! Files of a corpus: any bytes are an error or documents whose chunks partition their text.
+#![no_main]
+
+use std::sync::LazyLock;
+
+use arbitrary::Arbitrary;
+use cento_corpus::{ChunkConfig, Format, FoundFile, ReadOptions, Tokens};
+use libfuzzer_sys::fuzz_target;
+
+#[derive(Debug, Arbitrary)]
+struct Input<'a> {
+    format: u8,
+    lossy: bool,
+    bytes: &'a [u8],
+}
+
+static FOLDER: LazyLock<tempfile::TempDir> = LazyLock::new(|| tempfile::tempdir().unwrap());
+
+/// A token ends where a word does.
+struct Words;
+
+impl Tokens for Words {
+    fn ends(&self, text: &str) -> Vec<usize> {
+        let ends = text.char_indices().filter(|(_, c)| !c.is_alphanumeric()).map(|(at, c)| at + c.len_utf8());
+        ends.chain([text.len()]).collect()
+    }
+}
+
+fuzz_target!(|input: Input<'_>| {
+    let (format, name) = [
+        (Format::Markdown, "a.md"),
+        (Format::Text, "a.txt"),
+        (Format::Html, "a.html"),
+        (Format::Jsonl, "a.jsonl"),
+        (Format::Csv, "a.csv"),
+        (Format::Beir, "corpus.jsonl"),
+    ][usize::from(input.format) % 6];
+    let path = FOLDER.path().join(name);
+    std::fs::write(&path, input.bytes).unwrap();
+    let options = ReadOptions { lossy: input.lossy, ..ReadOptions::default() };
+    let root = cento_corpus::Root { label: "a".to_owned(), path };
+    let Ok(walk) = cento_corpus::walk(&root, &ReadOptions { format, ..options.clone() }) else { return };
+    for file in &walk.files {
+        read(file, &options);
+    }
+});
+
+fn read(file: &FoundFile, options: &ReadOptions) {
+    let Ok(documents) = cento_corpus::read(file, options) else { return };
+    for document in documents.filter_map(Result::ok) {
+        let chunks = cento_corpus::chunk(&document, &ChunkConfig::default(), &Words);
+        let text: String = chunks.iter().map(|chunk| &document.text[chunk.span.clone()]).collect();
+        assert_eq!(text, document.text);
+    }
+}
