@@ -3,6 +3,7 @@
 //! A speed stands beside its error or its recall, and beside a slow peer in the same run: absolute times of a shared
 //! machine say little.
 
+pub mod graphs;
 pub mod lexical;
 
 use std::io::Cursor;
@@ -85,7 +86,7 @@ pub fn graph(n_rows: usize, n_queries: usize, ef: usize) -> Result<Graph> {
     let folder = tempfile::tempdir()?;
     let rows = stored(folder.path(), &unit_vectors(n_rows, 3))?;
     let start = Instant::now();
-    let built = hnsw::build(&rows, &hnsw::HnswConfig::default(), &mut |_| ControlFlow::Continue(()))?;
+    let built = hnsw::build(&rows, &hnsw::HnswConfig::default(), 0, &mut |_| ControlFlow::Continue(()))?;
     let build_seconds = start.elapsed().as_secs_f64();
     let path = folder.path().join("graph");
     std::fs::write(&path, built.write(Cursor::new(Vec::new()))?.into_inner())?;
@@ -93,7 +94,7 @@ pub fn graph(n_rows: usize, n_queries: usize, ef: usize) -> Result<Graph> {
     let (mut fast, mut slow, mut n_found) = (Duration::ZERO, Duration::ZERO, 0);
     for query in unit_vectors(n_queries, 4).chunks_exact(DIMENSIONS) {
         let start = Instant::now();
-        let near = hnsw::search(&frozen, &rows, query, 10, ef, None)?;
+        let near = hnsw::search(&frozen, &rows, query, 10, ef, None)?.neighbors;
         fast += start.elapsed();
         let start = Instant::now();
         let nearest = exact::search(&rows, query, 10, None)?;

@@ -1,9 +1,10 @@
-//! Runs the benchmarks at full size: `cento-bench [MODEL_FOLDER]`, one JSON object a line, and `cento-bench lexical`, a table.
+//! Runs the benchmarks at full size: `cento-bench [MODEL_FOLDER]`, one JSON object a line, `cento-bench lexical`, a table,
+//! and `cento-bench graphs`, one contestant of `scripts/bench-graphs`.
 
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use cento_benches::lexical;
+use cento_benches::{graphs, lexical};
 use clap::{Parser, Subcommand};
 
 /// Benchmarks at full size; without a command those of speed
@@ -30,12 +31,21 @@ enum Command {
         #[arg(long)]
         json: bool,
     },
+    /// A graph of Cento's, or of the crate hnsw_rs, over given vectors: one JSON object
+    Graphs {
+        #[command(subcommand)]
+        task: graphs::Task,
+    },
 }
 
 fn main() -> Result<()> {
     let args = Args::parse();
     match args.command {
         None => speed(args.model.as_deref()),
+        Some(Command::Graphs { task }) => {
+            println!("{}", graphs::run(&task)?);
+            Ok(())
+        }
         Some(Command::Lexical { data, sets, json }) => {
             for set in sets {
                 let folder = data.join(&set);

@@ -151,6 +151,16 @@ pub(crate) fn request(
     })
 }
 
+/// The width of the beam that a command asks for; 0 where it asks for none.
+pub(crate) fn ef(ef: Option<usize>, candidates: usize) -> anyhow::Result<usize> {
+    match ef {
+        Some(ef) if ef < candidates => Err(usage(format!(
+            "--ef {ef}: a beam holds at least the {candidates} of --candidates; widen it, or ask for fewer"
+        ))),
+        asked => Ok(asked.unwrap_or_default()),
+    }
+}
+
 /// The filter of a command, if it has one.
 pub(crate) fn filter(expression: Option<&str>) -> anyhow::Result<Option<Filter>> {
     Ok(expression.map(Filter::parse).transpose().map_err(cento_engine::Error::from)?)

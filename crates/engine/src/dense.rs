@@ -10,6 +10,7 @@
 
 use std::collections::BTreeMap;
 
+use cento_vector::hnsw::Path;
 use roaring::RoaringBitmap;
 use serde::Serialize;
 
@@ -79,12 +80,12 @@ impl Searcher {
         for (at, segment) in self.snapshot.segments.iter().enumerate() {
             let column = &segment.columns[find];
             let allowed = retrieve::allowed_rows(segment, scope.map(|scope| scope.rows(at)));
-            match (&column.graph, request.scan) {
-                (Some(_), Scan::Auto) => n_graph += 1,
-                _ => n_exact += 1,
+            let nearest = column.nearest(query, depth, request.scan, request.ef, allowed.as_deref())?;
+            match nearest.path {
+                Path::Graph => n_graph += 1,
+                Path::Scan => n_exact += 1,
             }
-            let neighbors = column.nearest(query, depth, request.scan, allowed.as_deref())?;
-            found.extend(neighbors.into_iter().map(|near| (at, near.row, retrieve::score(near.distance))));
+            found.extend(nearest.neighbors.into_iter().map(|near| (at, near.row, retrieve::score(near.distance))));
         }
         if used.find != used.score {
             retrieve::keep_best(&mut found, depth, |candidate| candidate.2);
@@ -116,7 +117,7 @@ impl Searcher {
                 rows.insert_range(record.first_row..record.first_row + record.n_rows);
             }
             let n_rows = rows.len() as usize;
-            let mut near = segment.columns[column].nearest(query, n_rows, Scan::Exact, Some(&rows))?;
+            let mut near = segment.columns[column].nearest(query, n_rows, Scan::Exact, 0, Some(&rows))?.neighbors;
             near.sort_unstable_by_key(|near| near.row); // rows of a document follow each other, and documents ascend
             let mut rest = near.as_slice();
             for (record, found_with) in records {

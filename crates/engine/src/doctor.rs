@@ -192,7 +192,9 @@ fn check_segment(segment: &Segment, manifest: &Manifest, entry: &SegmentEntry) -
 }
 
 fn check_reachable(graph: &hnsw::FrozenGraph, column: &Column, segment: &str) -> Result<()> {
-    match hnsw::health(graph, &column.rows, &hnsw::HealthConfig { n_sample: 0, ..Default::default() })?.n_unreachable {
+    match hnsw::health(graph, &column.rows, &hnsw::HealthConfig { n_sample: 0, n_exact: 0, ..Default::default() })?
+        .n_unreachable
+    {
         0 => Ok(()),
         n => Err(Error::Corrupt { path: segment.into(), reason: format!("{n} rows cannot be reached") }),
     }

@@ -52,7 +52,8 @@ pub struct GraphHealth {
 impl GraphHealth {
     /// Examines a graph over these rows.
     pub(crate) fn measure(vectors: VectorColumn, graph: &hnsw::FrozenGraph, rows: &Rows) -> Result<Self> {
-        let health = hnsw::health(graph, rows, &hnsw::HealthConfig { n_sample: SAMPLE_ROWS, ef: EF })?;
+        let health =
+            hnsw::health(graph, rows, &hnsw::HealthConfig { n_sample: SAMPLE_ROWS, n_exact: SAMPLE_ROWS, ef: EF })?;
         let n_degrees = health.in_degrees.iter().rposition(|&n| n > 0).map_or(0, |last| last + 1);
         Ok(Self {
             vectors,

@@ -27,7 +27,9 @@ impl Searcher {
         for (at, segment) in self.snapshot.segments.iter().enumerate() {
             let (live, column) = (segment.live.as_ref(), &segment.columns[0]);
             let neighbors = match (how, &column.graph) {
-                (Nearest::Graph { ef }, Some(graph)) => hnsw::search(graph, &column.rows, query, k, ef.max(k), live)?,
+                (Nearest::Graph { ef }, Some(graph)) => {
+                    hnsw::search(graph, &column.rows, query, k, ef.max(k), live)?.neighbors
+                }
                 _ => exact::search(&column.rows, query, k, live)?,
             };
             found.extend(neighbors.into_iter().map(|neighbor| (neighbor, at)));

@@ -84,6 +84,8 @@ pub struct SearchRequest {
     pub fusion: Fusion,
     /// How vectors are scanned.
     pub scan: Scan,
+    /// Width of the beam that walks a graph; `candidates` where that is more.
+    pub ef: usize,
     /// Vectors that find documents; see [`Searcher::vectors_used`].
     pub find: Option<VectorColumn>,
     /// Vectors that score chunks inside a document.
@@ -108,6 +110,7 @@ impl SearchRequest {
             mode: Mode::default(),
             fusion: Fusion::default(),
             scan: Scan::default(),
+            ef: 0,
             find: None,
             score: None,
             scope: None,

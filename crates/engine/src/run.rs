@@ -45,6 +45,8 @@ pub struct RunRequest {
     pub fusion: Fusion,
     /// How vectors are scanned.
     pub scan: Scan,
+    /// Width of the beam that walks a graph; four times `candidates` where that is more.
+    pub ef: usize,
     /// Vectors that find documents; see [`Searcher::vectors_used`].
     pub find: Option<VectorColumn>,
     /// What must hold of the documents that may answer any of the queries; applied where a scope is.
@@ -59,6 +61,7 @@ impl Default for RunRequest {
             mode: Mode::default(),
             fusion: Fusion::default(),
             scan: Scan::Exact,
+            ef: 0,
             find: None,
             filter: None,
         }
@@ -186,7 +189,7 @@ impl Searcher {
                 let allowed = allowed.as_deref();
                 let best = match graph {
                     None => retrieve::best_of_units(&distances[n * n_rows..(n + 1) * n_rows], segment, allowed)?,
-                    Some(_) => near_units(column, segment, &embeddings[n].vector, request.candidates, allowed)?,
+                    Some(_) => near_units(column, segment, &embeddings[n].vector, request, allowed)?,
                 };
                 let found =
                     best.into_iter().enumerate().filter_map(|(unit, score)| score.map(|score| (unit as u32, score)));
@@ -221,13 +224,13 @@ fn near_units(
     column: &Column,
     segment: &Segment,
     query: &[f32],
-    n_documents: usize,
+    request: &RunRequest,
     allowed: Option<&RoaringBitmap>,
 ) -> Result<Vec<Option<f64>>> {
-    let n_chunks = GRAPH_CHUNKS_PER_DOCUMENT * n_documents;
+    let n_chunks = GRAPH_CHUNKS_PER_DOCUMENT * request.candidates;
     let units = segment.units()?;
     let mut best = vec![None; units.documents.len()];
-    for neighbor in column.nearest(query, n_chunks, Scan::Auto, allowed)? {
+    for neighbor in column.nearest(query, n_chunks, Scan::Auto, request.ef, allowed)?.neighbors {
         let unit = units.of_row[neighbor.row as usize];
         retrieve::keep_larger(&mut best[unit as usize], retrieve::score(neighbor.distance));
     }

@@ -128,7 +128,31 @@ impl Kernel {
             Path::Avx512(avx512) => avx512.dots(rows, queries),
         }
     }
+
+    /// The sum of `row * (query - 128)` over the codes of each of R rows: an integer, the same on every path.
+    #[inline]
+    pub(crate) fn code_sums<const R: usize>(self, rows: [&[u8]; R], query: &[u8]) -> [i32; R] {
+        match self.0 {
+            Path::Scalar => rows.map(|row| scalar_code_sum(row, query)),
+            #[cfg(target_arch = "x86_64")]
+            Path::Avx2(avx2) => avx2.code_sums(rows, query),
+            #[cfg(target_arch = "x86_64")]
+            Path::Avx512(avx512) => avx512.code_sums(rows, query),
+        }
+    }
 }
+
+fn scalar_code_sum(row: &[u8], query: &[u8]) -> i32 {
+    assert_eq!(row.len(), query.len(), "codes of different lengths");
+    row.iter().zip(query).map(|(&row, &query)| i32::from(row) * (i32::from(query) - 128)).sum()
+}
+
+#[cfg(target_arch = "x86_64")]
+pub(crate) use crate::simd::prefetch;
+
+/// No instruction for it is used here.
+#[cfg(not(target_arch = "x86_64"))]
+pub(crate) fn prefetch(_: &[u8]) {}
 
 #[cfg(target_arch = "x86_64")]
 fn vector_paths() -> impl Iterator<Item = Path> {
@@ -247,6 +271,36 @@ mod tests {
                 assert_eq!(together, kernel.dots(rows_half, queries), "{kernel}: f16 rows are widened exactly");
             }
         }
+    }
+
+    #[test]
+    fn sums_of_codes_are_equal_on_every_path() {
+        let mut random = Random::new(13);
+        let mut check = |length: usize, byte: &mut dyn FnMut() -> u8| {
+            let rows: [Vec<u8>; 4] = std::array::from_fn(|_| (0..length).map(|_| byte()).collect());
+            let query: Vec<u8> = (0..length).map(|_| byte()).collect();
+            let expected = rows.each_ref().map(|row| scalar_code_sum(row, &query));
+            for kernel in Kernel::available() {
+                let rows = rows.each_ref().map(|row| &row[..]);
+                assert_eq!(kernel.code_sums(rows, &query), expected, "{kernel} at {length}");
+                assert_eq!(kernel.code_sums([rows[2]], &query), [expected[2]], "{kernel} at {length}, alone");
+                #[cfg(target_arch = "x86_64")]
+                if let Path::Avx2(avx2) = kernel.0 {
+                    assert_eq!(avx2.without_vnni().code_sums(rows, &query), expected, "AVX2 at {length}");
+                }
+            }
+        };
+        for length in (0..=20).map(|steps| steps * crate::codes::STEP) {
+            check(length, &mut || random.next() as u8);
+        }
+        // The largest sums that there are: every product of the same sign, as many as a vector may have dimensions.
+        check(crate::DIMENSIONS_MAX, &mut || 255);
+        check(crate::DIMENSIONS_MAX, &mut || 0);
+        let mut n = 0;
+        check(crate::DIMENSIONS_MAX, &mut || {
+            n += 1;
+            if n <= 4 * crate::DIMENSIONS_MAX { 255 } else { 1 }
+        });
     }
 
     #[test]

@@ -92,6 +92,20 @@ pub enum Error {
         /// What could have been asked for.
         available: String,
     },
+    /// The system gave no threads.
+    #[error("{n_threads} threads could not be started")]
+    Threads {
+        /// Threads that were asked for.
+        n_threads: usize,
+        /// What the system said.
+        source: rayon::ThreadPoolBuildError,
+    },
+    /// A graph is worse than it may be.
+    #[error("the graph is below its floor: {shortfalls}")]
+    BelowFloor {
+        /// Which figures, what they are and what they should be.
+        shortfalls: String,
+    },
     /// The caller's progress callback asked to stop.
     #[error("stopped before the graph was finished")]
     Cancelled,

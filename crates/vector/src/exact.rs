@@ -82,12 +82,17 @@ pub fn distances(rows: &Rows, queries: &[f32], out: &mut [f32]) -> Result<()> {
         .enumerate()
         .map(|(q, query)| rows.query(query, q))
         .collect::<Result<_>>()?;
+    distances_of(rows, &queries, out)
+}
+
+/// [`distances`] of queries that fit the rows. `out` has as many as there are pairs.
+pub(crate) fn distances_of(rows: &Rows, queries: &[Query], out: &mut [f32]) -> Result<()> {
     if out.is_empty() {
         return Ok(());
     }
     // The part of `out` of each span: one slice a query.
     let spans = spans(rows.len());
-    let mut parts: Vec<Vec<&mut [f32]>> = spans.iter().map(|_| Vec::with_capacity(n_queries)).collect();
+    let mut parts: Vec<Vec<&mut [f32]>> = spans.iter().map(|_| Vec::with_capacity(queries.len())).collect();
     for of_query in out.chunks_exact_mut(rows.len()) {
         for (part, of_span) in parts.iter_mut().zip(of_query.chunks_mut(SPAN_ROWS)) {
             part.push(of_span);
@@ -98,8 +103,8 @@ pub fn distances(rows: &Rows, queries: &[f32], out: &mut [f32]) -> Result<()> {
         .zip(parts)
         .map(|(span, mut part)| {
             match rows.scalar() {
-                Scalar::F32 => tiles(rows, rows.elements::<f32>(span)?, &queries, &mut part, |group, _| group),
-                Scalar::F16 => tiles(rows, rows.elements::<f16>(span)?, &queries, &mut part, |group, wide| {
+                Scalar::F32 => tiles(rows, rows.elements::<f32>(span)?, queries, &mut part, |group, _| group),
+                Scalar::F16 => tiles(rows, rows.elements::<f16>(span)?, queries, &mut part, |group, wide| {
                     group.convert_to_f32_slice(wide);
                     wide
                 }),

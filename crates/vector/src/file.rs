@@ -11,12 +11,16 @@
 //! | 48..56 | checksum of the table |
 //! | 56..64 | checksum of bytes 0..56 |
 //! | 64.. | payload |
-//! | then | table: one checksum for each 64 KiB of payload, the last block may be shorter |
+//! | then | table: one checksum for each block of payload |
+//!
+//! Blocks are counted from the start of the file, so that each is one page of memory and of the disk: the first holds 64 bytes
+//! less of the payload, the last may be shorter.
 //!
 //! Numbers are little-endian, checksums are xxh3 of 64 bits. The header has this shape in every version, so that an older
 //! Cento can tell a newer file from a damaged one. It is written last: a file whose writer died has a header of zeros.
 
 use std::io::{self, Seek, SeekFrom, Write};
+use std::ops::Range;
 
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -25,11 +29,15 @@ pub use crate::mmap::Mapped;
 /// Bytes of the header; the payload starts here, on a 64-byte boundary of the mapping.
 pub const HEADER_BYTES: usize = 64;
 
-/// Bytes of payload under one checksum.
-pub const BLOCK_BYTES: usize = 64 * 1024;
+/// Bytes of the file under one checksum: a page, since a walk through a graph touches a few bytes here and there, and reads and
+/// verifies whole blocks. The table takes a 512th of the payload.
+pub const BLOCK_BYTES: usize = 4096;
+
+/// Bytes that are written at a time.
+const BUFFER_BYTES: usize = 16 * BLOCK_BYTES;
 
 /// The newest format version that this build reads, and the one that it writes.
-pub const FORMAT_VERSION: u32 = 1;
+pub const FORMAT_VERSION: u32 = 2;
 
 /// As PNG's: not text, and altered by every tool that takes it for text.
 const MAGIC: [u8; 8] = *b"\x89CENTO\r\n";
@@ -80,6 +88,9 @@ impl Header {
         if version == 0 {
             return Err((8, "there is no format version 0"));
         }
+        if version < FORMAT_VERSION {
+            return Err((8, "written by an older Cento: index its documents again"));
+        }
         if version == FORMAT_VERSION && half(12) != BLOCK_BYTES as u32 {
             return Err((12, "blocks of an unknown size"));
         }
@@ -93,31 +104,46 @@ impl Header {
     }
 }
 
-/// Bytes of the table of a payload, or `None` where they overflow.
-pub(crate) fn table_bytes(payload_bytes: u64) -> Option<u64> {
-    payload_bytes.div_ceil(BLOCK_BYTES as u64).checked_mul(CHECKSUM_BYTES as u64)
+/// The block that holds this byte of the payload.
+#[inline]
+pub(crate) const fn block_of(offset: usize) -> usize {
+    (HEADER_BYTES + offset) / BLOCK_BYTES
 }
 
-/// The checksums of a table, or what is wrong with it.
-pub(crate) fn decode_table(bytes: &[u8], header: &Header) -> Result<Vec<u64>, &'static str> {
-    if xxh3_64(bytes) != header.table_checksum {
-        return Err("the table of checksums does not match its own checksum");
-    }
-    Ok(bytes.chunks_exact(CHECKSUM_BYTES).map(|c| u64::from_le_bytes(c.try_into().expect("eight bytes"))).collect())
+/// The part of the payload in this block; the last one may end before.
+pub(crate) const fn block_range(block: usize) -> Range<usize> {
+    (block * BLOCK_BYTES).saturating_sub(HEADER_BYTES)..(block + 1) * BLOCK_BYTES - HEADER_BYTES
+}
+
+/// Blocks of a payload, or `None` where that overflows.
+pub(crate) fn n_blocks(payload_bytes: u64) -> Option<u64> {
+    let end = payload_bytes.checked_add(HEADER_BYTES as u64)?;
+    Some(if payload_bytes == 0 { 0 } else { end.div_ceil(BLOCK_BYTES as u64) })
+}
+
+/// Bytes of the table of a payload, or `None` where they overflow.
+pub(crate) fn table_bytes(payload_bytes: u64) -> Option<u64> {
+    n_blocks(payload_bytes)?.checked_mul(CHECKSUM_BYTES as u64)
+}
+
+/// The checksum of a block.
+pub(crate) fn checksum(table: &[u8], block: usize) -> u64 {
+    let start = block * CHECKSUM_BYTES;
+    u64::from_le_bytes(table[start..start + CHECKSUM_BYTES].try_into().expect("eight bytes"))
 }
 
 /// Writes a file of the container: the payload through [`Write`], the rest on [`finish`](Self::finish).
 ///
-/// Dropped without `finish`, it leaves a file that no reader opens. The payload is buffered in whole blocks, so the writer
-/// below needs no buffer of its own; [`flush`](Write::flush) passes on whole blocks only.
+/// Dropped without `finish`, it leaves a file that no reader opens. The payload is buffered in 16 blocks, so the writer below
+/// needs no buffer of its own; [`flush`](Write::flush) passes on no more than was.
 #[derive(Debug)]
 pub struct Writer<W: Write + Seek> {
     out: W,
     kind: [u8; 8],
     /// Where the header stands in `out`.
     start: u64,
-    /// The block that is being filled.
-    block: Vec<u8>,
+    /// Whole blocks, but for the last, on their way into `out`.
+    buffer: Vec<u8>,
     table: Vec<u8>,
     payload_bytes: u64,
 }
@@ -130,8 +156,8 @@ impl<W: Write + Seek> Writer<W> {
     pub fn new(mut out: W, kind: [u8; 8]) -> io::Result<Self> {
         let start = out.stream_position()?;
         out.write_all(&[0; HEADER_BYTES])?;
-        let block = Vec::with_capacity(BLOCK_BYTES);
-        Ok(Self { out, kind, start, block, table: Vec::new(), payload_bytes: 0 })
+        let buffer = Vec::with_capacity(BUFFER_BYTES);
+        Ok(Self { out, kind, start, buffer, table: Vec::new(), payload_bytes: 0 })
     }
 
     /// Bytes of payload so far.
@@ -145,9 +171,7 @@ impl<W: Write + Seek> Writer<W> {
     /// # Errors
     /// Those of `out`.
     pub fn finish(mut self, counts: [u64; 2]) -> io::Result<W> {
-        if !self.block.is_empty() {
-            self.end_block()?;
-        }
+        self.write_buffer()?;
         self.out.write_all(&self.table)?;
         let header = Header {
             version: FORMAT_VERSION,
@@ -163,21 +187,29 @@ impl<W: Write + Seek> Writer<W> {
         Ok(self.out)
     }
 
-    fn end_block(&mut self) -> io::Result<()> {
-        self.table.extend_from_slice(&xxh3_64(&self.block).to_le_bytes());
-        self.out.write_all(&self.block)?;
-        self.block.clear();
+    fn write_buffer(&mut self) -> io::Result<()> {
+        let mut rest = &self.buffer[..];
+        while !rest.is_empty() {
+            let block = block_range(self.table.len() / CHECKSUM_BYTES);
+            let (bytes, behind) = rest.split_at(block.len().min(rest.len()));
+            self.table.extend_from_slice(&xxh3_64(bytes).to_le_bytes());
+            rest = behind;
+        }
+        self.out.write_all(&self.buffer)?;
+        self.buffer.clear();
         Ok(())
     }
 }
 
 impl<W: Write + Seek> Write for Writer<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let n_taken = bytes.len().min(BLOCK_BYTES - self.block.len());
-        self.block.extend_from_slice(&bytes[..n_taken]);
+        // The buffer ends where a block ends.
+        let room = BUFFER_BYTES - (HEADER_BYTES + self.payload_bytes as usize) % BUFFER_BYTES;
+        let n_taken = bytes.len().min(room);
+        self.buffer.extend_from_slice(&bytes[..n_taken]);
         self.payload_bytes += n_taken as u64;
-        if self.block.len() == BLOCK_BYTES {
-            self.end_block()?;
+        if n_taken == room {
+            self.write_buffer()?;
         }
         Ok(n_taken)
     }

@@ -13,8 +13,10 @@ compile_error!("the files are little-endian and mapped as they are: this crate n
 
 mod error;
 mod neighbor;
+mod threads;
 mod topk;
 
+mod codes;
 mod distance;
 #[cfg(target_arch = "x86_64")]
 mod simd;

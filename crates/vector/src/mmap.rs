@@ -5,7 +5,7 @@
 //!
 //! Contract of the mapping: a file is never changed, cut or replaced in place after it was finished. Collections keep it by
 //! writing a file whole before any manifest names it, and by removing names only, never bytes.
-//! Cost: opening, one checksum over 8 bytes for each 64 KiB; reading, one atomic load for each block touched.
+//! Cost: opening, one checksum over 8 bytes for each 4 KiB; reading, one atomic load for each block touched.
 #![expect(unsafe_code, reason = "maps a file; the contract above is what keeps the bytes from changing under a reader")]
 
 use std::fmt;
@@ -15,12 +15,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use memmap2::Mmap;
+use memmap2::{Advice, Mmap};
 use stable_deref_trait::{CloneStableDeref, StableDeref};
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::file::{BLOCK_BYTES, FORMAT_VERSION, HEADER_BYTES, Header, decode_table, table_bytes};
+use crate::file::{FORMAT_VERSION, HEADER_BYTES, Header, block_of, block_range, checksum, n_blocks, table_bytes};
 use crate::{Error, Result};
+
+/// Blocks that the system is asked for at a time.
+const READ_AHEAD_BLOCKS: usize = 256;
 
 /// A mapped file. Clones share the mapping and what was verified; dereferencing gives the payload.
 ///
@@ -34,8 +37,6 @@ struct Inner {
     map: Mmap,
     header: Header,
     payload_bytes: usize,
-    /// The checksum of each block.
-    table: Vec<u64>,
     /// One bit a block: set once the block was found whole.
     verified: Vec<AtomicU64>,
 }
@@ -82,11 +83,13 @@ impl Mapped {
         if table_end < map.len() {
             return Err(corrupt(table_end as u64, "the file is longer than its header says"));
         }
-        let table =
-            decode_table(&map[payload_end..table_end], &header).map_err(|why| corrupt(payload_end as u64, why))?;
-        let verified = std::iter::repeat_with(AtomicU64::default).take(table.len().div_ceil(64)).collect();
+        if xxh3_64(&map[payload_end..table_end]) != header.table_checksum {
+            return Err(corrupt(payload_end as u64, "the table of checksums does not match its own checksum"));
+        }
+        let n_blocks = n_blocks(header.payload_bytes).unwrap_or(0) as usize;
+        let verified = std::iter::repeat_with(AtomicU64::default).take(n_blocks.div_ceil(64)).collect();
         let payload_bytes = payload_end - HEADER_BYTES;
-        Ok(Self(Arc::new(Inner { path: path.to_owned(), map, header, payload_bytes, table, verified })))
+        Ok(Self(Arc::new(Inner { path: path.to_owned(), map, header, payload_bytes, verified })))
     }
 
     /// The file.
@@ -125,11 +128,36 @@ impl Mapped {
             return Err(self.corrupt(range.start, "the range ends past the payload"));
         };
         if !bytes.is_empty() {
-            for block in range.start / BLOCK_BYTES..=(range.end - 1) / BLOCK_BYTES {
-                self.verify_block(block)?;
+            let last = block_of(range.end - 1);
+            for block in block_of(range.start)..=last {
+                if !self.is_verified(block) {
+                    self.verify_blocks(block, last)?;
+                    break;
+                }
             }
         }
         Ok(bytes)
+    }
+
+    /// Tells the system that small parts will be read, in no order: it shall read no more around a missing page. Longer ranges
+    /// are asked for as a whole when they are verified. A hint: what it brings differs, what is read does not.
+    pub(crate) fn expect_random_access(&self) {
+        // Advice that is refused costs time, nothing else.
+        let _ = self.0.map.advise(Advice::Random);
+    }
+
+    /// Lets the system begin to read these bytes, if they were not verified yet.
+    #[inline]
+    pub(crate) fn will_need(&self, range: Range<usize>) {
+        if !range.is_empty() && range.end <= self.len() && !self.is_verified(block_of(range.start)) {
+            self.read_ahead(range);
+        }
+    }
+
+    #[cold]
+    fn read_ahead(&self, range: Range<usize>) {
+        // Advice that is refused costs time, nothing else.
+        let _ = self.0.map.advise_range(Advice::WillNeed, HEADER_BYTES + range.start, range.len());
     }
 
     /// Verifies the whole payload.
@@ -150,22 +178,25 @@ impl Mapped {
     }
 
     #[inline]
-    fn verify_block(&self, block: usize) -> Result<()> {
+    fn is_verified(&self, block: usize) -> bool {
         // Relaxed: the bit publishes nothing, the bytes behind it never change.
-        if self.0.verified[block / 64].load(Ordering::Relaxed) >> (block % 64) & 1 == 1 {
-            return Ok(());
-        }
-        self.verify_first(block)
+        self.0.verified[block / 64].load(Ordering::Relaxed) >> (block % 64) & 1 == 1
     }
 
     #[cold]
-    fn verify_first(&self, block: usize) -> Result<()> {
-        let start = block * BLOCK_BYTES;
-        let bytes = &self[start..self.len().min(start + BLOCK_BYTES)];
-        if xxh3_64(bytes) != self.0.table[block] {
-            return Err(self.corrupt(start, "a block of 64 KiB does not match its checksum"));
+    fn verify_blocks(&self, first: usize, last: usize) -> Result<()> {
+        let table = &self.0.map[HEADER_BYTES + self.len()..];
+        for block in first..=last {
+            if (block - first).is_multiple_of(READ_AHEAD_BLOCKS) && last > block {
+                let until = block_range(last.min(block + READ_AHEAD_BLOCKS)).end;
+                self.read_ahead(block_range(block).start..self.len().min(until));
+            }
+            let range = block_range(block);
+            if xxh3_64(&self[range.start..self.len().min(range.end)]) != checksum(table, block) {
+                return Err(self.corrupt(range.start, "a block of 4 KiB does not match its checksum"));
+            }
+            self.0.verified[block / 64].fetch_or(1 << (block % 64), Ordering::Relaxed);
         }
-        self.0.verified[block / 64].fetch_or(1 << (block % 64), Ordering::Relaxed);
         Ok(())
     }
 }

@@ -13,7 +13,7 @@ use std::ops::Range;
 use half::f16;
 use half::slice::HalfFloatSliceExt;
 
-use crate::distance::{Element, Kernel, padded};
+use crate::distance::{Element, Kernel, padded, prefetch};
 use crate::file::{Mapped, Writer};
 use crate::{Error, Result};
 
@@ -187,6 +187,7 @@ impl Rows {
         if n_rows > u64::from(u32::MAX) || n_rows.checked_mul(row_bytes) != Some(file.len() as u64) {
             return Err(header_is("the number of rows does not fit the payload"));
         }
+        file.expect_random_access();
         Ok(Self { file, kernel, scalar, n_rows: n_rows as usize, dimensions })
     }
 
@@ -286,15 +287,6 @@ impl Rows {
         Ok(bytemuck::cast_slice(bytes))
     }
 
-    /// All rows as padded f32, verified.
-    pub(crate) fn to_f32(&self) -> Result<Cow<'_, [f32]>> {
-        self.verify()?;
-        Ok(match self.scalar {
-            Scalar::F32 => Cow::Borrowed(self.elements::<f32>(0..self.n_rows)?),
-            Scalar::F16 => Cow::Owned(self.elements::<f16>(0..self.n_rows)?.to_f32_vec()),
-        })
-    }
-
     /// Checks and pads a query, the `position`-th of its batch.
     pub(crate) fn query(&self, vector: &[f32], position: usize) -> Result<Query> {
         check_vector(vector, self.dimensions, position)?;
@@ -322,13 +314,24 @@ impl Rows {
         /// Rows that share a pass over the query.
         const GROUP: usize = 4;
         let (groups, rest) = rows.as_chunks::<GROUP>();
-        for &group in groups {
+        rows.iter().take(GROUP).for_each(|&row| self.prefetch(row));
+        for (n, &group) in groups.iter().enumerate() {
+            rows.iter().skip((n + 1) * GROUP).take(GROUP).for_each(|&row| self.prefetch(row));
             out.extend(self.gathered::<E, GROUP>(query, group)?);
         }
         for &row in rest {
             out.extend(self.gathered::<E, 1>(query, [row])?);
         }
         Ok(())
+    }
+
+    /// Begins to load a row.
+    #[inline]
+    fn prefetch(&self, row: u32) {
+        let row_bytes = self.stride() * self.scalar.bytes();
+        let start = (row as usize).saturating_mul(row_bytes);
+        self.file.will_need(start..start.saturating_add(row_bytes));
+        prefetch(self.file.get(start..start.saturating_add(row_bytes)).unwrap_or_default());
     }
 
     #[inline]

@@ -1,25 +1,35 @@
-//! Dot products in vector registers: AVX2 with FMA and F16C, and AVX-512F.
+//! Dot products in vector registers: AVX2 with FMA and F16C, and AVX-512F; of codes also AVX-VNNI and AVX-512 VNNI.
 //!
-//! One loop serves all shapes. A tile of R rows and Q queries keeps two accumulators for each pair, so that two rows hide the
+//! One loop serves all shapes of f32 and f16. A tile of R rows and Q queries keeps two accumulators for each pair, so that two rows hide the
 //! latency of the additions and each loaded register is used several times.
 //!
-//! Cost: per 16 (AVX2) or 32 (AVX-512) elements, 2 (R + Q) loads and 2 R Q fused multiplications.
+//! Cost: per 16 (AVX2) or 32 (AVX-512) elements, 2 (R + Q) loads and 2 R Q fused multiplications; per 64 codes of a row one
+//! multiplication (AVX-512 VNNI), two (AVX-VNNI) or four (AVX2).
 #![expect(unsafe_code, reason = "vector instructions; each block states why its pointers and instructions are valid")]
 
 use std::arch::x86_64::*;
 
 use half::f16;
 
+use crate::codes;
 use crate::distance::{Element, STEP};
 
 /// Proof that this machine has AVX2, FMA and F16C: only [`Avx2::detect`] makes one.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Avx2(());
+pub(crate) struct Avx2 {
+    has_vnni: bool,
+}
 
 impl Avx2 {
     pub(crate) fn detect() -> Option<Self> {
         (is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") && is_x86_feature_detected!("f16c"))
-            .then_some(Self(()))
+            .then_some(Self { has_vnni: is_x86_feature_detected!("avxvnni") })
+    }
+
+    /// The same machine without AVX-VNNI.
+    #[cfg(test)]
+    pub(crate) fn without_vnni(self) -> Self {
+        Self { has_vnni: false }
     }
 
     #[inline]
@@ -32,15 +42,41 @@ impl Avx2 {
         // SAFETY: `self` proves the instructions; all slices have `length` elements, a multiple of STEP.
         unsafe { avx2_tile(rows, queries, length) }
     }
+
+    #[inline]
+    pub(crate) fn code_sums<const R: usize>(self, rows: [&[u8]; R], query: &[u8]) -> [i32; R] {
+        check_codes(&rows, query);
+        // SAFETY: `self` proves the instructions; all slices are as long as the query, a multiple of `codes::STEP`.
+        unsafe {
+            match self.has_vnni {
+                true => avx_vnni_codes(rows, query),
+                false => avx2_codes(rows, query),
+            }
+        }
+    }
 }
 
 /// Proof that this machine has AVX-512F, and AVX2 for the last halves: only [`Avx512::detect`] makes one.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Avx512(());
+pub(crate) struct Avx512 {
+    has_vnni: bool,
+    avx2: Avx2,
+}
 
 impl Avx512 {
     pub(crate) fn detect() -> Option<Self> {
-        (is_x86_feature_detected!("avx512f") && Avx2::detect().is_some()).then_some(Self(()))
+        let has_vnni = is_x86_feature_detected!("avx512vnni");
+        Some(Self { has_vnni, avx2: Avx2::detect().filter(|_| is_x86_feature_detected!("avx512f"))? })
+    }
+
+    #[inline]
+    pub(crate) fn code_sums<const R: usize>(self, rows: [&[u8]; R], query: &[u8]) -> [i32; R] {
+        if !self.has_vnni {
+            return self.avx2.code_sums(rows, query);
+        }
+        check_codes(&rows, query);
+        // SAFETY: `self` proves the instructions; all slices are as long as the query, a multiple of `codes::STEP`.
+        unsafe { avx512_vnni_codes(rows, query) }
     }
 
     #[inline]
@@ -63,6 +99,24 @@ fn common_length<E, const R: usize, const Q: usize>(rows: &[&[E]; R], queries: &
     assert!(rows.iter().all(|row| row.len() == length), "rows of different lengths");
     assert!(queries.iter().all(|query| query.len() == length), "a query of another length than {length}");
     length
+}
+
+/// What the pointers of a tile of codes rely on.
+#[inline(always)]
+fn check_codes<const R: usize>(rows: &[&[u8]; R], query: &[u8]) {
+    let length = query.len();
+    assert!(length.is_multiple_of(codes::STEP), "{length} codes are not padded to a multiple of {}", codes::STEP);
+    assert!(rows.iter().all(|row| row.len() == length), "codes of different lengths");
+}
+
+/// Begins to load these bytes into the cache.
+#[inline(always)]
+pub(crate) fn prefetch(bytes: &[u8]) {
+    const LINE_BYTES: usize = 64;
+    for line in bytes.chunks(LINE_BYTES) {
+        // SAFETY: SSE, which this architecture always has; the address is valid, and a prefetch of any other would do nothing.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(line.as_ptr().cast()) }
+    }
 }
 
 /// # Safety
@@ -253,6 +307,169 @@ impl Register for __m512 {
             // By way of f64 lanes, because extracting eight f32 lanes would need AVX-512DQ.
             let upper = _mm256_castpd_ps(_mm512_extractf64x4_pd::<1>(_mm512_castps_pd(self)));
             _mm256_add_ps(_mm512_castps512_ps256(self), upper).sum()
+        }
+    }
+}
+
+/// # Safety
+/// The machine has the instructions, and every slice is as long as the query, a multiple of [`codes::STEP`].
+#[target_feature(enable = "avx2")]
+unsafe fn avx2_codes<const R: usize>(rows: [&[u8]; R], query: &[u8]) -> [i32; R] {
+    // SAFETY: passed on from the caller.
+    unsafe { code_tile::<Widened, R>(rows, query) }
+}
+
+/// # Safety
+/// As [`avx2_codes`].
+#[target_feature(enable = "avx2,avxvnni")]
+unsafe fn avx_vnni_codes<const R: usize>(rows: [&[u8]; R], query: &[u8]) -> [i32; R] {
+    // SAFETY: passed on from the caller.
+    unsafe { code_tile::<Vnni, R>(rows, query) }
+}
+
+/// # Safety
+/// As [`avx2_codes`].
+#[target_feature(enable = "avx2,avx512f,avx512vnni")]
+unsafe fn avx512_vnni_codes<const R: usize>(rows: [&[u8]; R], query: &[u8]) -> [i32; R] {
+    // SAFETY: passed on from the caller.
+    unsafe { code_tile::<Vnni512, R>(rows, query) }
+}
+
+/// # Safety
+/// As [`avx2_codes`].
+#[inline(always)]
+unsafe fn code_tile<V: CodeRegister, const R: usize>(rows: [&[u8]; R], query: &[u8]) -> [i32; R] {
+    const { assert!(codes::STEP.is_multiple_of(V::CODES)) };
+    // SAFETY: `at + CODES <= length` at every load, because the length is a multiple of STEP and STEP of a register.
+    unsafe {
+        let mut sums = [V::zero(); R];
+        let mut at = 0;
+        while at < query.len() {
+            let signed = V::load_signed(query.as_ptr().add(at));
+            for r in 0..R {
+                sums[r] = sums[r].add_products(rows[r].as_ptr().add(at), signed);
+            }
+            at += V::CODES;
+        }
+        sums.map(|sum| sum.sum())
+    }
+}
+
+/// 32-bit sums of products of codes; only this file implements or calls it.
+///
+/// # Safety
+/// Every function needs the instructions of its register; a load reads `CODES` bytes from its pointer, of any alignment.
+trait CodeRegister: Copy {
+    const CODES: usize;
+    /// Codes of a query, signed.
+    type Signed: Copy;
+    unsafe fn zero() -> Self;
+    /// Codes less 128.
+    unsafe fn load_signed(from: *const u8) -> Self::Signed;
+    unsafe fn add_products(self, codes: *const u8, by: Self::Signed) -> Self;
+    unsafe fn sum(self) -> i32;
+}
+
+/// The sum of eight lanes.
+///
+/// # Safety
+/// The machine has AVX2.
+#[inline(always)]
+unsafe fn sum_of_eight(lanes: __m256i) -> i32 {
+    // SAFETY: passed on from the caller.
+    unsafe {
+        let four = _mm_add_epi32(_mm256_castsi256_si128(lanes), _mm256_extracti128_si256::<1>(lanes));
+        let two = _mm_add_epi32(four, _mm_unpackhi_epi64(four, four));
+        _mm_cvtsi128_si32(_mm_add_epi32(two, _mm_shuffle_epi32::<1>(two)))
+    }
+}
+
+/// AVX2: codes widened to 16 bits, since products of bytes would saturate when they are added in pairs.
+#[derive(Clone, Copy)]
+struct Widened(__m256i);
+
+// SAFETY of all three: the caller has the instructions; loads are of the unaligned kind and read CODES bytes.
+impl CodeRegister for Widened {
+    const CODES: usize = 16;
+    type Signed = __m256i;
+
+    #[inline(always)]
+    unsafe fn zero() -> Self {
+        unsafe { Self(_mm256_setzero_si256()) }
+    }
+
+    #[inline(always)]
+    unsafe fn load_signed(from: *const u8) -> __m256i {
+        unsafe { _mm256_sub_epi16(_mm256_cvtepu8_epi16(unaligned(from)), _mm256_set1_epi16(128)) }
+    }
+
+    #[inline(always)]
+    unsafe fn add_products(self, codes: *const u8, by: __m256i) -> Self {
+        unsafe { Self(_mm256_add_epi32(self.0, _mm256_madd_epi16(_mm256_cvtepu8_epi16(unaligned(codes)), by))) }
+    }
+
+    #[inline(always)]
+    unsafe fn sum(self) -> i32 {
+        unsafe { sum_of_eight(self.0) }
+    }
+}
+
+/// AVX-VNNI.
+#[derive(Clone, Copy)]
+struct Vnni(__m256i);
+
+impl CodeRegister for Vnni {
+    const CODES: usize = 32;
+    type Signed = __m256i;
+
+    #[inline(always)]
+    unsafe fn zero() -> Self {
+        unsafe { Self(_mm256_setzero_si256()) }
+    }
+
+    #[inline(always)]
+    unsafe fn load_signed(from: *const u8) -> __m256i {
+        unsafe { _mm256_xor_si256(unaligned(from), _mm256_set1_epi8(-128)) }
+    }
+
+    #[inline(always)]
+    unsafe fn add_products(self, codes: *const u8, by: __m256i) -> Self {
+        unsafe { Self(_mm256_dpbusd_avx_epi32(self.0, unaligned(codes), by)) }
+    }
+
+    #[inline(always)]
+    unsafe fn sum(self) -> i32 {
+        unsafe { sum_of_eight(self.0) }
+    }
+}
+
+/// AVX-512 VNNI.
+#[derive(Clone, Copy)]
+struct Vnni512(__m512i);
+
+impl CodeRegister for Vnni512 {
+    const CODES: usize = 64;
+    type Signed = __m512i;
+
+    #[inline(always)]
+    unsafe fn zero() -> Self {
+        unsafe { Self(_mm512_setzero_si512()) }
+    }
+
+    #[inline(always)]
+    unsafe fn load_signed(from: *const u8) -> __m512i {
+        unsafe { _mm512_xor_si512(unaligned(from), _mm512_set1_epi8(-128)) }
+    }
+
+    #[inline(always)]
+    unsafe fn add_products(self, codes: *const u8, by: __m512i) -> Self {
+        unsafe { Self(_mm512_dpbusd_epi32(self.0, unaligned(codes), by)) }
+    }
+
+    #[inline(always)]
+    unsafe fn sum(self) -> i32 {
+        unsafe {
+            sum_of_eight(_mm256_add_epi32(_mm512_castsi512_si256(self.0), _mm512_extracti64x4_epi64::<1>(self.0)))
         }
     }
 }

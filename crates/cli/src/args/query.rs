@@ -76,6 +76,9 @@ pub(crate) struct Search {
     pub(crate) k: usize,
     #[command(flatten)]
     pub(crate) retrieval: Retrieval,
+    /// Width of the beam that walks a graph: the wider, the better and the slower; at least --candidates, which is the default
+    #[arg(long, value_name = "N", conflicts_with = "exact")]
+    pub(crate) ef: Option<usize>,
     /// Leave out results with a lower score
     #[arg(long, value_name = "X", allow_negative_numbers = true)]
     pub(crate) min_score: Option<f64>,
@@ -111,6 +114,9 @@ pub(crate) struct Context {
     pub(crate) trace: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) retrieval: Retrieval,
+    /// Width of the beam that walks a graph: the wider, the better and the slower; at least --candidates, which is the default
+    #[arg(long, value_name = "N", conflicts_with = "exact")]
+    pub(crate) ef: Option<usize>,
 }
 
 #[derive(Debug, Args)]
@@ -123,6 +129,9 @@ pub(crate) struct Run {
     pub(crate) k: usize,
     #[command(flatten)]
     pub(crate) retrieval: Retrieval,
+    /// Width of the beam that walks a graph: the wider, the better and the slower; at least --candidates, which is the default
+    #[arg(long, value_name = "N", conflicts_with = "exact")]
+    pub(crate) ef: Option<usize>,
     /// Leave out a document whose id is the topic's (ArguAna, Quora)
     #[arg(long, value_parser = clap::builder::BoolishValueParser::new())]
     pub(crate) remove_query: bool,

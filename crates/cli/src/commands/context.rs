@@ -1,7 +1,7 @@
 //! `cento context`: the cited context that answers a question, inside its budget.
 
 use anyhow::Context as _;
-use cento_engine::{Citation, ContextRequest, Filtered, Scan};
+use cento_engine::{Citation, ContextRequest, Filtered, Scan, SearchRequest};
 
 use crate::args::{Context, Global};
 use crate::exit_code::Outcome;
@@ -27,6 +27,7 @@ struct Answer<'a> {
 pub(crate) fn execute(args: &Context, global: &Global) -> anyhow::Result<Outcome> {
     let query = options::query(&args.query)?;
     let request = options::request(query.clone(), 1, &args.retrieval, Scan::Auto)?;
+    let request = SearchRequest { ef: options::ef(args.ef, request.candidates)?, ..request };
     let policy = options::policy(args.policy.as_deref())?;
     let searcher = options::searcher(global, &args.retrieval)?;
     let tokenizer = options::tokenizer(&args.tokenizer, &searcher)?;

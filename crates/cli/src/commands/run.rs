@@ -35,6 +35,7 @@ struct Answer {
 
 pub(crate) fn execute(args: &Run, global: &Global) -> anyhow::Result<Outcome> {
     let search = options::request(String::new(), args.k, &args.retrieval, Scan::Exact)?;
+    let search = SearchRequest { ef: options::ef(args.ef, search.candidates)?, ..search };
     if args.tag.is_empty() || args.tag.contains(char::is_whitespace) {
         return Err(options::usage(format!(
             "--tag {:?}: is empty or has a blank, which a run file cannot hold",
@@ -90,8 +91,8 @@ fn rank(
 ) -> anyhow::Result<(usize, usize)> {
     // One more than wanted, as the topic itself may be among them.
     let k = (args.k + usize::from(args.remove_query)).min(search.candidates.max(args.k));
-    let SearchRequest { candidates, mode, fusion, scan, find, .. } = *search;
-    let request = RunRequest { k, candidates, mode, fusion, scan, find, filter: search.filter.clone() };
+    let SearchRequest { candidates, mode, fusion, scan, ef, find, .. } = *search;
+    let request = RunRequest { k, candidates, mode, fusion, scan, ef, find, filter: search.filter.clone() };
     let query = |topic: &Topic| RunQuery { text: topic.text.clone(), scope: scope(topic, search) };
     let queries: Vec<RunQuery> = topics.iter().map(query).collect();
     let bar = Bar::new(global.quiet);

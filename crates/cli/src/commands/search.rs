@@ -9,7 +9,8 @@ use crate::{options, output};
 pub(crate) fn execute(args: &Search, global: &Global) -> anyhow::Result<Outcome> {
     let request = options::request(options::query(&args.query)?, args.k, &args.retrieval, Scan::Auto)?;
     let explain = if args.explain { Explain::Terms } else { Explain::Arms };
-    let request = SearchRequest { min_score: args.min_score, explain, ..request };
+    let ef = options::ef(args.ef, request.candidates)?;
+    let request = SearchRequest { ef, min_score: args.min_score, explain, ..request };
     let searcher = options::searcher(global, &args.retrieval)?;
     let (response, timings) = searcher.search_timed(&request)?;
     options::remark_device(global, &searcher);

@@ -4,7 +4,8 @@ use std::collections::VecDeque;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use cento_vector::{self as vector, Neighbor, Scalar, exact, file, hnsw};
+use cento_vector::hnsw::Found;
+use cento_vector::{self as vector, Scalar, exact, file, hnsw};
 use roaring::RoaringBitmap;
 
 use crate::config::{CollectionConfig, VectorColumn};
@@ -44,17 +45,19 @@ impl Column {
         Ok(vector::Rows::open(file::Mapped::open_any(path, &Scalar::KINDS)?)?)
     }
 
-    /// The `depth` nearest allowed rows, nearest first.
+    /// The `depth` nearest allowed rows, nearest first, and how they were found. A graph is walked with a beam of `ef`, or of
+    /// `depth` if that is more.
     pub(crate) fn nearest(
         &self,
         query: &[f32],
         depth: usize,
         scan: Scan,
+        ef: usize,
         allowed: Option<&RoaringBitmap>,
-    ) -> Result<Vec<Neighbor>> {
+    ) -> Result<Found> {
         Ok(match (&self.graph, scan) {
-            (Some(graph), Scan::Auto) => hnsw::search(graph, &self.rows, query, depth, depth, allowed)?,
-            _ => exact::search(&self.rows, query, depth, allowed)?,
+            (Some(graph), Scan::Auto) => hnsw::search(graph, &self.rows, query, depth, ef.max(depth), allowed)?,
+            _ => Found { neighbors: exact::search(&self.rows, query, depth, allowed)?, path: hnsw::Path::Scan },
         })
     }
 
@@ -123,7 +126,7 @@ impl NewColumn {
             return Ok(None);
         }
         let rows = vector::Rows::open(file::Mapped::open_any(&self.path, &Scalar::KINDS)?)?;
-        let graph = hnsw::build(&rows, &hnsw::HnswConfig::default(), &mut |n_done| {
+        let graph = hnsw::build(&rows, &hnsw::HnswConfig::default(), 0, &mut |n_done| {
             graph_rows_done(n_done);
             ControlFlow::Continue(())
         })?;

@@ -11,8 +11,21 @@ use crate::testing::{Folder, Random};
 
 const KIND: [u8; 8] = *b"test\0\0\0\0";
 
-/// Sizes around the edges of blocks.
-const SIZES: [usize; 7] = [0, 1, 63, BLOCK_BYTES - 1, BLOCK_BYTES, BLOCK_BYTES + 1, 3 * BLOCK_BYTES + 17];
+/// The payload of the first block.
+const FIRST_BYTES: usize = BLOCK_BYTES - HEADER_BYTES;
+
+/// Sizes around the edges of blocks and of what is written at a time.
+const SIZES: [usize; 9] = [
+    0,
+    1,
+    63,
+    FIRST_BYTES - 1,
+    FIRST_BYTES,
+    FIRST_BYTES + 1,
+    FIRST_BYTES + 2 * BLOCK_BYTES + 17,
+    BUFFER_BYTES - HEADER_BYTES,
+    2 * BUFFER_BYTES + 1,
+];
 
 fn payload(n_bytes: usize) -> Vec<u8> {
     let mut random = Random::new(n_bytes as u64);
@@ -67,12 +80,12 @@ fn what_is_written_is_read_however_it_is_cut() {
     }
 }
 
-/// The bytes that version 1 stands for: a change here is a new version.
+/// The bytes that version 2 stands for: a change here is a new version.
 #[test]
 fn the_format_is_what_it_was() {
     let expected: [&[u8]; 6] = [
         b"\x89CENTO\r\n",
-        b"\x01\0\0\0\0\0\x01\0", // version 1, blocks of 65,536 bytes
+        b"\x02\0\0\0\0\x10\0\0", // version 2, blocks of 4,096 bytes
         b"test\0\0\0\0",
         b"\x03\0\0\0\0\0\0\0",
         b"\x05\0\0\0\0\0\0\0",
@@ -104,7 +117,7 @@ fn a_file_cut_anywhere_is_found() {
     for n_bytes in SIZES {
         let bytes = file_of(&payload(n_bytes));
         let payload_end = HEADER_BYTES + n_bytes;
-        let edges = [0, HEADER_BYTES, HEADER_BYTES + BLOCK_BYTES, payload_end, bytes.len()];
+        let edges = [0, HEADER_BYTES, BLOCK_BYTES, payload_end, bytes.len()];
         let near = |edge: usize| edge.saturating_sub(9)..edge + 9;
         for cut in edges.into_iter().flat_map(near).filter(|&cut| cut < bytes.len()) {
             check_corrupt(open(&folder, &bytes[..cut]), Some(cut as u64), &format!("{n_bytes} cut to {cut}"));
@@ -153,13 +166,15 @@ fn any_change_of_the_table_is_found_when_the_file_is_opened() {
 #[test]
 fn a_changed_block_is_found_by_every_read_that_touches_it_and_by_no_other() {
     let folder = Folder::new();
-    let n_bytes = 3 * BLOCK_BYTES + 17;
+    let n_bytes = FIRST_BYTES + 2 * BLOCK_BYTES + 17;
     let whole = file_of(&payload(n_bytes));
-    for at in [0, BLOCK_BYTES - 1, BLOCK_BYTES, BLOCK_BYTES + 77, 3 * BLOCK_BYTES, n_bytes - 1] {
+    for at in [0, FIRST_BYTES - 1, FIRST_BYTES, FIRST_BYTES + 77, FIRST_BYTES + 2 * BLOCK_BYTES, n_bytes - 1] {
         let mut bytes = whole.clone();
         bytes[HEADER_BYTES + at] ^= 0x01;
         let mapped = open(&folder, &bytes).expect("opening reads no payload");
-        let block = at / BLOCK_BYTES * BLOCK_BYTES..n_bytes.min((at / BLOCK_BYTES + 1) * BLOCK_BYTES);
+        // Blocks are pages of the file.
+        let page = (HEADER_BYTES + at) / BLOCK_BYTES * BLOCK_BYTES;
+        let block = page.saturating_sub(HEADER_BYTES)..n_bytes.min(page + BLOCK_BYTES - HEADER_BYTES);
         let touching = [at..at + 1, block.start..block.start + 1, block.end - 1..block.end, 0..n_bytes];
         for range in touching.iter().chain(&touching) {
             match mapped.bytes(range.clone()) {
@@ -196,6 +211,34 @@ fn a_newer_version_is_told_from_damage() {
             assert!(error.to_string().contains("newer Cento"), "{error}");
         }
         other => panic!("expected a newer file, got {other:?}"),
+    }
+}
+
+#[test]
+fn an_older_version_says_what_to_do() {
+    let bytes = file_with(&Header { version: FORMAT_VERSION - 1, ..header() }, b"");
+    let error = open(&Folder::new(), &bytes).unwrap_err();
+    assert!(error.to_string().ends_with("written by an older Cento: index its documents again"), "{error}");
+}
+
+#[test]
+fn ten_thousand_random_changes_lead_to_an_error_or_what_was_written() {
+    const SEED: u64 = 20_261_121;
+    println!("seed {SEED}");
+    let (folder, mut random) = (Folder::new(), Random::new(SEED));
+    let payload = payload(3 * BLOCK_BYTES + 17);
+    let whole = file_of(&payload);
+    for change in 0..10_000 {
+        let mut bytes = whole.clone();
+        let (at, flip) = (random.below(bytes.len()), 1 << random.below(8));
+        bytes[at] ^= flip;
+        let Ok(mapped) = open(&folder, &bytes) else { continue };
+        assert!(mapped.verify().is_err(), "change {change}: byte {at} ^ {flip} is not found");
+        let start = random.below(payload.len());
+        let range = start..payload.len().min(start + random.below(2 * BLOCK_BYTES));
+        if let Ok(read) = mapped.bytes(range.clone()) {
+            assert_eq!(read, &payload[range], "change {change}: byte {at} ^ {flip}");
+        }
     }
 }
 

@@ -1,40 +1,44 @@
 //! A finished graph in memory, and how it is written.
 //!
-//! The payload, in words of 32 bits; each part starts on a 64-byte boundary:
+//! The payload, in words of 32 bits but for the codes; each part starts on a 64-byte boundary:
 //!
 //! | part | words |
 //! |---|---|
-//! | parameters | m, ef_construction, entry, number of upper layers, and for each of them and the twins: rows, edges |
-//! | layer 0 | where each row's list ends, with a 0 before: N + 1 |
-//! | | the lists, nearest first |
-//! | each upper layer | its rows, ascending; where their lists end, with a 0 before; the lists |
-//! | twins | as an upper layer: the rows that have twins, and lists of these |
+//! | parameters | m, ef_construction, entry, slots of a list in layer 0, number of upper layers |
+//! | | nodes of each upper layer, from layer 1; rows that have twins, and their twins |
+//! | nodes | the row of each node of layer 1 |
+//! | each upper layer | the lists of its nodes, which are the first ones; m slots each, which hold nodes |
+//! | twins | the rows that have twins, ascending; where their lists end, with a 0 before; the lists |
+//! | scales | of each row's codes: f32 |
+//! | layer 0 | the list of each row, which holds rows |
+//! | codes | of each row, padded: one byte a dimension |
 //!
-//! Equal rows stand in the graph once, by the first of them; the others are its twins and have no lists of their own.
+//! A list that does not fill its slots ends with a word of ones. Equal rows stand in the graph once, by the first of them; the
+//! others are its twins: they have codes, but their lists are empty.
 //!
-//! Counts of the header: rows, edges of layer 0.
+//! Counts of the header: rows, dimensions.
 
 use std::collections::VecDeque;
 use std::io::{self, Seek, Write};
 
+use super::beam::END;
 use super::config::HnswConfig;
-use super::frozen::{ALIGNMENT_WORDS, KIND};
-use crate::Result;
+use super::draft::Draft;
+use super::frozen::{ALIGNMENT_BYTES, KIND};
+use super::order::Order;
 use crate::file::Writer;
+use crate::{Result, Rows};
 
 /// A graph over N rows: as it was built and repaired, ready to be written.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug)]
 pub struct Graph {
-    pub(crate) config: HnswConfig,
-    /// Where every search starts; 0 in a graph of no rows.
-    pub(crate) entry: u32,
-    /// The neighbours of each row in layer 0.
-    pub(crate) base: Vec<Vec<u32>>,
-    /// Layers 1 and up.
-    pub(crate) upper: Vec<Layer>,
-    /// The rows equal to each row that stands for several.
-    pub(crate) twins: Layer,
-    pub(crate) repairs: Repairs,
+    config: HnswConfig,
+    dimensions: usize,
+    draft: Draft,
+    order: Order,
+    /// The node that stands for each row.
+    nodes: Vec<u32>,
+    repairs: Repairs,
 }
 
 /// What the repair had to add.
@@ -46,40 +50,31 @@ pub struct Repairs {
     pub n_edges: usize,
 }
 
-/// Some rows, ascending, and a list for each.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Layer {
-    rows: Vec<u32>,
-    lists: Vec<Vec<u32>>,
-}
-
-impl Layer {
-    pub(crate) fn new(mut lists: Vec<(u32, Vec<u32>)>) -> Self {
-        lists.sort_unstable_by_key(|(row, _)| *row);
-        let (rows, lists) = lists.into_iter().unzip();
-        Self { rows, lists }
-    }
-}
-
 impl Graph {
-    pub(crate) fn empty(config: HnswConfig, n_rows: usize) -> Self {
-        let base = vec![Vec::new(); n_rows];
-        Self { config, entry: 0, base, upper: Vec::new(), twins: Layer::default(), repairs: Repairs::default() }
+    pub(crate) fn new(config: HnswConfig, rows: &Rows, draft: Draft, order: Order, repairs: Repairs) -> Self {
+        let mut nodes = vec![0; rows.len()];
+        for (node, &row) in order.rows.iter().enumerate() {
+            nodes[row as usize] = node as u32;
+        }
+        for (first, twins) in &order.twins {
+            twins.iter().for_each(|&twin| nodes[twin as usize] = nodes[*first as usize]);
+        }
+        Self { config, dimensions: rows.dimensions(), draft, order, nodes, repairs }
     }
 
     /// N.
     pub fn len(&self) -> usize {
-        self.base.len()
+        self.nodes.len()
     }
 
     /// Whether there are no rows.
     pub fn is_empty(&self) -> bool {
-        self.base.is_empty()
+        self.nodes.is_empty()
     }
 
     /// Rows that differ from one another: those that stand in the graph.
     pub fn n_distinct(&self) -> usize {
-        self.len() - n_edges(&self.twins.lists) as usize
+        self.order.rows.len()
     }
 
     /// What had to be repaired.
@@ -92,87 +87,91 @@ impl Graph {
     /// # Errors
     /// [`crate::Error::Write`].
     pub fn write<W: Write + Seek>(&self, out: W) -> Result<W> {
-        let mut out = Words { out: Writer::new(out, KIND)?, n_words: 0 };
-        out.put(&[self.config.m as u32, self.config.ef_construction as u32, self.entry, self.upper.len() as u32])?;
-        let layers = || self.upper.iter().chain([&self.twins]);
-        for layer in layers() {
-            out.put(&[layer.rows.len() as u32, n_edges(&layer.lists) as u32])?;
+        let mut out = Parts(Writer::new(out, KIND)?);
+        let (base, upper) = self.draft.layers.split_first().expect("there is a layer 0");
+        let twins = &self.order.twins;
+        let (m, ef_construction) = (self.config.m as u32, self.config.ef_construction as u32);
+        let entry = self.order.rows.first().copied().unwrap_or(0);
+        out.words([m, ef_construction, entry, base.n_slots() as u32, upper.len() as u32])?;
+        out.words(upper.iter().map(|layer| layer.n_nodes() as u32))?;
+        out.words([twins.len() as u32, (self.len() - self.n_distinct()) as u32])?;
+        out.align()?;
+
+        let n_upper = upper.first().map_or(0, |layer| layer.n_nodes());
+        out.part(self.order.rows[..n_upper].iter().copied())?;
+        for layer in upper {
+            out.part((0..layer.n_nodes() as u32).flat_map(|node| layer.slots(node)).copied())?;
+        }
+        let mut end = 0;
+        let ends = twins.iter().map(|(_, list)| {
+            end += list.len() as u32;
+            end
+        });
+        out.part(twins.iter().map(|(row, _)| *row))?;
+        out.part([0].into_iter().chain(ends))?;
+        out.part(twins.iter().flat_map(|(_, list)| list).copied())?;
+        out.part(self.nodes.iter().map(|&node| self.draft.codes.scale(node).to_bits()))?;
+
+        for (row, &node) in self.nodes.iter().enumerate() {
+            // A twin has no list.
+            let is_first = self.order.rows[node as usize] == row as u32;
+            let slots = base.slots(node).iter();
+            out.words(slots.map(|&node| if is_first && node != END { self.order.rows[node as usize] } else { END }))?;
         }
         out.align()?;
-        out.put_lists(&self.base)?;
-        for layer in layers() {
-            out.put(&layer.rows)?;
-            out.align()?;
-            out.put_lists(&layer.lists)?;
+        for &node in &self.nodes {
+            out.0.write_all(self.draft.codes.codes(node))?;
         }
-        Ok(out.out.finish([self.len() as u64, self.n_base_edges()])?)
-    }
-
-    pub(crate) fn n_base_edges(&self) -> u64 {
-        n_edges(&self.base)
+        Ok(out.0.finish([self.len() as u64, self.dimensions as u64])?)
     }
 
     /// A bug, not bad data, if one of these does not hold.
     pub(crate) fn assert_invariants(&self) {
-        let n_rows = self.len();
-        assert!((self.entry as usize) < n_rows, "entry {} of {n_rows} rows", self.entry);
-        let mut reached = vec![false; n_rows];
-        reached[self.entry as usize] = true;
-        let mut queue = VecDeque::from([self.entry]);
+        for (layer, lists) in self.draft.layers.iter().enumerate() {
+            for node in 0..lists.n_nodes() as u32 {
+                for &next in lists.list(node) {
+                    let exists = (next as usize) < lists.n_nodes();
+                    assert!(exists && next != node, "layer {layer}: {node} names {next} of {}", lists.n_nodes());
+                }
+            }
+        }
+        let base = &self.draft.layers[0];
+        let mut reached = vec![false; base.n_nodes()];
+        let mut queue = VecDeque::new();
+        if let Some(entry) = reached.first_mut() {
+            *entry = true;
+            queue.push_back(0);
+        }
         let mut n_reached = 0;
-        while let Some(row) = queue.pop_front() {
+        while let Some(node) = queue.pop_front() {
             n_reached += 1;
-            for &next in &self.base[row as usize] {
-                assert!((next as usize) < n_rows && next != row, "row {row} names {next} of {n_rows} rows");
+            for &next in base.list(node) {
                 if !std::mem::replace(&mut reached[next as usize], true) {
                     queue.push_back(next);
                 }
             }
         }
         assert_eq!(n_reached, self.n_distinct(), "rows reached from the entry, of all that differ");
-        for layer in &self.upper {
-            assert!(layer.rows.is_sorted_by(|a, b| a < b), "rows of an upper layer ascend");
-            for &next in layer.lists.iter().flatten() {
-                assert!(layer.rows.binary_search(&next).is_ok(), "{next} is named in a layer that it is not in");
-            }
-        }
     }
 }
 
-fn n_edges(lists: &[Vec<u32>]) -> u64 {
-    lists.iter().map(|list| list.len() as u64).sum()
-}
+/// Parts on their way into a file.
+struct Parts<W: Write + Seek>(Writer<W>);
 
-/// Words on their way into a file.
-struct Words<W: Write + Seek> {
-    out: Writer<W>,
-    n_words: usize,
-}
-
-impl<W: Write + Seek> Words<W> {
-    fn put(&mut self, words: &[u32]) -> io::Result<()> {
-        self.n_words += words.len();
-        self.out.write_all(bytemuck::cast_slice(words))
+impl<W: Write + Seek> Parts<W> {
+    fn words(&mut self, words: impl IntoIterator<Item = u32>) -> io::Result<()> {
+        words.into_iter().try_for_each(|word| self.0.write_all(&word.to_le_bytes()))
     }
 
-    /// Zeros up to the next part.
-    fn align(&mut self) -> io::Result<()> {
-        const ZEROS: [u32; ALIGNMENT_WORDS] = [0; ALIGNMENT_WORDS];
-        self.put(&ZEROS[..self.n_words.next_multiple_of(ALIGNMENT_WORDS) - self.n_words])
-    }
-
-    /// Where the lists end, then the lists, each on a boundary. The ends fit 32 bits: `freeze` has checked.
-    fn put_lists(&mut self, lists: &[Vec<u32>]) -> io::Result<()> {
-        let mut end = 0_u32;
-        self.put(&[end])?;
-        for list in lists {
-            end += list.len() as u32;
-            self.put(&[end])?;
-        }
-        self.align()?;
-        for list in lists {
-            self.put(list)?;
-        }
+    /// Words, then zeros up to the next part.
+    fn part(&mut self, words: impl IntoIterator<Item = u32>) -> io::Result<()> {
+        self.words(words)?;
         self.align()
+    }
+
+    fn align(&mut self) -> io::Result<()> {
+        const ZEROS: [u8; ALIGNMENT_BYTES] = [0; ALIGNMENT_BYTES];
+        let end = self.0.payload_bytes() as usize;
+        self.0.write_all(&ZEROS[..end.next_multiple_of(ALIGNMENT_BYTES) - end])
     }
 }

@@ -1,17 +1,25 @@
-//! How good a graph is, measured against the exact scan.
+//! How good a graph is, measured against the exact scan, and how good it must be.
 //!
 //! The sample is every N/s-th row, so the same graph gives the same report.
 //! Of equal rows only the one that stands in the graph counts, except in the sample.
-//! Cost: one exact scan and two searches for each row of the sample, and one pass over all lists.
+//! Cost: a search for each row of the sample, a scan of all rows for each 16 rows of the smaller exact sample (the
+//! comparisons of all of them), and one pass over all lists. 1.5 s for 1,000,000 rows of 384 dimensions on two cores.
 
 use std::collections::VecDeque;
 
+use serde::{Deserialize, Serialize};
+
 use super::frozen::FrozenGraph;
 use super::search::{check_rows, search_query};
-use crate::{Result, Rows, exact};
+use crate::rows::Query;
+use crate::topk::TopK;
+use crate::{Error, Neighbor, Result, Rows, exact};
 
 /// Neighbours that recall is measured on.
 const RECALL_K: usize = 10;
+
+/// Rows of the exact sample that are compared with all rows at a time: their distances are held in memory.
+const EXACT_QUERIES: usize = 16;
 
 /// From here on, rows named by different numbers of lists are counted together.
 pub const IN_DEGREE_COUNTED: usize = 64;
@@ -21,18 +29,20 @@ pub const IN_DEGREE_COUNTED: usize = 64;
 pub struct HealthConfig {
     /// Rows that are searched for.
     pub n_sample: usize,
+    /// Rows whose true neighbours are looked for too.
+    pub n_exact: usize,
     /// The beam that they are searched with.
     pub ef: usize,
 }
 
 impl Default for HealthConfig {
     fn default() -> Self {
-        Self { n_sample: 200, ef: 64 }
+        Self { n_sample: 1_000, n_exact: 64, ef: 64 }
     }
 }
 
 /// A report on a graph. Shares are in `0..=1`; an empty graph is in perfect health.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Health {
     /// N.
     pub n_rows: usize,
@@ -50,18 +60,58 @@ pub struct Health {
     pub in_degrees: Vec<usize>,
     /// The longest list.
     pub out_degree_max: usize,
+    /// The beam of the searches.
+    pub ef: usize,
     /// Rows that were searched for.
     pub n_sample: usize,
-    /// The share of the sample that was found, or another row as near, as the nearest to itself.
+    /// The share of them that was found, or another row as near, as the nearest to itself.
     pub self_retrieval: f64,
-    /// The share of the 10 nearest rows (or all, if fewer) of the sample that a search finds; a tied row counts.
+    /// Rows whose true neighbours were looked for.
+    pub n_exact: usize,
+    /// The share of their 10 nearest rows (or all, if fewer) that a search finds; a tied row counts.
     pub recall_at_10: f64,
+}
+
+/// What a graph must reach to be of use. The defaults are far below what construction gives, and far above what damage leaves.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct HealthFloor {
+    /// The least share of rows that can be reached.
+    pub reachable: f64,
+    /// The least share of rows that find themselves.
+    pub self_retrieval: f64,
+    /// The least recall.
+    pub recall_at_10: f64,
+}
+
+impl Default for HealthFloor {
+    fn default() -> Self {
+        Self { reachable: 1.0, self_retrieval: 0.98, recall_at_10: 0.8 }
+    }
+}
+
+impl Health {
+    /// That no figure is below its floor.
+    ///
+    /// # Errors
+    /// [`Error::BelowFloor`], which names those that are.
+    pub fn check(&self, floor: &HealthFloor) -> Result<()> {
+        let figures = [
+            ("reachable", self.reachable, floor.reachable),
+            ("self_retrieval", self.self_retrieval, floor.self_retrieval),
+            ("recall_at_10", self.recall_at_10, floor.recall_at_10),
+        ];
+        // A figure that is no number is below any floor.
+        let below = figures.into_iter().filter(|(_, figure, floor)| !(figure >= floor));
+        let shortfalls: Vec<String> =
+            below.map(|(name, figure, floor)| format!("{name} is {figure:.4}, at least {floor} is needed")).collect();
+        if shortfalls.is_empty() { Ok(()) } else { Err(Error::BelowFloor { shortfalls: shortfalls.join("; ") }) }
+    }
 }
 
 /// Examines a graph.
 ///
 /// # Errors
-/// [`Error::OtherRows`](crate::Error::OtherRows), [`Error::Corrupt`](crate::Error::Corrupt).
+/// [`Error::OtherRows`], [`Error::Corrupt`].
 pub fn health(graph: &FrozenGraph, rows: &Rows, config: &HealthConfig) -> Result<Health> {
     check_rows(graph, rows)?;
     let n_rows = graph.len();
@@ -80,20 +130,6 @@ pub fn health(graph: &FrozenGraph, rows: &Rows, config: &HealthConfig) -> Result
     let mut in_degrees = vec![0; IN_DEGREE_COUNTED + 1];
     in_degree.iter().for_each(|&degree| in_degrees[degree.min(IN_DEGREE_COUNTED)] += 1);
 
-    let sample = sample(n_rows, config.n_sample);
-    let (mut n_self, mut n_found, mut n_nearest) = (0, 0, 0);
-    for &row in &sample {
-        let query = rows.row_as_query(row)?;
-        let mut itself = Vec::new();
-        rows.distances(&query, &[row], &mut itself)?;
-        let found = search_query(graph, rows, &query, RECALL_K, config.ef, None)?;
-        n_self += usize::from(found.first().is_some_and(|first| first.distance <= itself[0]));
-        let nearest = exact::search_query(rows, &query, RECALL_K, None)?;
-        let k = RECALL_K.min(n_rows);
-        let cut = nearest[k - 1].distance;
-        n_found += found.iter().take(k).filter(|neighbor| neighbor.distance <= cut).count();
-        n_nearest += k;
-    }
     let n_distinct = in_degree.len();
     let n_unreachable = is_twin.iter().zip(reached(graph)?).filter(|(twin, reached)| !**twin && !reached).count();
     Ok(Health {
@@ -105,10 +141,45 @@ pub fn health(graph: &FrozenGraph, rows: &Rows, config: &HealthConfig) -> Result
         in_degree_min: in_degree.iter().copied().min().unwrap_or(0),
         in_degrees,
         out_degree_max,
-        n_sample: sample.len(),
-        self_retrieval: share(n_self, sample.len()),
-        recall_at_10: share(n_found, n_nearest),
+        ef: config.ef,
+        n_sample: config.n_sample.min(n_rows),
+        self_retrieval: self_retrieval(graph, rows, config)?,
+        n_exact: config.n_exact.min(n_rows),
+        recall_at_10: recall(graph, rows, config)?,
     })
+}
+
+fn self_retrieval(graph: &FrozenGraph, rows: &Rows, config: &HealthConfig) -> Result<f64> {
+    let sample = sample(rows.len(), config.n_sample);
+    let (mut n_found, mut itself) = (0, Vec::new());
+    for &row in &sample {
+        let query = rows.row_as_query(row)?;
+        itself.clear();
+        rows.distances(&query, &[row], &mut itself)?;
+        let found = search_query(graph, rows, &query, 1, config.ef, None)?.neighbors;
+        n_found += usize::from(found.first().is_some_and(|first| first.distance <= itself[0]));
+    }
+    Ok(share(n_found, sample.len()))
+}
+
+fn recall(graph: &FrozenGraph, rows: &Rows, config: &HealthConfig) -> Result<f64> {
+    let k = RECALL_K.min(rows.len());
+    let mut distances = vec![0.0; EXACT_QUERIES.min(config.n_exact) * rows.len()];
+    let (mut n_found, mut n_nearest) = (0, 0);
+    for chosen in sample(rows.len(), config.n_exact).chunks(EXACT_QUERIES) {
+        let queries: Vec<Query> = chosen.iter().map(|&row| rows.row_as_query(row)).collect::<Result<_>>()?;
+        let distances = &mut distances[..chosen.len() * rows.len()];
+        exact::distances_of(rows, &queries, distances)?;
+        for (query, distances) in queries.iter().zip(distances.chunks_exact(rows.len())) {
+            let mut nearest = TopK::new(k);
+            (0..).zip(distances).for_each(|(row, &distance)| nearest.push(Neighbor { row, distance }));
+            let cut = nearest.into_sorted()[k - 1].distance;
+            let found = search_query(graph, rows, query, k, config.ef, None)?.neighbors;
+            n_found += found.iter().filter(|neighbor| neighbor.distance <= cut).count();
+            n_nearest += k;
+        }
+    }
+    Ok(share(n_found, n_nearest))
 }
 
 /// Rows at equal steps.

@@ -1,70 +1,66 @@
-//! Makes every row of layer 0 reachable from the entry, and every row known to a few others.
+//! Makes every node of layer 0 reachable from the entry, and every node known to a few others.
 //!
-//! The construction leaves rows that no list names: an edge back to a new row is the first to go when a list is full. A row
-//! that cannot be reached is linked from its nearest rows that can, until none is left; then a row named by fewer than
-//! [`IN_DEGREE_MIN`] lists is added to the lists of its own neighbours.
+//! The construction may leave nodes that no list names: lists that overflow are chosen anew. A node that cannot be reached is
+//! linked from its nearest nodes that can, until none is left; then a node named by fewer than [`IN_DEGREE_MIN`] lists is added
+//! to the lists of its own neighbours.
 //!
-//! Cost: one walk for each row that cannot be reached, of which there are a few in ten thousand on clustered rows.
+//! Cost: one walk for each node that cannot be reached, of which there are few.
 
 use std::collections::VecDeque;
 
-use super::beam::{Scratch, Space};
-use super::build::Vectors;
-use super::config::HnswConfig;
+use super::beam::Scratch;
+use super::draft::{Draft, Lists};
 use super::graph::Repairs;
-use crate::{Neighbor, Result};
+use crate::Result;
 
-/// Rows that an unreachable one is linked from.
+/// Nodes that an unreachable one is linked from.
 const N_LINKS: usize = 3;
 
 /// The beam that looks for them.
 const EF_REPAIR: usize = 32;
 
-/// Lists that should name a row.
+/// Lists that should name a node.
 const IN_DEGREE_MIN: usize = 3;
 
-/// Repairs the lists of layer 0 in place. `distinct` are the rows that stand in the graph, ascending.
-pub(crate) fn repair(
-    base: &mut [Vec<u32>],
-    distinct: &[u32],
-    entry: u32,
-    vectors: Vectors<'_>,
-    config: &HnswConfig,
-) -> Result<Repairs> {
-    // Room for the edges of the repair; grown if all lists that can be reached are full.
-    let mut degree_max = config.m0() + config.m;
-    let mut reached = vec![false; base.len()];
-    spread(base, &mut reached, entry);
+/// Repairs the lists of layer 0 in place.
+pub(crate) fn repair(draft: &mut Draft, scratch: &mut Scratch) -> Result<Repairs> {
     let mut repairs = Repairs::default();
-    let mut scratch = Scratch::default();
-    for &row in distinct {
-        if reached[row as usize] {
+    let n_nodes = draft.layers[0].n_nodes();
+    let mut reached = vec![false; n_nodes];
+    if n_nodes > 0 {
+        spread(&draft.layers[0], &mut reached, 0);
+    }
+    for node in 0..n_nodes as u32 {
+        if reached[node as usize] {
             continue;
         }
-        let hosts = loop {
-            let hosts = nearest_hosts(base, entry, row, vectors, degree_max, &mut scratch)?;
-            if !hosts.is_empty() {
-                break hosts;
-            }
-            degree_max += config.m;
-        };
-        for host in hosts {
-            base[host.row as usize].push(row);
-            repairs.n_edges += 1;
+        let space = draft.layer(0, draft.codes.target(node));
+        let lists = &draft.layers[0];
+        let has_room = |host| Ok(lists.list(host).len() < lists.n_slots());
+        scratch.walk_admitted(&space, n_nodes, &[0], EF_REPAIR, usize::MAX, has_room)?;
+        let mut hosts: Vec<u32> = scratch.results().take(N_LINKS).map(|candidate| candidate.node()).collect();
+        if hosts.is_empty() {
+            // All lists that can be reached are full: the slots of all grow.
+            scratch.walk(&space, n_nodes, &[0], EF_REPAIR, usize::MAX)?;
+            hosts.extend(scratch.results().take(N_LINKS).map(|candidate| candidate.node()));
         }
+        for &host in &hosts {
+            draft.layers[0].push(host, node);
+        }
+        repairs.n_edges += hosts.len();
         repairs.n_unreachable += 1;
-        spread(base, &mut reached, row);
+        spread(&draft.layers[0], &mut reached, node);
     }
-    repairs.n_edges += add_back_edges(base, degree_max);
+    repairs.n_edges += add_back_edges(&mut draft.layers[0]);
     Ok(repairs)
 }
 
-/// Marks everything that can be reached from a row. Rows that were marked before are not walked through again.
-fn spread(base: &[Vec<u32>], reached: &mut [bool], from: u32) {
+/// Marks everything that can be reached from a node. Nodes that were marked before are not walked through again.
+fn spread(lists: &Lists, reached: &mut [bool], from: u32) {
     reached[from as usize] = true;
     let mut queue = VecDeque::from([from]);
-    while let Some(row) = queue.pop_front() {
-        for &next in &base[row as usize] {
+    while let Some(node) = queue.pop_front() {
+        for &next in lists.list(node) {
             if !std::mem::replace(&mut reached[next as usize], true) {
                 queue.push_back(next);
             }
@@ -72,63 +68,27 @@ fn spread(base: &[Vec<u32>], reached: &mut [bool], from: u32) {
     }
 }
 
-/// The nearest reachable rows whose lists have room.
-fn nearest_hosts(
-    base: &[Vec<u32>],
-    entry: u32,
-    row: u32,
-    vectors: Vectors<'_>,
-    degree_max: usize,
-    scratch: &mut Scratch,
-) -> Result<Vec<Neighbor>> {
-    let draft = Draft { base, vectors, row, degree_max };
-    scratch.walk(&draft, base.len(), &[entry], EF_REPAIR, usize::MAX)?;
-    let mut hosts: Vec<Neighbor> = scratch.results().collect();
-    hosts.sort_unstable();
-    hosts.truncate(N_LINKS);
-    Ok(hosts)
-}
-
-/// The graph while it is repaired, searched for a row that it cannot reach.
-struct Draft<'a> {
-    base: &'a [Vec<u32>],
-    vectors: Vectors<'a>,
-    row: u32,
-    degree_max: usize,
-}
-
-impl Space for Draft<'_> {
-    fn neighbors(&self, row: u32) -> Result<&[u32]> {
-        Ok(&self.base[row as usize])
-    }
-
-    fn distances(&self, rows: &[u32], out: &mut Vec<f32>) -> Result<()> {
-        out.extend(rows.iter().map(|&row| self.vectors.distance(self.row, row)));
-        Ok(())
-    }
-
-    fn admits(&self, row: u32) -> Result<bool> {
-        Ok(self.base[row as usize].len() < self.degree_max)
-    }
-}
-
-/// Names each row that few lists name in the lists of its own neighbours, nearest first. Returns the number of edges added.
-fn add_back_edges(base: &mut [Vec<u32>], degree_max: usize) -> usize {
-    let mut in_degree = vec![0_usize; base.len()];
-    for &row in base.iter().flatten() {
-        in_degree[row as usize] += 1;
+/// Names each node that few lists name in the lists of its own neighbours, as far as these have room. Returns the number of
+/// edges added.
+fn add_back_edges(lists: &mut Lists) -> usize {
+    let mut in_degree = vec![0_usize; lists.n_nodes()];
+    for node in 0..lists.n_nodes() as u32 {
+        lists.list(node).iter().for_each(|&named| in_degree[named as usize] += 1);
     }
     let mut n_added = 0;
-    for row in 0..base.len() {
-        for neighbor in base[row].clone() {
-            if in_degree[row] >= IN_DEGREE_MIN {
-                break;
-            }
-            let list = &mut base[neighbor as usize];
-            if list.len() < degree_max && !list.contains(&(row as u32)) {
-                list.push(row as u32);
-                in_degree[row] += 1;
+    for node in 0..lists.n_nodes() as u32 {
+        if in_degree[node as usize] >= IN_DEGREE_MIN {
+            continue;
+        }
+        for neighbor in lists.list(node).to_vec() {
+            let list = lists.list(neighbor);
+            if list.len() < lists.n_slots() && !list.contains(&node) {
+                lists.push(neighbor, node);
+                in_degree[node as usize] += 1;
                 n_added += 1;
+            }
+            if in_degree[node as usize] >= IN_DEGREE_MIN {
+                break;
             }
         }
     }

@@ -128,6 +128,37 @@ fn a_damaged_block_is_found_when_its_row_is_read() {
     assert!(matches!(rows.distances(&query, &[0, 1, 2, 600, 3], &mut distances), Err(Error::Corrupt { .. })));
 }
 
+#[test]
+fn ten_thousand_random_changes_lead_to_an_error_or_the_right_distances() {
+    const SEED: u64 = 20_261_121;
+    println!("seed {SEED}");
+    let (folder, mut random) = (Folder::new(), Random::new(SEED));
+    let vectors: Vec<Vec<f32>> = (0..200).map(|_| random.unit(64)).collect();
+    let whole = folder.rows("rows", &vectors, 64, Scalar::F16);
+    let mut bytes = fs_err::read(folder.path("rows")).unwrap();
+    let chosen = [3, 199, 70, 71, 0, 140];
+    let distances = |rows: &Rows| crate::exact::distances_to(rows, &vectors[5], &chosen);
+    let expected = distances(&whole).unwrap();
+    let mut n_errors = 0;
+    for change in 0..10_000 {
+        let (at, flip) = (random.below(bytes.len()), 1 << random.below(8));
+        bytes[at] ^= flip;
+        fs_err::write(folder.path("damaged"), &bytes).unwrap();
+        match Mapped::open_any(folder.path("damaged"), &Scalar::KINDS).and_then(Rows::open) {
+            Ok(rows) => {
+                assert!(rows.verify().is_err(), "change {change}: byte {at} ^ {flip} is not found");
+                match distances(&rows) {
+                    Ok(distances) => assert_eq!(distances, expected, "change {change}: byte {at} ^ {flip}"),
+                    Err(_) => n_errors += 1,
+                }
+            }
+            Err(_) => n_errors += 1,
+        }
+        bytes[at] ^= flip;
+    }
+    assert!(n_errors > 1_000, "{n_errors}: the chosen rows touch most blocks");
+}
+
 proptest! {
     #[test]
     fn distances_by_row_equal_the_dot_product(seed in any::<u64>(), dimensions in 1_usize..100, n_rows in 1_usize..20) {
