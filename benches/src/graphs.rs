@@ -39,6 +39,7 @@ pub enum Task {
         /// How rows are stored
         #[arg(long, value_enum, default_value = "f16")]
         scalar: Stored,
+        /// The graph
         #[command(flatten)]
         graph: Density,
     },
@@ -47,6 +48,7 @@ pub enum Task {
         /// Folder with the files
         #[arg(long)]
         folder: PathBuf,
+        /// What is asked
         #[command(flatten)]
         questions: Questions,
     },
@@ -55,8 +57,10 @@ pub enum Task {
         /// Rows, `[N, D]` of f32
         #[arg(long)]
         rows: PathBuf,
+        /// The graph
         #[command(flatten)]
         graph: Density,
+        /// What is asked
         #[command(flatten)]
         questions: Questions,
     },

@@ -276,7 +276,7 @@ mod tests {
     #[test]
     fn sums_of_codes_are_equal_on_every_path() {
         let mut random = Random::new(13);
-        let mut check = |length: usize, byte: &mut dyn FnMut() -> u8| {
+        let check = |length: usize, byte: &mut dyn FnMut() -> u8| {
             let rows: [Vec<u8>; 4] = std::array::from_fn(|_| (0..length).map(|_| byte()).collect());
             let query: Vec<u8> = (0..length).map(|_| byte()).collect();
             let expected = rows.each_ref().map(|row| scalar_code_sum(row, &query));

@@ -10,7 +10,7 @@ use roaring::RoaringBitmap;
 use super::*;
 use crate::file::Mapped;
 use crate::testing::{Folder, Random, clustered, in_pool};
-use crate::{Error, Kernel, Neighbor, Rows, Scalar, exact};
+use crate::{Error, Kernel, Rows, Scalar, exact};
 
 const DIMENSIONS: usize = 32;
 
