@@ -8,6 +8,7 @@
 //! | `filters` | filters, fields, list, delete: which documents answer, and what is said of a filter that cannot be |
 //! | `late` | late vectors: which a collection has, which a search uses |
 //! | `collection` | adding, changing, vanishing, deleting, killing, locking, damage |
+//! | `lifecycle` | compact, snapshot, earlier generations, doctor, repair |
 //! | `embed` | texts into matrices: types, ids, manifest, kills and reruns, bad input; the speed of an encoder |
 //! | `bad_input` | each kind of bad input: the message, the exit code, nothing lost |
 //! | `evaluation` | eval, compare, fuse: figures by hand, gates, formats, orders |
@@ -24,6 +25,7 @@ mod embed;
 mod evaluation;
 mod filters;
 mod late;
+mod lifecycle;
 mod quality;
 mod readme;
 mod reproduce;

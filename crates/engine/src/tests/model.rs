@@ -7,7 +7,9 @@ use cento_embedder::{Embedder, Kind, LoadOptions};
 
 use super::random::Random;
 use super::{Place, QuickFs, index_notes};
-use crate::{CompactOptions, HeaderStyle, IndexOptions, Merge, Mode, Scan, SearchRequest, Searcher, delete, doctor};
+use crate::{
+    CompactOptions, Filter, HeaderStyle, IndexOptions, Merge, Mode, Scan, SearchRequest, Searcher, delete, doctor,
+};
 
 /// Documents there may be.
 const N_DOCUMENTS: usize = 60;
@@ -166,8 +168,14 @@ impl Model {
         let (searcher, texts) = &self.open[at];
         let mode = [Mode::Lexical, Mode::Dense][self.random.below(2)];
         let scan = [Scan::Auto, Scan::Exact][self.random.below(2)];
-        let request =
-            SearchRequest { mode, scan, k: 1000, scope: scope.clone(), ..SearchRequest::new(query.join(" ")) };
+        let mut request = SearchRequest { mode, scan, k: 1000, ..SearchRequest::new(query.join(" ")) };
+        match scope.clone().filter(|scope| !scope.is_empty()) {
+            Some(scope) if scope.len() % 2 == 0 => {
+                let ids: Vec<String> = scope.iter().map(|id| format!("{id:?}")).collect();
+                request.filter = Some(Filter::parse(&format!("id in ({})", ids.join(", "))).unwrap());
+            }
+            _ => request.scope = scope.clone(),
+        }
         let hits = searcher.search(&request).unwrap().hits;
         let found: BTreeMap<String, f64> = hits.iter().map(|hit| (hit.document.clone(), hit.score)).collect();
         assert_eq!(found.len(), hits.len(), "a document answers once: {request:?}");
