@@ -1,6 +1,6 @@
 //! What the tests of this crate share: seeded numbers, vectors in clusters, files in a folder that goes away.
 
-use std::io::Read;
+use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::PathBuf;
 
 use half::f16;
@@ -91,6 +91,14 @@ impl Folder {
         write_rows(out, dimensions, scalar, vectors.iter().map(Vec::as_slice)).expect("rows are written");
         Rows::with_kernel(Mapped::open(&path, scalar.kind()).expect("the file opens"), kernel).expect("rows open")
     }
+}
+
+/// Changes bits of one byte of a file that nobody has mapped. Doing it again undoes it.
+pub(crate) fn flip(path: &std::path::Path, at: usize, bits: u8) {
+    let mut file = fs_err::OpenOptions::new().read(true).write(true).open(path).expect("a file");
+    let mut byte = [0];
+    file.seek(SeekFrom::Start(at as u64)).and_then(|_| file.read_exact(&mut byte)).expect("the byte is there");
+    file.seek(SeekFrom::Start(at as u64)).and_then(|_| file.write_all(&[byte[0] ^ bits])).expect("it can be written");
 }
 
 /// Runs in a rayon pool of its own.

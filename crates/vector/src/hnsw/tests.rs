@@ -21,8 +21,8 @@ fn go_on(_: usize) -> ControlFlow<()> {
     ControlFlow::Continue(())
 }
 
-fn bytes_of(rows: &Rows) -> Vec<u8> {
-    let graph = build(rows, &HnswConfig::default(), 0, &mut go_on).unwrap();
+fn bytes_of(rows: &Rows, config: &HnswConfig, n_threads: usize) -> Vec<u8> {
+    let graph = build(rows, config, n_threads, &mut go_on).unwrap();
     graph.write(Cursor::new(Vec::new())).unwrap().into_inner()
 }
 
@@ -41,9 +41,13 @@ struct Built {
 }
 
 fn built(vectors: &[Vec<f32>], scalar: Scalar) -> Built {
+    built_with(vectors, scalar, &HnswConfig::default())
+}
+
+fn built_with(vectors: &[Vec<f32>], scalar: Scalar, config: &HnswConfig) -> Built {
     let folder = Folder::new();
     let rows = folder.rows("rows", vectors, vectors.first().map_or(DIMENSIONS, Vec::len), scalar);
-    let bytes = bytes_of(&rows);
+    let bytes = bytes_of(&rows, config, 0);
     let graph = open(&folder, &bytes).unwrap();
     Built { folder, rows, graph, bytes }
 }
@@ -109,17 +113,14 @@ fn building_again_gives_the_same_bytes_for_any_number_of_threads() {
     let folder = Folder::new();
     for scalar in [Scalar::F32, Scalar::F16] {
         let rows = folder.rows("rows", &clustered(53, 1_500, DIMENSIONS, 8), DIMENSIONS, scalar);
-        let build = |rows: &Rows, n_threads| {
-            let graph = build(rows, &HnswConfig { m: 6, ef_construction: 40 }, n_threads, &mut go_on).unwrap();
-            graph.write(Cursor::new(Vec::new())).unwrap().into_inner()
-        };
-        let expected = build(&rows, 1);
+        let config = HnswConfig { m: 6, ef_construction: 40 };
+        let expected = bytes_of(&rows, &config, 1);
         for n_threads in [2, 3, 7] {
-            assert!(build(&rows, n_threads) == expected, "{n_threads} threads");
+            assert!(bytes_of(&rows, &config, n_threads) == expected, "{n_threads} threads");
         }
         for kernel in Kernel::available() {
             let rows = Rows::with_kernel(rows.file().clone(), kernel).unwrap();
-            assert!(build(&rows, 2) == expected, "{kernel}: codes are compared in integers");
+            assert!(bytes_of(&rows, &config, 2) == expected, "{kernel}: codes are compared in integers");
         }
     }
 }

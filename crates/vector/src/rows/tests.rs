@@ -5,7 +5,7 @@ use std::io::Cursor;
 use proptest::prelude::*;
 
 use super::*;
-use crate::testing::{Folder, Random};
+use crate::testing::{Folder, Random, flip};
 
 const SCALARS: [Scalar; 2] = [Scalar::F32, Scalar::F16];
 
@@ -135,26 +135,27 @@ fn ten_thousand_random_changes_lead_to_an_error_or_the_right_distances() {
     let (folder, mut random) = (Folder::new(), Random::new(SEED));
     let vectors: Vec<Vec<f32>> = (0..200).map(|_| random.unit(64)).collect();
     let whole = folder.rows("rows", &vectors, 64, Scalar::F16);
-    let mut bytes = fs_err::read(folder.path("rows")).unwrap();
+    let path = folder.path("rows");
+    let n_bytes = fs_err::metadata(&path).unwrap().len() as usize;
     let chosen = [3, 199, 70, 71, 0, 140];
     let distances = |rows: &Rows| crate::exact::distances_to(rows, &vectors[5], &chosen);
     let expected = distances(&whole).unwrap();
+    drop(whole);
     let mut n_errors = 0;
     for change in 0..10_000 {
-        let (at, flip) = (random.below(bytes.len()), 1 << random.below(8));
-        bytes[at] ^= flip;
-        fs_err::write(folder.path("damaged"), &bytes).unwrap();
-        match Mapped::open_any(folder.path("damaged"), &Scalar::KINDS).and_then(Rows::open) {
+        let (at, bits) = (random.below(n_bytes), 1 << random.below(8));
+        flip(&path, at, bits);
+        match Mapped::open_any(&path, &Scalar::KINDS).and_then(Rows::open) {
             Ok(rows) => {
-                assert!(rows.verify().is_err(), "change {change}: byte {at} ^ {flip} is not found");
+                assert!(rows.verify().is_err(), "change {change}: byte {at} ^ {bits} is not found");
                 match distances(&rows) {
-                    Ok(distances) => assert_eq!(distances, expected, "change {change}: byte {at} ^ {flip}"),
+                    Ok(distances) => assert_eq!(distances, expected, "change {change}: byte {at} ^ {bits}"),
                     Err(_) => n_errors += 1,
                 }
             }
             Err(_) => n_errors += 1,
         }
-        bytes[at] ^= flip;
+        flip(&path, at, bits);
     }
     assert!(n_errors > 1_000, "{n_errors}: the chosen rows touch most blocks");
 }

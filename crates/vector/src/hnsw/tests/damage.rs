@@ -1,17 +1,19 @@
 //! Graphs that no builder makes: damaged files, and files whose checksums hold over any content.
 
 use std::io::Write;
+use std::sync::{Arc, LazyLock};
 
 use proptest::prelude::*;
 
 use super::*;
 use crate::file::{BLOCK_BYTES, HEADER_BYTES, Writer};
+use crate::testing::flip;
 
-/// What a search of the damaged graph gives must be an error or what the whole graph gives.
+/// What searches of the damaged graph give must be an error or what the whole graph gives. Returns whether it was an error.
 #[track_caller]
-fn check(built: &Built, folder: &Folder, bytes: &[u8], expected: &[Found], what: &str) -> bool {
+fn check(built: &Built, path: &std::path::Path, expected: &[Found], what: &str) -> bool {
     let ask = || -> Result<(), Error> {
-        let graph = open(folder, bytes)?;
+        let graph = FrozenGraph::open(Mapped::open(path, KIND)?)?;
         for (row, expected) in expected.iter().enumerate() {
             let query = built.rows.row(row as u32)?;
             assert_eq!(search(&graph, &built.rows, &query, 10, 40, None)?, *expected, "{what}");
@@ -33,19 +35,18 @@ fn expected_of(built: &Built) -> Vec<Found> {
 fn ten_thousand_random_changes_lead_to_an_error_or_the_right_answer() {
     const SEED: u64 = 20_261_121;
     println!("seed {SEED}");
-    let (built, folder, mut random) = (&clusters(), &Folder::new(), Random::new(SEED));
-    let expected = expected_of(built);
-    let (mut bytes, mut n_errors) = (built.bytes.clone(), 0);
+    let (built, mut random) = (&clusters(), Random::new(SEED));
+    let (expected, path, mut n_errors) = (expected_of(built), built.folder.path("damaged"), 0);
+    fs_err::write(&path, &built.bytes).unwrap();
     for change in 0..10_000 {
-        let (at, flip) = (random.below(bytes.len()), 1 << random.below(8));
-        bytes[at] ^= flip;
-        n_errors +=
-            usize::from(check(built, folder, &bytes, &expected, &format!("change {change}: byte {at} ^ {flip}")));
+        let (at, bits) = (random.below(built.bytes.len()), 1 << random.below(8));
+        flip(&path, at, bits);
+        n_errors += usize::from(check(built, &path, &expected, &format!("change {change}: byte {at} ^ {bits}")));
         if change % 50 == 0 {
-            let verified = open(folder, &bytes).and_then(|graph| graph.verify());
-            assert!(verified.is_err(), "change {change}: byte {at} ^ {flip} is not found by reading everything");
+            let verified = Mapped::open(&path, KIND).and_then(FrozenGraph::open).and_then(|graph| graph.verify());
+            assert!(verified.is_err(), "change {change}: byte {at} ^ {bits} is not found by reading everything");
         }
-        bytes[at] ^= flip;
+        flip(&path, at, bits);
     }
     assert!(n_errors > 5_000, "{n_errors}: three walks touch most blocks");
 }
@@ -199,6 +200,15 @@ fn reading_everything_finds_what_a_walk_passes_over() {
     }
 }
 
+/// A graph with upper layers and twins, and its words.
+static LAYERED: LazyLock<(Arc<Built>, Vec<u32>)> = LazyLock::new(|| {
+    let mut vectors = clustered(61, 900, DIMENSIONS, 3);
+    vectors.extend_from_within(..100);
+    let built = built_with(&vectors, Scalar::F32, &HnswConfig { m: 2, ef_construction: 8 });
+    let words = bytemuck::pod_collect_to_vec(&built.graph.file()[..]);
+    (Arc::new(built), words)
+});
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
@@ -226,16 +236,7 @@ proptest! {
     /// The same of a graph with upper layers and twins.
     #[test]
     fn no_change_of_a_built_graph_panics(changes in prop::collection::vec((0_usize..3_000, any::<u32>(), any::<bool>()), 1..6)) {
-        let folder = Folder::new();
-        let mut vectors = clustered(61, 900, DIMENSIONS, 3);
-        vectors.extend_from_within(..100);
-        let rows = folder.rows("rows", &vectors, DIMENSIONS, Scalar::F32);
-        let mut words: Vec<u32> = {
-            let graph = build(&rows, &HnswConfig { m: 2, ef_construction: 8 }, 0, &mut go_on).unwrap();
-            let bytes = graph.write(Cursor::new(Vec::new())).unwrap().into_inner();
-            let payload = open(&folder, &bytes).unwrap().file().to_vec();
-            bytemuck::pod_collect_to_vec(&payload)
-        };
+        let (folder, (built, mut words)) = (Folder::new(), LAYERED.clone());
         for (at, word, is_small) in changes {
             let at = at % words.len();
             words[at] = if is_small { word % 1_200 } else { word };
@@ -244,7 +245,7 @@ proptest! {
             let _ = graph.verify();
             let allowed = (0..800).collect();
             for allowed in [None, Some(&allowed)] {
-                if let Ok(found) = search(&graph, &rows, &rows.row(3).unwrap(), 10, 30, allowed) {
+                if let Ok(found) = search(&graph, &built.rows, &built.rows.row(3).unwrap(), 10, 30, allowed) {
                     prop_assert_eq!(found.neighbors.len(), 10);
                 }
             }
