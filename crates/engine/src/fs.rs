@@ -11,18 +11,12 @@ use std::path::Path;
 pub trait File: Write + Seek + Send {
     /// Waits until everything written is on the disk.
     fn sync(&mut self) -> io::Result<()>;
-    /// Cuts or extends the file to this many bytes.
-    fn set_len(&mut self, n_bytes: u64) -> io::Result<()>;
 }
 
 /// The file operations of a collection.
 pub trait Fs: Send + Sync + Debug {
     /// A new, empty file; an old one of that name is emptied.
     fn create(&self, path: &Path) -> io::Result<Box<dyn File>>;
-    /// A file opened for writing at its end, made if absent.
-    fn append(&self, path: &Path) -> io::Result<Box<dyn File>>;
-    /// The whole content.
-    fn read(&self, path: &Path) -> io::Result<Vec<u8>>;
     /// Makes the folder and its parents.
     fn create_dir(&self, path: &Path) -> io::Result<()>;
     /// Names of what lies in a folder, ascending.
@@ -45,25 +39,11 @@ impl File for std::fs::File {
     fn sync(&mut self) -> io::Result<()> {
         self.sync_all()
     }
-
-    fn set_len(&mut self, n_bytes: u64) -> io::Result<()> {
-        std::fs::File::set_len(self, n_bytes)
-    }
 }
 
 impl Fs for OsFs {
     fn create(&self, path: &Path) -> io::Result<Box<dyn File>> {
         Ok(Box::new(std::fs::File::create(path)?))
-    }
-
-    fn append(&self, path: &Path) -> io::Result<Box<dyn File>> {
-        let mut file = std::fs::OpenOptions::new().create(true).truncate(false).write(true).open(path)?;
-        file.seek(io::SeekFrom::End(0))?;
-        Ok(Box::new(file))
-    }
-
-    fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
-        std::fs::read(path)
     }
 
     fn create_dir(&self, path: &Path) -> io::Result<()> {

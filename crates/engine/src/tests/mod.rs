@@ -33,14 +33,6 @@ impl Fs for QuickFs {
         Ok(Box::new(QuickFile(std::fs::File::create(path)?)))
     }
 
-    fn append(&self, path: &Path) -> io::Result<Box<dyn File>> {
-        OsFs.append(path)
-    }
-
-    fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
-        OsFs.read(path)
-    }
-
     fn create_dir(&self, path: &Path) -> io::Result<()> {
         OsFs.create_dir(path)
     }
@@ -87,10 +79,6 @@ impl io::Seek for QuickFile {
 impl File for QuickFile {
     fn sync(&mut self) -> io::Result<()> {
         Ok(())
-    }
-
-    fn set_len(&mut self, n_bytes: u64) -> io::Result<()> {
-        self.0.set_len(n_bytes)
     }
 }
 

@@ -45,7 +45,6 @@ enum Operation {
     /// An empty file; one that was there is emptied.
     Create(PathBuf),
     Write(PathBuf, u64, Vec<u8>),
-    SetLen(PathBuf, u64),
     Sync(PathBuf),
     SyncDir(PathBuf),
     Rename(PathBuf, PathBuf),
@@ -109,15 +108,6 @@ impl Fs for VolatileFs {
         let file = std::fs::File::create(path)?;
         self.done(Operation::Create(self.below(path)));
         Ok(Box::new(VolatileFile { file, path: self.below(path), fs: self.clone() }))
-    }
-
-    fn append(&self, path: &Path) -> io::Result<Box<dyn File>> {
-        panic!("{}: nothing in a collection is appended to", path.display());
-    }
-
-    fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
-        self.begin(false)?;
-        OsFs.read(path)
     }
 
     fn create_dir(&self, path: &Path) -> io::Result<()> {
@@ -199,13 +189,6 @@ impl File for VolatileFile {
         self.fs.done(Operation::Sync(self.path.clone()));
         Ok(())
     }
-
-    fn set_len(&mut self, n_bytes: u64) -> io::Result<()> {
-        self.fs.begin(true)?;
-        self.file.set_len(n_bytes)?;
-        self.fs.done(Operation::SetLen(self.path.clone(), n_bytes));
-        Ok(())
-    }
 }
 
 /// Files and folders as the disk has them, and what was not written through yet. Node 0 is the root.
@@ -223,7 +206,7 @@ enum Node {
 #[derive(Debug, Clone)]
 enum Change {
     Write(u64, Vec<u8>),
-    SetLen(u64),
+    Emptied,
 }
 
 #[derive(Debug, Clone)]
@@ -250,11 +233,10 @@ impl Disk {
         match operation {
             Operation::CreateDir(path) => self.add(path, Node::folder()),
             Operation::Create(path) => match self.find(path) {
-                Some(node) => self.change(node, Change::SetLen(0)),
+                Some(node) => self.change(node, Change::Emptied),
                 None => self.add(path, Node::File { synced: Vec::new(), since: Vec::new() }),
             },
             Operation::Write(path, offset, bytes) => self.change(self.at(path), Change::Write(*offset, bytes.clone())),
-            Operation::SetLen(path, n_bytes) => self.change(self.at(path), Change::SetLen(*n_bytes)),
             Operation::Sync(path) | Operation::SyncDir(path) => self.sync(path),
             Operation::Rename(from, to) => {
                 let node = self.at(from);
@@ -335,7 +317,7 @@ impl Change {
                 bytes.resize(bytes.len().max(offset + new.len()), 0);
                 bytes[offset..offset + new.len()].copy_from_slice(new);
             }
-            Self::SetLen(n_bytes) => bytes.resize(*n_bytes as usize, 0),
+            Self::Emptied => bytes.clear(),
         }
     }
 
