@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 use arbitrary::Arbitrary;
-use cento_engine::{IndexOptions, Mode, Nearest, OsFs, Root, SearchRequest, Searcher, SearcherOptions};
+use cento_engine::{At, IndexOptions, Mode, Nearest, OsFs, Root, SearchRequest, Searcher, SearcherOptions};
 use cento_vector::file;
 use libfuzzer_sys::fuzz_target;
 
@@ -40,7 +40,10 @@ static TEMPLATE: LazyLock<Template> = LazyLock::new(|| {
     let notes = folder.path().join("notes");
     std::fs::create_dir(&notes).unwrap();
     for (n, text) in ["The moon pulls the sea.", "Bread is flour and water.", "Cheese is milk."].iter().enumerate() {
-        let text = format!("---\nyear: 202{n}\ntags: [a, b{n}]\nprice: {n}.5\nday: 2020-01-0{}\n---\n# Note {n}\n\n{text}\n", n + 1);
+        let text = format!(
+            "---\nyear: 202{n}\ntags: [a, b{n}]\nprice: {n}.5\nday: 2020-01-0{}\n---\n# Note {n}\n\n{text}\n",
+            n + 1
+        );
         std::fs::write(notes.join(format!("{n}.md")), text).unwrap();
     }
     let model = concat!(env!("CARGO_MANIFEST_DIR"), "/../../models/tiny").to_owned();
@@ -92,7 +95,7 @@ fn resealed(bytes: &[u8], input: &Input) -> Option<Vec<u8>> {
 }
 
 fn ask(collection: &Path) {
-    let _ = cento_engine::status(collection);
+    let _ = cento_engine::status(collection, &At::default());
     let _ = cento_engine::doctor(collection);
     let Ok(searcher) = Searcher::open(collection, SearcherOptions::default()) else { return };
     let request = SearchRequest { mode: Mode::Lexical, ..SearchRequest::new("moon bread cheese water") };

@@ -14,8 +14,15 @@ enum Input<'a> {
     /// A file as it is.
     Raw(&'a [u8]),
     /// A payload under a header and checksums that hold.
-    Rows { scalar: u8, counts: [u16; 2], payload: &'a [u8] },
-    Graph { counts: [u16; 2], payload: &'a [u8] },
+    Rows {
+        scalar: u8,
+        counts: [u16; 2],
+        payload: &'a [u8],
+    },
+    Graph {
+        counts: [u16; 2],
+        payload: &'a [u8],
+    },
 }
 
 static FOLDER: LazyLock<tempfile::TempDir> = LazyLock::new(|| tempfile::tempdir().unwrap());
