@@ -14,7 +14,7 @@ use libfuzzer_sys::fuzz_target;
 struct Input {
     /// Which of the files.
     file: u8,
-    /// Whether checksums are made to hold again.
+    /// Whether checksums are made to hold again, where that can be survived.
     is_sealed: bool,
     changes: Vec<Change>,
     /// Bytes cut off the end.
@@ -83,6 +83,12 @@ fn change(bytes: &mut Vec<u8>, input: &Input) {
     bytes.truncate(bytes.len().saturating_sub(usize::from(input.cut)));
 }
 
+/// Whether the reader of this file answers for what it reads. The parts of tantivy trust it, which is what the checksums are for.
+fn is_ours(path: &Path) -> bool {
+    let name = path.file_name().unwrap();
+    !path.parent().unwrap().ends_with("lexical") || name == "lengths" || name == "analyzer"
+}
+
 /// The file with a changed payload, counts and kind as before; nothing if it is no container.
 fn resealed(bytes: &[u8], input: &Input) -> Option<Vec<u8>> {
     let number = |at: usize| Some(u64::from_le_bytes(bytes.get(at..at + 8)?.try_into().ok()?));
@@ -110,7 +116,7 @@ fn ask(collection: &Path) {
 fuzz_target!(|input: Input| {
     let template = &*TEMPLATE;
     let (path, bytes) = &template.files[usize::from(input.file) % template.files.len()];
-    let changed = match input.is_sealed.then(|| resealed(bytes, &input)).flatten() {
+    let changed = match (input.is_sealed && is_ours(path)).then(|| resealed(bytes, &input)).flatten() {
         Some(changed) => changed,
         None => {
             let mut changed = bytes.clone();

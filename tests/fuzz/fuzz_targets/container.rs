@@ -33,12 +33,12 @@ fn sealed(kind: [u8; 8], counts: [u16; 2], payload: &[u8]) -> Vec<u8> {
     writer.finish(counts.map(u64::from)).unwrap().into_inner()
 }
 
-/// Of four dimensions, as many as a graph says it has.
-fn rows_for(graph: &hnsw::FrozenGraph) -> Option<Rows> {
+/// As many, and as long, as a graph says that it has.
+fn rows_for(graph: &hnsw::FrozenGraph, vector: &[f32]) -> Option<Rows> {
     let path = FOLDER.path().join("plain.rows");
-    let vectors = vec![[0.5f32; 4]; graph.len()];
-    let mut writer = cento_vector::RowWriter::new(std::fs::File::create(&path).unwrap(), 4, Scalar::F32).ok()?;
-    for vector in &vectors {
+    let mut writer =
+        cento_vector::RowWriter::new(std::fs::File::create(&path).unwrap(), vector.len(), Scalar::F32).ok()?;
+    for _ in 0..graph.len() {
         writer.push(vector).ok()?;
     }
     writer.finish().ok()?;
@@ -48,8 +48,9 @@ fn rows_for(graph: &hnsw::FrozenGraph) -> Option<Rows> {
 fn search(path: PathBuf) {
     let _ = file::Mapped::open_any(&path, &[hnsw::KIND]).and_then(hnsw::FrozenGraph::open).map(|graph| {
         let _ = graph.verify();
-        if let Some(rows) = rows_for(&graph) {
-            let _ = hnsw::search(&graph, &rows, &[0.5; 4], 3, 8, None);
+        let vector = vec![(graph.dimensions() as f32).sqrt().recip(); graph.dimensions()];
+        if let Some(rows) = rows_for(&graph, &vector) {
+            let _ = hnsw::search(&graph, &rows, &vector, 3, 8, None);
         }
     });
     let _ = file::Mapped::open_any(&path, &Scalar::KINDS).and_then(Rows::open).map(|rows| {
