@@ -100,12 +100,6 @@ pub enum Error {
         /// What the system said.
         source: rayon::ThreadPoolBuildError,
     },
-    /// A graph is worse than it may be.
-    #[error("the graph is below its floor: {shortfalls}")]
-    BelowFloor {
-        /// Which figures, what they are and what they should be.
-        shortfalls: String,
-    },
     /// The caller's progress callback asked to stop.
     #[error("stopped before the graph was finished")]
     Cancelled,

@@ -1,4 +1,4 @@
-//! How good a graph is, measured against the exact scan, and how good it must be.
+//! How good a graph is, measured against the exact scan.
 //!
 //! The sample is every N/s-th row, so the same graph gives the same report.
 //! Of equal rows only the one that stands in the graph counts, except in the sample.
@@ -7,13 +7,13 @@
 
 use std::collections::VecDeque;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::frozen::FrozenGraph;
 use super::search::{check_rows, search_query};
 use crate::rows::Query;
 use crate::topk::TopK;
-use crate::{Error, Neighbor, Result, Rows, exact};
+use crate::{Neighbor, Result, Rows, exact};
 
 /// Neighbours that recall is measured on.
 const RECALL_K: usize = 10;
@@ -42,7 +42,7 @@ impl Default for HealthConfig {
 }
 
 /// A report on a graph. Shares are in `0..=1`; an empty graph is in perfect health.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Health {
     /// N.
     pub n_rows: usize,
@@ -72,46 +72,10 @@ pub struct Health {
     pub recall_at_10: f64,
 }
 
-/// What a graph must reach to be of use. The defaults are far below what construction gives, and far above what damage leaves.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct HealthFloor {
-    /// The least share of rows that can be reached.
-    pub reachable: f64,
-    /// The least share of rows that find themselves.
-    pub self_retrieval: f64,
-    /// The least recall.
-    pub recall_at_10: f64,
-}
-
-impl Default for HealthFloor {
-    fn default() -> Self {
-        Self { reachable: 1.0, self_retrieval: 0.98, recall_at_10: 0.8 }
-    }
-}
-
-impl Health {
-    /// That no figure is below its floor.
-    ///
-    /// # Errors
-    /// [`Error::BelowFloor`], which names those that are.
-    pub fn check(&self, floor: &HealthFloor) -> Result<()> {
-        let figures = [
-            ("reachable", self.reachable, floor.reachable),
-            ("self_retrieval", self.self_retrieval, floor.self_retrieval),
-            ("recall_at_10", self.recall_at_10, floor.recall_at_10),
-        ];
-        // A figure that is no number is below any floor.
-        let below = figures.into_iter().filter(|(_, figure, floor)| !(figure >= floor));
-        let shortfalls: Vec<String> =
-            below.map(|(name, figure, floor)| format!("{name} is {figure:.4}, at least {floor} is needed")).collect();
-        if shortfalls.is_empty() { Ok(()) } else { Err(Error::BelowFloor { shortfalls: shortfalls.join("; ") }) }
-    }
-}
-
 /// Examines a graph.
 ///
 /// # Errors
-/// [`Error::OtherRows`], [`Error::Corrupt`].
+/// [`Error::OtherRows`](crate::Error::OtherRows), [`Error::Corrupt`](crate::Error::Corrupt).
 pub fn health(graph: &FrozenGraph, rows: &Rows, config: &HealthConfig) -> Result<Health> {
     check_rows(graph, rows)?;
     let n_rows = graph.len();

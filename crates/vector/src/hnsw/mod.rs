@@ -25,7 +25,7 @@ pub use build::build;
 pub use config::{EF_CONSTRUCTION_MAX, HnswConfig, M_MAX};
 pub use frozen::{FrozenGraph, KIND};
 pub use graph::{Graph, Repairs};
-pub use health::{Health, HealthConfig, HealthFloor, IN_DEGREE_COUNTED, health};
+pub use health::{Health, HealthConfig, IN_DEGREE_COUNTED, health};
 pub use search::{Found, Path, plan, search, search_batch};
 
 #[cfg(test)]

@@ -321,20 +321,6 @@ fn settings_out_of_range_are_refused_by_name_and_value() {
 }
 
 #[test]
-fn a_graph_below_its_floor_is_named_with_what_is_missing() {
-    let built = &clusters();
-    let health = health(&built.graph, &built.rows, &HealthConfig::default()).unwrap();
-    health.check(&HealthFloor::default()).unwrap();
-    let json = serde_json::to_string(&health).unwrap();
-    assert_eq!(serde_json::from_str::<Health>(&json).unwrap(), health);
-    let poor = Health { reachable: 0.5, recall_at_10: f64::NAN, ..health };
-    assert_eq!(
-        poor.check(&HealthFloor::default()).unwrap_err().to_string(),
-        "the graph is below its floor: reachable is 0.5000, at least 1 is needed; recall_at_10 is NaN, at least 0.8 is needed"
-    );
-}
-
-#[test]
 fn a_graph_is_not_searched_with_rows_of_another_segment() {
     let built = &clusters();
     let others = built.folder.rows("others", &clustered(60, 10, DIMENSIONS, 3), DIMENSIONS, Scalar::F32);
