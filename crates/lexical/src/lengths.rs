@@ -92,7 +92,11 @@ impl LengthsFile {
         if expected != n_bytes as u64 {
             return Err(corrupt(format!("{n_bytes} bytes, but {rows} rows take {expected}")));
         }
-        Ok(Self { file, n_rows, totals: [text, header, title] })
+        let totals = [text, header, title];
+        if totals.iter().any(|&total| total > rows * u64::from(u32::MAX)) {
+            return Err(corrupt(format!("{totals:?} terms do not fit {rows} rows")));
+        }
+        Ok(Self { file, n_rows, totals })
     }
 
     pub(crate) fn n_rows(&self) -> u32 {
@@ -137,8 +141,9 @@ impl Lengths {
     }
 
     /// Number of terms of each field over the live rows. Cost: linear in the deleted rows.
-    pub(crate) fn totals(&self, live: Option<&RoaringBitmap>) -> [u64; N_FIELDS] {
-        let Some(live) = live else { return self.totals };
+    pub(crate) fn totals(&self, live: Option<&RoaringBitmap>) -> Result<[u64; N_FIELDS]> {
+        let mut totals = self.totals;
+        let Some(live) = live else { return Ok(totals) };
         let n_rows = (self.bytes.len() / ROW_BYTES) as u32;
         let mut dead = RoaringBitmap::new();
         dead.insert_range(0..n_rows);
@@ -147,6 +152,10 @@ impl Lengths {
         for row in dead {
             add(&mut lost, &self.row(row));
         }
-        [0, 1, 2].map(|field| self.totals[field] - lost[field])
+        for (total, lost) in totals.iter_mut().zip(lost) {
+            let left = total.checked_sub(lost);
+            *total = left.ok_or_else(|| corrupt(format!("{lost} terms in deleted rows, {total} in all")))?;
+        }
+        Ok(totals)
     }
 }

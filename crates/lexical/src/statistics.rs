@@ -53,7 +53,7 @@ impl UnitLengths {
         let lengths = part.segment.lengths()?;
         match unit {
             Unit::Row => {
-                let totals = lengths.totals(part.live);
+                let totals = lengths.totals(part.live)?;
                 let n = part.live.map_or(u64::from(part.segment.n_rows()), roaring::RoaringBitmap::len);
                 Ok((Self::Rows(lengths), Statistics { n, text: totals[TEXT], beside: totals[HEADER] }))
             }

@@ -59,8 +59,8 @@ fn lengths_are_exact() {
     let segment = segment(&english(), &rows);
     let lengths = segment.lengths().unwrap();
     assert_eq!([0, 1, 2, 3].map(|row| lengths.row(row)), [[12_345, 0, 0], [0, 0, 0], [0, 0, 0], [3, 3, 1]]);
-    assert_eq!(lengths.totals(None), [12_348, 3, 1]);
-    assert_eq!(lengths.totals(Some(&[1, 3].into())), [3, 3, 1]);
+    assert_eq!(lengths.totals(None).unwrap(), [12_348, 3, 1]);
+    assert_eq!(lengths.totals(Some(&[1, 3].into())).unwrap(), [3, 3, 1]);
 }
 
 #[test]
@@ -138,6 +138,26 @@ fn lengths_of_other_rows_are_refused() {
     assert!(
         matches!(&error, Error::Corrupt { name, reason } if name == "meta.json" && reason.contains('2') && reason.contains('1'))
     );
+}
+
+/// As checksums do not show it if whoever wrote the file was wrong.
+#[test]
+fn totals_that_rows_cannot_add_up_to_are_refused() {
+    for (total, words) in [(1, "2 terms in deleted rows, 1 in all"), (u64::MAX, "terms do not fit 2 rows")] {
+        let mut files = write(&english(), &[text("two words"), text("common")]);
+        let (_, lengths) = files.iter_mut().find(|(name, _)| name == "lengths").unwrap();
+        lengths[8..16].copy_from_slice(&total.to_le_bytes());
+        let live = [1].into();
+        let searched = Segment::open(Arc::new(Memory::from(files)), &english()).and_then(|segment| {
+            let part = Part { segment: &segment, live: Some(&live), allowed: None, document_of_row: &[] };
+            Searcher::new(vec![part], Unit::Row, Bm25::default()).map(drop)
+        });
+        let error = searched.unwrap_err();
+        assert!(
+            matches!(&error, Error::Corrupt { name, reason } if name == "lengths" && reason.contains(words)),
+            "{error}"
+        );
+    }
 }
 
 /// Files of which one cannot be read where a range begins at or after a byte of it.
