@@ -114,7 +114,7 @@ impl Searcher {
             let records = of_segment.map(|(&(_, document), &best)| Ok((segment.document(document)?, best)));
             let records = records.collect::<Result<Vec<_>>>()?;
             for (record, _) in &records {
-                rows.insert_range(record.first_row..record.first_row + record.n_rows);
+                rows.insert_range(record.rows());
             }
             let n_rows = rows.len() as usize;
             let mut near = segment.columns[column].nearest(query, n_rows, Scan::Exact, 0, Some(&rows))?.neighbors;

@@ -96,8 +96,7 @@ impl Searcher {
                 ));
             }
             Part::Chunk(index) => {
-                let chunks =
-                    segment.chunks.records(record.first_row as usize..(record.first_row + record.n_rows) as usize)?;
+                let chunks = segment.chunks.records(record.rows().start as usize..record.rows().end as usize)?;
                 let Some(chunk) = chunks.iter().find(|chunk| chunk.index == *index) else {
                     let has = format!("{} chunks, of which {} are searched", record.n_chunks, record.n_rows);
                     return Err(out_of_range(format!("chunk {index}"), has));

@@ -115,8 +115,7 @@ fn rows_of(segment: &Segment, documents: &RoaringBitmap) -> Result<RoaringBitmap
         while let Some(next) = documents.next_if(|&next| next == last + 1) {
             last = next;
         }
-        let end = segment.document(last)?;
-        rows.insert_range(segment.document(first)?.first_row..end.first_row + end.n_rows);
+        rows.insert_range(segment.document(first)?.first_row..segment.document(last)?.rows().end);
     }
     Ok(rows)
 }

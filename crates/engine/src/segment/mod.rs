@@ -196,7 +196,7 @@ impl Segment {
 
     /// A section of a document, by its number there.
     pub(crate) fn section(&self, record: &DocumentRecord, section: u32) -> Result<SectionRecord> {
-        self.sections.record((record.first_section + section) as usize)
+        self.sections.record(record.first_section as usize + section as usize)
     }
 
     /// The file groups of the segment with each one checked; used by `doctor`.
@@ -241,8 +241,7 @@ fn live_rows(documents: &Table<DocumentRecord>, deleted: &RoaringBitmap, n_rows:
     let mut live = RoaringBitmap::new();
     live.insert_range(0..n_rows);
     for document in deleted {
-        let record = documents.record(document as usize)?;
-        live.remove_range(record.first_row..record.first_row + record.n_rows);
+        live.remove_range(documents.record(document as usize)?.rows());
     }
     Ok(Some(live))
 }

@@ -83,6 +83,11 @@ impl DocumentRecord {
         FORMATS.get(self.format as usize).copied()
     }
 
+    /// Its rows. A record may say anything, and what lies outside a file is noticed where it is read.
+    pub(crate) fn rows(&self) -> Range<u32> {
+        self.first_row..self.first_row.saturating_add(self.n_rows)
+    }
+
     /// Where a span of the document lies in the segment's stream of texts.
     pub(crate) fn text(&self, span: Range<u64>) -> Range<u64> {
         self.text_start.saturating_add(span.start)..self.text_start.saturating_add(span.end)
@@ -135,4 +140,15 @@ impl ChunkRecord {
 /// A number, if it is there.
 pub(super) fn some(number: u32) -> Option<u32> {
     (number != NONE).then_some(number)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_of_any_bytes_has_ranges() {
+        let record: DocumentRecord = bytemuck::pod_read_unaligned(&[0xff; size_of::<DocumentRecord>()]);
+        assert_eq!((record.rows(), record.text(0..1)), (u32::MAX..u32::MAX, u64::MAX..u64::MAX));
+    }
 }
