@@ -224,6 +224,25 @@ fn k_has_its_limits() {
     place.run(&["search", "moon", "-k", "0"]).fails(2, &["k"]);
     place.run(&["search", "moon", "-k", "1001"]).fails(2, &["1001", "1000"]);
     place.ok(&["search", "moon", "-k", "1001", "--candidates", "2000"]);
+    place.run(&["search", "moon", "--candidates", "0"]).fails(2, &["candidates", "\"0\"", "at least one"]);
+}
+
+#[test]
+fn a_beam_narrower_than_the_candidates_is_refused() {
+    let place = Place::indexed();
+    for ef in ["0", "999"] {
+        place.run(&["search", "moon", "--ef", ef]).fails(2, &["--ef", ef, "--candidates", "1000"]);
+    }
+    place.ok(&["search", "moon", "--ef", "1000000000"]);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_is_named_with_the_way_out() {
+    let place = Place::indexed();
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let output = place.command(&["list", "--json"]).stdout(full).output().unwrap();
+    Ran::new(&["list"], output).fails(3, &["No space left", "make room there"]);
 }
 
 #[test]

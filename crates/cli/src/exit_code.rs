@@ -32,7 +32,7 @@ pub(crate) fn report(result: anyhow::Result<Outcome>) -> ExitCode {
         Ok(Outcome::Nothing) => ExitCode::from(NOTHING),
         Err(error) if is_broken_pipe(&error) => ExitCode::from(OK), // the reader of our output has seen enough
         Err(error) => {
-            eprintln!("error: {}", cento_engine::describe(error.as_ref()));
+            eprintln!("error: {}{}", cento_engine::describe(error.as_ref()), way_out(&error));
             ExitCode::from(code(&error))
         }
     }
@@ -42,6 +42,15 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
     error
         .chain()
         .any(|cause| cause.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe))
+}
+
+/// What the system's words on a full disk leave unsaid.
+fn way_out(error: &anyhow::Error) -> &'static str {
+    let is_full = |error: &io::Error| matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded);
+    match error.chain().any(|cause| cause.downcast_ref().is_some_and(is_full)) {
+        true => "; make room there and run the command again: what was there before is whole",
+        false => "",
+    }
 }
 
 fn code(error: &anyhow::Error) -> u8 {

@@ -103,8 +103,8 @@ pub fn compact(
     progress: &mut dyn FnMut(&Progress),
 ) -> Result<CompactReport> {
     Manifest::read(folder)?; // says that there is no collection before a lock file is made
-    let _lock = WriterLock::acquire(folder)?;
-    compact_locked(folder, options, fs, progress)
+    let lock = WriterLock::acquire(folder, fs)?;
+    lock.explained(compact_locked(folder, options, &lock, progress))
 }
 
 /// The same for a caller that holds the writer's lock.

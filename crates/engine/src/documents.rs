@@ -179,7 +179,7 @@ pub fn delete(folder: &Path, ids: &[String], fs: &dyn Fs) -> Result<u64> {
 /// Tombstones the documents of a selection and publishes the generation without them; none selected leaves the generation as it is.
 pub fn delete_selected(folder: &Path, selection: &Selection, fs: &dyn Fs) -> Result<Deleted> {
     let snapshot = Snapshot::open_current(folder)?; // says that there is no collection before a lock file is made
-    let _lock = WriterLock::acquire(folder)?;
+    let fs = &WriterLock::acquire(folder, fs)?;
     let snapshot = match Snapshot::open_current(folder)? {
         current if current.manifest.generation != snapshot.manifest.generation => current,
         _ => snapshot,

@@ -167,6 +167,16 @@ pub enum Error {
         /// What is wrong with it.
         reason: String,
     },
+    /// The system lets nobody write to the collection, or not this user.
+    #[error(
+        "{path}: cannot be written: {reason}; such a collection answers searches, but to change it, get the right to write or copy it to where you have it"
+    )]
+    ReadOnly {
+        /// What was to be written.
+        path: PathBuf,
+        /// What the system said.
+        reason: io::Error,
+    },
     /// Another process is writing to the collection.
     #[error("{path}: another process is writing to this collection; wait for it to end, readers are not affected")]
     Locked {
@@ -288,6 +298,17 @@ pub enum Error {
         /// Why not, and what would do.
         reason: String,
     },
+}
+
+impl Error {
+    /// What is said of a collection's file or folder that could not be made.
+    pub(crate) fn writing(path: &Path, reason: io::Error) -> Self {
+        let path = path.to_owned();
+        match reason.kind() {
+            io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => Self::ReadOnly { path, reason },
+            _ => Self::Io { path, source: reason },
+        }
+    }
 }
 
 impl From<cento_vector::Error> for Error {

@@ -86,7 +86,16 @@ pub fn repair(
     progress: &mut dyn FnMut(&Progress),
 ) -> Result<RepairReport> {
     Manifest::read_or_newest(folder)?; // says that there is no collection before a lock file is made
-    let _lock = WriterLock::acquire(folder)?;
+    let lock = WriterLock::acquire(folder, fs)?;
+    lock.explained(repair_locked(folder, options, &lock, progress))
+}
+
+fn repair_locked(
+    folder: &Path,
+    options: &RepairOptions,
+    fs: &dyn Fs,
+    progress: &mut dyn FnMut(&Progress),
+) -> Result<RepairReport> {
     let mut notes = Vec::new();
     let manifest = restored(fs, folder, &mut notes)?;
     let examined: Vec<Examined> =

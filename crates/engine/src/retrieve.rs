@@ -388,12 +388,13 @@ pub(crate) fn score(distance: f32) -> f64 {
 }
 
 pub(crate) fn check_k(k: usize, depth: usize) -> Result<()> {
-    match k {
-        0 => Err(Error::Setting {
-            setting: "k",
-            value: "0".to_owned(),
-            reason: "asks for nothing; ask for at least one result".to_owned(),
-        }),
+    let nothing = |setting, reason: &str| {
+        let (value, reason) = ("0".to_owned(), reason.to_owned());
+        Err(Error::Setting { setting, value, reason })
+    };
+    match (k, depth) {
+        (0, _) => nothing("k", "asks for nothing; ask for at least one result"),
+        (_, 0) => nothing("candidates", "leaves nothing to rank; let an arm contribute at least one"),
         _ if k > depth => Err(Error::TooManyResults { k, depth }),
         _ => Ok(()),
     }

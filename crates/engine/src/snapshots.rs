@@ -77,7 +77,7 @@ pub fn snapshots(folder: &Path) -> Result<Vec<NamedGeneration>> {
 pub fn create_snapshot(folder: &Path, name: &str, fs: &dyn Fs) -> Result<NamedGeneration> {
     check_name(name)?;
     Manifest::read(folder)?;
-    let _lock = WriterLock::acquire(folder)?;
+    let fs = &WriterLock::acquire(folder, fs)?;
     let manifest = Manifest::read(folder)?;
     if let Some(taken) = all(folder)?.get(name) {
         return Err(Error::SnapshotTaken { name: name.to_owned(), generation: taken.generation });
@@ -94,7 +94,7 @@ pub fn create_snapshot(folder: &Path, name: &str, fs: &dyn Fs) -> Result<NamedGe
 /// Takes a name away, and removes what only its generation named.
 pub fn remove_snapshot(folder: &Path, name: &str, fs: &dyn Fs) -> Result<NamedGeneration> {
     Manifest::read(folder)?;
-    let _lock = WriterLock::acquire(folder)?;
+    let fs = &WriterLock::acquire(folder, fs)?;
     let current = Manifest::read(folder)?;
     let mut known = all(folder)?;
     let Some(manifest) = known.remove(name) else {

@@ -13,7 +13,7 @@ use super::{IndexReport, Prepared, Progress, Stage, absolute, prepare};
 use crate::cache::CacheOptions;
 use crate::commit::{Base, Commit, NewSegment};
 use crate::config::CollectionConfig;
-use crate::error::{AtPath, Result};
+use crate::error::Result;
 use crate::fs::Fs;
 use crate::searcher::Snapshot;
 use crate::segment::SegmentWriter;
@@ -121,9 +121,7 @@ impl<'a> Build<'a> {
         report.n_truncated += counts.n_truncated;
         report.notes.extend(self.vectors.finish());
         let n_new = self.segment.n_documents();
-        let segment_folder = self.folder.join("segments").join(&self.segment_name);
         if n_new == 0 && self.ledger.replaced.is_empty() && !self.ledger.settles_losses(self.snapshot) {
-            self.fs.remove_dir(&segment_folder).at(&segment_folder)?;
             let Some(snapshot) = self.snapshot else { return Err(self.ledger.nothing()) };
             self.ledger.report.generation = snapshot.manifest.generation;
             return Ok(self.ledger.report);

@@ -47,11 +47,21 @@ pub fn index(
     fs: &dyn Fs,
     progress: &mut dyn FnMut(&Progress),
 ) -> Result<IndexReport> {
-    let known = Manifest::read_if_any(folder)?;
-    if known.is_none() {
+    if Manifest::read_if_any(folder)?.is_none() {
         prepare_folder(fs, folder)?;
     }
-    let _lock = WriterLock::acquire(folder)?;
+    let lock = WriterLock::acquire(folder, fs)?;
+    lock.explained(index_locked(folder, roots, options, &lock, progress))
+}
+
+fn index_locked(
+    folder: &Path,
+    roots: &[Root],
+    options: &IndexOptions,
+    fs: &dyn Fs,
+    progress: &mut dyn FnMut(&Progress),
+) -> Result<IndexReport> {
+    let known = Manifest::read_if_any(folder)?; // anew: another writer may have come before the lock
     let mut roots = roots.to_vec();
     roots.sort_by(|a, b| a.label.cmp(&b.label));
     check_labels(known.as_ref(), &roots)?;
@@ -169,7 +179,7 @@ fn prepare_folder(fs: &dyn Fs, folder: &Path) -> Result<()> {
     }
     for name in [manifest::GENERATIONS, "segments", "deletes", PINS] {
         let path = folder.join(name);
-        fs.create_dir(&path).at(&path)?;
+        fs.create_dir(&path).map_err(|error| Error::writing(&path, error))?;
     }
     let around = absolute(folder).parent().map(Path::to_owned).unwrap_or_default();
     fs.sync_dir(&around).at(&around) // its other entries are synced by the first commit

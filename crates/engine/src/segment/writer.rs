@@ -38,8 +38,6 @@ pub(crate) struct NewDocument<'a> {
 ///
 /// Memory: the records and the postings; texts and vectors go to their files as they come.
 pub(crate) struct SegmentWriter<'f> {
-    fs: &'f dyn Fs,
-    folder: PathBuf,
     documents: TableWriter<DocumentRecord>,
     sections: TableWriter<SectionRecord>,
     chunks: TableWriter<ChunkRecord>,
@@ -47,6 +45,7 @@ pub(crate) struct SegmentWriter<'f> {
     metadata: MetadataWriter,
     lexical: lexical::Writer,
     columns: Vec<NewColumn>,
+    place: Unfinished<'f>,
 }
 
 impl<'f> SegmentWriter<'f> {
@@ -55,11 +54,10 @@ impl<'f> SegmentWriter<'f> {
         if folder.exists() {
             fs.remove_dir(folder).at(folder)?;
         }
+        let place = Unfinished { fs, folder: folder.to_owned(), is_finished: false };
         let lexical_folder = folder.join(LEXICAL);
         fs.create_dir(&lexical_folder).at(&lexical_folder)?;
         Ok(Self {
-            fs,
-            folder: folder.to_owned(),
             documents: TableWriter::new(),
             sections: TableWriter::new(),
             chunks: TableWriter::new(),
@@ -69,6 +67,7 @@ impl<'f> SegmentWriter<'f> {
             columns: (config.pooling.columns().iter().enumerate())
                 .map(|(at, &vectors)| NewColumn::create(fs, folder, at, vectors, config))
                 .collect::<Result<_>>()?,
+            place,
         })
     }
 
@@ -151,7 +150,8 @@ impl<'f> SegmentWriter<'f> {
         graph_rows_min: usize,
         mut graph_rows_done: impl FnMut(usize),
     ) -> Result<Vec<GraphHealth>> {
-        let Self { fs, folder, .. } = self;
+        let mut place = self.place;
+        let (fs, folder) = (place.fs, &place.folder);
         let n_rows = self.chunks.len();
         self.documents.write(fs, &folder.join(DOCUMENTS.1), DOCUMENTS.0)?;
         self.sections.write(fs, &folder.join(SECTIONS.1), SECTIONS.0)?;
@@ -170,10 +170,27 @@ impl<'f> SegmentWriter<'f> {
 
         let mut graphs = Vec::new();
         for column in self.columns {
-            graphs.extend(column.finish(fs, &folder, n_rows, graph_rows_min, &mut graph_rows_done)?);
+            graphs.extend(column.finish(fs, folder, n_rows, graph_rows_min, &mut graph_rows_done)?);
         }
-        fs.sync_dir(&folder).at(&folder)?;
+        fs.sync_dir(folder).at(folder)?;
+        place.is_finished = true;
         Ok(graphs)
+    }
+}
+
+/// The folder of a segment in the making. What was written goes with it if it is not finished, since what failed may have been
+/// for want of room.
+struct Unfinished<'f> {
+    fs: &'f dyn Fs,
+    folder: PathBuf,
+    is_finished: bool,
+}
+
+impl Drop for Unfinished<'_> {
+    fn drop(&mut self) {
+        if !self.is_finished {
+            let _ = self.fs.remove_dir(&self.folder); // or with the next commit
+        }
     }
 }
 

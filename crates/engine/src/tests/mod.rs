@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `lifecycle` | compaction, pins, snapshots: no answer changes, no file is missing, no space is lost |
 //! | `faults` | a crash, a full disk and a failing one at every operation: one generation or the other, whole |
+//! | `writers` | writers that meet, collections that move under one, full disks: nothing of anybody is lost |
 //! | `repair` | damage anywhere: found, never answered from, mended as far as it can be |
 //! | `volatile` | the file system these tests run on: it forgets what was not synced |
 //! | `random` | seeded choices |
@@ -15,6 +16,7 @@ mod model;
 mod random;
 mod repair;
 mod volatile;
+mod writers;
 
 use std::io;
 use std::path::{Path, PathBuf};
