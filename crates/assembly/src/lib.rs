@@ -14,9 +14,13 @@ pub mod normalize;
 pub mod policy;
 mod prior;
 
+mod line;
+mod posterior;
+
 mod budget;
 mod cut;
 pub mod redundancy;
+mod optimum;
 mod select;
 
 pub mod cite;

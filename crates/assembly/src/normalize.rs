@@ -64,7 +64,7 @@ pub(crate) fn share_of_best(scores: &[f64]) -> Result<Vec<f64>> {
 }
 
 /// Least and greatest score; none of no scores.
-fn extent(scores: &[f64]) -> Result<Option<(f64, f64)>> {
+pub(crate) fn extent(scores: &[f64]) -> Result<Option<(f64, f64)>> {
     if scores.iter().any(|score| !score.is_finite()) {
         return Err(Error::NotFinite { what: "a score".into() });
     }

@@ -1,0 +1,78 @@
+//! Lines: the candidates as they lie in their documents, which is what segments are cut from.
+
+use crate::candidate::Candidate;
+use std::ops::Range;
+
+/// Candidates by document (ascending id) and chunk number; a place is an index into that order.
+#[derive(Debug)]
+pub(crate) struct Lines {
+    /// Candidate at each place.
+    pub(crate) candidates: Vec<usize>,
+    /// Places of each document.
+    pub(crate) documents: Vec<Range<usize>>,
+    /// For each place the chunks between it and the place before it in its document, 0 where they touch; none where a document
+    /// starts.
+    pub(crate) skipped: Vec<Option<u32>>,
+    place_of: Vec<usize>,
+}
+
+impl Lines {
+    pub(crate) fn new(candidates: &[&Candidate]) -> Self {
+        let key = |&at: &usize| (candidates[at].document.as_str(), candidates[at].index);
+        let mut order: Vec<usize> = (0..candidates.len()).collect();
+        order.sort_unstable_by(|a, b| key(a).cmp(&key(b)));
+        let mut lines = Self {
+            candidates: order,
+            documents: Vec::new(),
+            skipped: Vec::with_capacity(candidates.len()),
+            place_of: vec![0; candidates.len()],
+        };
+        for (place, &at) in lines.candidates.iter().enumerate() {
+            lines.place_of[at] = place;
+            let before = place.checked_sub(1).map(|before| candidates[lines.candidates[before]]);
+            let before = before.filter(|before| before.document == candidates[at].document);
+            lines.skipped.push(before.map(|before| candidates[at].index - before.index - 1));
+            match (before, lines.documents.last_mut()) {
+                (Some(_), Some(document)) => document.end = place + 1,
+                _ => lines.documents.push(place..place + 1),
+            }
+        }
+        lines
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.candidates.len()
+    }
+
+    /// Place of a candidate.
+    pub(crate) fn place(&self, candidate: usize) -> usize {
+        self.place_of[candidate]
+    }
+
+    /// Whether a place touches the one before it.
+    pub(crate) fn touches(&self, place: usize) -> bool {
+        self.skipped.get(place).is_some_and(|skipped| *skipped == Some(0))
+    }
+
+    /// Number of the document that a place is in.
+    pub(crate) fn document_number(&self, place: usize) -> usize {
+        self.documents.partition_point(|document| document.end <= place)
+    }
+
+    /// Places of the document that a place is in.
+    pub(crate) fn document(&self, place: usize) -> Range<usize> {
+        self.documents[self.document_number(place)].clone()
+    }
+
+    /// The places that follow each other without a gap around `place`, at most `radius` on either side.
+    pub(crate) fn around(&self, place: usize, radius: usize) -> Range<usize> {
+        let (mut first, mut last) = (place, place);
+        while place - first < radius && self.touches(first) {
+            first -= 1;
+        }
+        while last - place < radius && self.touches(last + 1) {
+            last += 1;
+        }
+        first..last + 1
+    }
+}

@@ -1,0 +1,207 @@
+//! Good choices fast: greedy by value per token, mended relaxed answers, and swaps until none helps.
+
+use super::EPSILON;
+use super::problem::Problem;
+use super::relax::Fixed;
+
+/// Chunks beside the chosen ones that swaps are tried with, those of most value per token.
+const SWAP_WITH: usize = 48;
+
+/// Swaps tried before a choice is left as it is.
+const SWAPS_MAX: usize = 20_000;
+
+/// A choice that keeps to everything.
+#[derive(Clone)]
+pub(crate) struct Draft<'p> {
+    problem: &'p Problem<'p>,
+    /// Ascending.
+    chosen: Vec<usize>,
+    is_chosen: Vec<bool>,
+    /// Chosen chunks of each document.
+    of_document: Vec<u32>,
+    /// Chosen chunks that meet each need.
+    meeting: Vec<u32>,
+    cost: i64,
+    value: f64,
+}
+
+/// By value per token until nothing fits, or the best single chunk first, whichever is worth more. What must be in goes first.
+pub(crate) fn greedy<'p>(problem: &'p Problem<'p>, order: &[usize]) -> Draft<'p> {
+    let start = Draft::of(problem, &problem.must);
+    let mut best = start.clone();
+    best.fill(order);
+    let mut largest: Vec<usize> = order.to_vec();
+    largest.sort_by(|&a, &b| problem.singleton(b).total_cmp(&problem.singleton(a)).then(a.cmp(&b)));
+    let mut single = start;
+    if largest.into_iter().any(|place| single.try_add(place)) && single.value > best.value {
+        single.fill(order);
+        best = single;
+    }
+    best
+}
+
+/// A relaxed answer without what breaks a constraint, filled up.
+pub(crate) fn mended<'p>(problem: &'p Problem<'p>, chosen: &[usize], fixed: &[Fixed], order: &[usize]) -> Draft<'p> {
+    let mut kept: Vec<usize> = chosen.to_vec();
+    if !problem.is_feasible(chosen) {
+        let free = |place: usize| fixed[place] != Fixed::In;
+        kept.sort_by(|&a, &b| {
+            free(a).cmp(&free(b)).then(problem.singleton(b).total_cmp(&problem.singleton(a))).then(a.cmp(&b))
+        });
+        let mut draft = Draft::of(problem, &problem.must);
+        kept.into_iter().for_each(|place| drop(draft.try_add(place)));
+        draft.fill(order);
+        return draft;
+    }
+    let mut draft = Draft::of(problem, &kept);
+    draft.fill(order);
+    draft
+}
+
+/// Places that may be chosen, those of most value per token first, equal ones by place; none that is worth nothing.
+pub(crate) fn by_density(problem: &Problem<'_>) -> Vec<usize> {
+    let density: Vec<f64> = (0..problem.len()).map(|place| problem.density(place)).collect();
+    let mut order: Vec<usize> = (0..problem.len()).filter(|place| density[*place] > 0.0).collect();
+    order.retain(|place| !problem.must_not.contains(place));
+    order.sort_by(|&a, &b| density[b].total_cmp(&density[a]).then(a.cmp(&b)));
+    order
+}
+
+impl<'p> Draft<'p> {
+    /// These places. If they break a constraint, nothing is worth less than this choice.
+    fn of(problem: &'p Problem<'p>, places: &[usize]) -> Self {
+        let mut draft = Self {
+            problem,
+            chosen: places.to_vec(),
+            is_chosen: vec![false; problem.len()],
+            of_document: vec![0; problem.lines.documents.len()],
+            meeting: vec![0; problem.needs.len()],
+            cost: 0,
+            value: f64::NEG_INFINITY,
+        };
+        draft.chosen.sort_unstable();
+        for &place in &draft.chosen {
+            draft.is_chosen[place] = true;
+            draft.of_document[problem.lines.document_number(place)] += 1;
+            for (met, need) in draft.meeting.iter_mut().zip(&problem.needs) {
+                *met += u32::from(need.places.binary_search(&place).is_ok());
+            }
+        }
+        draft.cost = problem.cost(&draft.chosen);
+        if problem.is_feasible(&draft.chosen) {
+            draft.value = problem.value(&draft.chosen);
+        }
+        draft
+    }
+
+    pub(crate) fn value(&self) -> f64 {
+        self.value
+    }
+
+    pub(crate) fn chosen(self) -> Vec<usize> {
+        self.chosen
+    }
+
+    /// Tokens that a place not chosen would add.
+    fn added(&self, place: usize) -> i64 {
+        let problem = self.problem;
+        let left = place > 0 && self.is_chosen[place - 1] && problem.lines.touches(place);
+        let right = place + 1 < problem.len() && self.is_chosen[place + 1] && problem.lines.touches(place + 1);
+        let opening = match (left, right) {
+            (true, true) => -problem.headers[place + 1] - problem.gap,
+            (true, false) => 0,
+            (false, true) => problem.headers[place] - problem.headers[place + 1],
+            (false, false) if self.of_document[problem.lines.document_number(place)] > 0 => {
+                problem.headers[place] + problem.gap
+            }
+            (false, false) => problem.headers[place],
+        };
+        problem.tokens[place] + opening
+    }
+
+    /// What a place not chosen would add to the value.
+    fn gain(&self, place: usize) -> f64 {
+        let unmet = self.problem.needs.iter().zip(&self.meeting).filter(|(_, met)| **met == 0);
+        let met: f64 =
+            unmet.filter(|(need, _)| need.places.binary_search(&place).is_ok()).map(|(need, _)| need.weight).sum();
+        self.problem.values[place] + met
+    }
+
+    /// Adds a place if it is worth something and everything still holds.
+    fn try_add(&mut self, place: usize) -> bool {
+        let problem = self.problem;
+        if self.is_chosen[place] || self.value == f64::NEG_INFINITY || self.cost + self.added(place) > problem.budget {
+            return false;
+        }
+        let gain = self.gain(place);
+        if gain <= EPSILON || self.chosen.iter().any(|&other| problem.in_conflict(place, other)) {
+            return false;
+        }
+        let mut with = self.chosen.clone();
+        with.insert(with.partition_point(|&other| other < place), place);
+        if !problem.runs_hold(&with) || !problem.caps.iter().all(|cap| cap.holds(&with, problem)) {
+            return false;
+        }
+        self.cost += self.added(place);
+        self.value += gain;
+        self.chosen = with;
+        self.is_chosen[place] = true;
+        self.of_document[problem.lines.document_number(place)] += 1;
+        for (met, need) in self.meeting.iter_mut().zip(&problem.needs) {
+            *met += u32::from(need.places.binary_search(&place).is_ok());
+        }
+        true
+    }
+
+    fn fill(&mut self, order: &[usize]) {
+        for &place in order {
+            self.try_add(place);
+        }
+    }
+
+    /// Puts one chunk in the place of one or two, and fills up, as long as that gains something: the value only grows, so it ends.
+    pub(crate) fn swap(&mut self, order: &[usize]) {
+        let mut left = SWAPS_MAX;
+        while self.value > f64::NEG_INFINITY && self.swap_once(order, &mut left) {}
+    }
+
+    fn swap_once(&mut self, order: &[usize], left: &mut usize) -> bool {
+        let problem = self.problem;
+        let beside: Vec<usize> =
+            order.iter().copied().filter(|place| !self.is_chosen[*place]).take(SWAP_WITH).collect();
+        let mut removable: Vec<usize> =
+            self.chosen.iter().copied().filter(|place| !problem.must.contains(place)).collect();
+        removable.sort_by(|&a, &b| problem.values[a].total_cmp(&problem.values[b]).then(a.cmp(&b)));
+        for place in beside {
+            let best = problem.singleton(place);
+            for (at, &a) in removable.iter().enumerate() {
+                if problem.values[a] >= best {
+                    break; // the others are worth more still
+                }
+                for b in std::iter::once(None).chain(removable[at + 1..].iter().copied().map(Some)) {
+                    let lost = problem.values[a] + b.map_or(0.0, |b| problem.values[b]);
+                    if lost + EPSILON >= best {
+                        break;
+                    }
+                    if *left == 0 {
+                        return false;
+                    }
+                    *left -= 1;
+                    let kept: Vec<usize> =
+                        self.chosen.iter().copied().filter(|&other| other != a && Some(other) != b).collect();
+                    let room = problem.budget - problem.cost(&kept);
+                    if problem.tokens[place] > room + problem.headers[place] + problem.gap {
+                        continue;
+                    }
+                    let mut trial = Draft::of(problem, &kept);
+                    if trial.try_add(place) && trial.value > self.value + EPSILON {
+                        trial.fill(order);
+                        *self = trial;
+                        return true;
+                    }
+                }
+            }
+        }
+        false
+    }
+}

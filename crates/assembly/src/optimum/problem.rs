@@ -1,0 +1,134 @@
+//! What is to be solved: values, costs and constraints by place, and what a set of places costs and is worth.
+
+use super::relax::Fixed;
+use crate::line::Lines;
+
+/// Most that a set of chunks may have of something.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Cap {
+    /// Places that count, ascending.
+    pub(crate) places: Vec<usize>,
+    /// Most tokens of their texts.
+    pub(crate) tokens_max: Option<i64>,
+    /// Most of them.
+    pub(crate) chunks_max: Option<usize>,
+}
+
+impl Cap {
+    pub(crate) fn has(&self, place: usize) -> bool {
+        self.places.binary_search(&place).is_ok()
+    }
+
+    pub(crate) fn holds(&self, chosen: &[usize], problem: &Problem<'_>) -> bool {
+        let members = || chosen.iter().filter(|place| self.has(**place));
+        self.chunks_max.is_none_or(|max| members().count() <= max)
+            && self.tokens_max.is_none_or(|max| members().map(|&place| problem.tokens[place]).sum::<i64>() <= max)
+    }
+}
+
+/// Something the query asks for: worth its weight once, however many chosen chunks meet it.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Need {
+    pub(crate) weight: f64,
+    /// Places that meet it, ascending.
+    pub(crate) places: Vec<usize>,
+}
+
+/// A choice of segments. All vectors are by place.
+pub(crate) struct Problem<'p> {
+    pub(crate) lines: &'p Lines,
+    /// What a chunk is worth; may be negative, and is then only taken to join others.
+    pub(crate) values: Vec<f64>,
+    /// Tokens of its text.
+    pub(crate) tokens: Vec<i64>,
+    /// Tokens of the header of a segment that starts with it.
+    pub(crate) headers: Vec<i64>,
+    /// Tokens of the mark between two segments of a document.
+    pub(crate) gap: i64,
+    /// Tokens in all.
+    pub(crate) budget: i64,
+    /// Most chunks in a row.
+    pub(crate) run_max: Option<usize>,
+    pub(crate) caps: Vec<Cap>,
+    pub(crate) needs: Vec<Need>,
+    /// Whether two chunks say the same, so that only one may be chosen. Symmetric.
+    pub(crate) conflict: &'p dyn Fn(usize, usize) -> bool,
+    /// Places that must be chosen, and that must not.
+    pub(crate) must: Vec<usize>,
+    pub(crate) must_not: Vec<usize>,
+}
+
+impl Problem<'_> {
+    pub(crate) fn len(&self) -> usize {
+        self.lines.len()
+    }
+
+    pub(crate) fn fixed(&self) -> Vec<Fixed> {
+        let mut fixed = vec![Fixed::Free; self.len()];
+        self.must.iter().for_each(|&place| fixed[place] = Fixed::In);
+        self.must_not.iter().for_each(|&place| fixed[place] = Fixed::Out);
+        fixed
+    }
+
+    pub(crate) fn in_conflict(&self, a: usize, b: usize) -> bool {
+        a != b && (self.conflict)(a, b)
+    }
+
+    /// Value per token, the needs it meets counted in full.
+    pub(crate) fn density(&self, place: usize) -> f64 {
+        self.singleton(place) / (self.tokens[place] + self.headers[place]).max(1) as f64
+    }
+
+    /// What a chunk is worth alone.
+    pub(crate) fn singleton(&self, place: usize) -> f64 {
+        let meets = |need: &&super::Need| need.places.binary_search(&place).is_ok();
+        self.values[place] + self.needs.iter().filter(meets).map(|need| need.weight).sum::<f64>()
+    }
+
+    /// What ascending places are worth together.
+    pub(crate) fn value(&self, chosen: &[usize]) -> f64 {
+        let met = |need: &&super::Need| chosen.iter().any(|place| need.places.binary_search(place).is_ok());
+        chosen.iter().map(|&place| self.values[place]).sum::<f64>()
+            + self.needs.iter().filter(met).map(|need| need.weight).sum::<f64>()
+    }
+
+    /// What ascending places cost together, headers and gap marks included.
+    pub(crate) fn cost(&self, chosen: &[usize]) -> i64 {
+        let mut cost = 0;
+        for (at, &place) in chosen.iter().enumerate() {
+            cost += self.tokens[place];
+            let before = at.checked_sub(1).map(|at| chosen[at]);
+            if before.is_some_and(|before| before + 1 == place && self.lines.touches(place)) {
+                continue;
+            }
+            let same_document = before.is_some_and(|before| self.lines.document(place).contains(&before));
+            cost += self.headers[place] + if same_document { self.gap } else { 0 };
+        }
+        cost
+    }
+
+    /// Whether ascending places keep to everything.
+    pub(crate) fn is_feasible(&self, chosen: &[usize]) -> bool {
+        self.cost(chosen) <= self.budget && self.keeps_rules(chosen)
+    }
+
+    /// Whether ascending places keep to everything but the budget.
+    pub(crate) fn keeps_rules(&self, chosen: &[usize]) -> bool {
+        let has = |place: &usize| chosen.binary_search(place).is_ok();
+        self.must.iter().all(has)
+            && !self.must_not.iter().any(has)
+            && self.runs_hold(chosen)
+            && self.caps.iter().all(|cap| cap.holds(chosen, self))
+            && chosen.iter().enumerate().all(|(at, &a)| chosen[..at].iter().all(|&b| !self.in_conflict(a, b)))
+    }
+
+    pub(crate) fn runs_hold(&self, chosen: &[usize]) -> bool {
+        let Some(max) = self.run_max else { return true };
+        let mut length = 0;
+        chosen.iter().enumerate().all(|(at, &place)| {
+            let joins = at > 0 && chosen[at - 1] + 1 == place && self.lines.touches(place);
+            length = if joins { length + 1 } else { 1 };
+            length <= max
+        })
+    }
+}
