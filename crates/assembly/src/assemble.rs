@@ -1,17 +1,20 @@
 //! The whole way from candidates to a context: check, score, select, pack, count, and say what was done.
 
+use crate::bridge::Bridge;
 use crate::budget::Ledger;
 use crate::candidate::{Candidate, by_id};
 use crate::cite::Citation;
 use crate::cut::Reader;
 use crate::error::{Error, Result};
+use crate::line::Lines;
 use crate::pack::{self, Format};
 use crate::policy::Policy;
 use crate::prior::{self, Scored, Scores};
-use crate::select::{Selection, Strategy, section_limit, select};
+use crate::redundancy::Similarity;
+use crate::select::{Choice, Selection, Strategy, cento, section_limit, select};
 use crate::trace::{
-    Config, Decision, Manifest, Outcome, Reason, Record, SectionTokens, SlackRecord, Stage, StepDetails, TRACE_VERSION,
-    Trace,
+    BridgeRecord, Config, Decision, Manifest, Outcome, Reason, Record, SectionTokens, SlackRecord, Stage, StepDetails,
+    TRACE_VERSION, Trace,
 };
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -41,6 +44,8 @@ pub struct Request<'a> {
     pub sentences: &'a dyn Fn(&str) -> Vec<Range<usize>>,
     /// The terms of a text, analysed as those of the query are: for `relevance = "tf"`, and to find the part of a chunk to keep.
     pub terms: &'a dyn Fn(&str) -> Vec<String>,
+    /// The cosine of two candidates' vectors by their ids, where there are vectors: what says the same in other words.
+    pub cosine: Option<&'a dyn Fn(&str, &str) -> f64>,
 }
 
 impl fmt::Debug for Request<'_> {
@@ -96,12 +101,14 @@ impl Context {
 ///     id: "handbook/leave.md#0".into(), document: "handbook/leave.md".into(), title: "Leave".into(), index: 0,
 ///     section: "handbook/leave.md > Parents".into(), label: "parents".into(), path: vec!["Leave".into(), "Parents".into()],
 ///     span: 120..120 + text.len() as u64, source: "source", anchor: "line 7".into(), text: text.into(), n_tokens: 9, relevance: 0.8,
+///     arms: Vec::new(), is_neighbor: false, parents: Vec::new(),
 /// };
 /// let words = |text: &str| text.split_whitespace().map(str::to_lowercase).collect::<Vec<_>>();
 /// let context = assemble(&Request {
 ///     query: "how long is parental leave?", candidates: &[candidate], budget_tokens: 200, policy: &Policy::default(),
-///     strategy: Strategy::Bubble, format: Format::Markdown,
+///     strategy: Strategy::Cento, format: Format::Markdown,
 ///     count: &|text| text.split_whitespace().count(), tokenizer: "words", sentences: &|text| vec![0..text.len()], terms: &words,
+///     cosine: None,
 /// })?;
 /// assert_eq!(context.text, "=== [1] handbook/leave.md > Leave > Parents (bytes 120-161)\nParents may take twelve months of leave.\n");
 /// assert!(context.n_tokens <= 200);
@@ -115,9 +122,20 @@ pub fn assemble(request: &Request<'_>) -> Result<Context> {
         return Err(Error::BudgetTooSmall { budget: request.budget_tokens, needed: least });
     }
     let candidates = by_id(request.candidates)?;
+    let lines = Lines::new(&candidates);
+    let mut bridges = Vec::new();
     let scores = match request.strategy {
-        Strategy::Bubble => prior::score(&candidates, request.query, &policy, request.terms)?,
-        Strategy::Flat => prior::by_relevance(&candidates),
+        Strategy::Bubble => {
+            let scores = prior::score(&candidates, request.query, &policy, request.terms)?;
+            prior::found_only(&candidates, scores)
+        }
+        Strategy::Flat => prior::found_only(&candidates, prior::by_relevance(&candidates)),
+        Strategy::Cento => {
+            let (likelihoods, lifted) = cento::likelihoods(&candidates, &lines, &policy.cento)?;
+            bridges = lifted;
+            prior::by_likelihood(&candidates, &likelihoods, &policy)
+        }
+        _ => prior::by_relevance(&candidates),
     };
     let mut ledger = Ledger::new(
         &candidates,
@@ -127,7 +145,15 @@ pub fn assemble(request: &Request<'_>) -> Result<Context> {
         request.count,
     );
     let reader = Reader { query: request.query, sentences: request.sentences, terms: request.terms };
-    let selection = select(&scores.pool, &mut ledger, request.strategy, &policy, &reader)?;
+    let similarity = Similarity::new(&candidates, request.cosine);
+    let choice = Choice {
+        pool: &scores.pool,
+        lines: &lines,
+        strategy: request.strategy,
+        policy: &policy,
+        similarity: &similarity,
+    };
+    let selection = select(&choice, &mut ledger, &reader)?;
 
     let admitted = ledger.admitted().to_vec();
     let pieces = ledger.pieces(&admitted);
@@ -141,7 +167,14 @@ pub fn assemble(request: &Request<'_>) -> Result<Context> {
     );
     let citations = pack::citations(&candidates, &pieces);
     let manifest = manifest(&mut ledger, &policy, request.strategy, &selection, &citations, n_tokens);
-    let trace = trace(request, policy, &candidates, &scores, selection, manifest);
+    let mut trace = trace(request, policy, &candidates, &scores, selection, manifest);
+    for (record, scored) in trace.records.iter_mut().zip(&scores.pool) {
+        record.bridge = bridges
+            .get(scored.candidate)
+            .copied()
+            .flatten()
+            .map(|bridge: Bridge| BridgeRecord { from: candidates[bridge.from].id.clone(), before: bridge.before });
+    }
     let (text, counted) = match request.format {
         Format::Json => (pack::json::object(&counted, &citations), Some(counted)),
         Format::Markdown | Format::Xml => (counted, None),
@@ -170,7 +203,11 @@ fn manifest(
     let mut sections: BTreeMap<&str, SectionTokens> = BTreeMap::new();
     let mut text_tokens = 0;
     let limit = |ledger: &Ledger<'_>, candidate| {
-        if strategy == Strategy::Bubble { section_limit(ledger, policy, candidate) } else { None }
+        if matches!(strategy, Strategy::Bubble | Strategy::Cento) {
+            section_limit(ledger, policy, candidate)
+        } else {
+            None
+        }
     };
     for (candidate, chunk) in candidates.iter().enumerate() {
         let excerpt = ledger.admitted().iter().find(|excerpt| excerpt.candidate == candidate).cloned();
@@ -206,6 +243,7 @@ fn manifest(
             pool_tokens: selection.slack_tokens,
             reallocated: selection.reallocated.clone(),
         },
+        certificate: selection.certificate.clone(),
     }
 }
 
@@ -243,8 +281,12 @@ fn trace(
         record(scores.pool.len() + at + 1, candidates[candidate], &unscored)
     });
     let mut records: Vec<Record> = walked.chain(beyond).collect();
-    for record in &mut records[scores.pool.len()..] {
-        record.step_details = StepDetails { chunks_limit: policy.candidates, ..StepDetails::default() };
+    for (record, &candidate) in records[scores.pool.len()..].iter_mut().zip(&scores.beyond) {
+        if candidates[candidate].is_neighbor {
+            (record.step_decision, record.final_reason) = (Reason::NotFound, Reason::NotFound);
+        } else {
+            record.step_details = StepDetails { chunks_limit: policy.candidates, ..StepDetails::default() };
+        }
     }
     let config = Config {
         strategy: request.strategy,
@@ -277,6 +319,9 @@ fn record(rank: usize, chunk: &Candidate, scored: &Scored) -> Record {
         row_number: chunk.index,
         token_count: chunk.n_tokens,
         retrieval_score: chunk.relevance,
+        arms: chunk.arms.clone(),
+        is_neighbor: chunk.is_neighbor,
+        bridge: None,
         tf: scored.tf,
         relevance: scored.relevance,
         boost: scored.boost,

@@ -125,6 +125,11 @@ impl<'a> Ledger<'a> {
         &self.admitted
     }
 
+    /// Score of a candidate before any length penalty.
+    pub(crate) fn score(&self, candidate: usize) -> f64 {
+        self.scores[candidate]
+    }
+
     pub(crate) fn candidates(&self) -> &'a [&'a Candidate] {
         self.candidates
     }
@@ -162,19 +167,30 @@ impl<'a> Ledger<'a> {
                 return Err(Quote { used, needed, estimated: false });
             }
         }
-        let needed = self.added(&Excerpt { candidate, part: None });
+        let needed = self.added(&[Excerpt { candidate, part: None }]);
         let quote = Quote { used, needed, estimated: false };
         if needed > left { Err(quote) } else { Ok(quote) }
     }
 
+    /// Tokens of the header and the footer of a segment that starts with a chunk, and of the mark of a gap before one.
+    pub(crate) fn frame_tokens(&mut self, candidate: usize) -> (i64, i64) {
+        let piece = Piece { candidates: vec![candidate], part: None, omitted: 0, form: Form::Full };
+        (self.header(&piece).1, self.gap_tokens(1))
+    }
+
     /// Admits an excerpt. Near the budget the whole is counted first: `Err`, with the true cost, if it is over.
     pub(crate) fn admit(&mut self, excerpt: &Excerpt) -> Result<Quote, Quote> {
+        self.admit_all(std::slice::from_ref(excerpt))
+    }
+
+    /// Admits excerpts of one document, all or none, as [`Ledger::admit`] does.
+    pub(crate) fn admit_all(&mut self, excerpts: &[Excerpt]) -> Result<Quote, Quote> {
         let used = self.used();
-        let added = self.added(excerpt);
-        let near = NEAR_TOKENS + 2 * self.admitted.len() as i64;
+        let added = self.added(excerpts);
+        let near = NEAR_TOKENS + 2 * (self.admitted.len() + excerpts.len()) as i64;
         if used + added + near > self.budget {
             let mut trial = self.admitted.clone();
-            trial.push(excerpt.clone());
+            trial.extend_from_slice(excerpts);
             let whole = self.whole_tokens(&trial);
             if whole > self.budget {
                 let learned = self.correction.max(whole - (self.sum + added));
@@ -184,10 +200,12 @@ impl<'a> Ledger<'a> {
             self.correction = whole - (self.sum + added);
         }
         self.sum += added;
-        let shelf = self.shelf_with(excerpt);
-        let tokens = self.shelf_tokens(&shelf);
-        self.documents.insert(&self.candidates[excerpt.candidate].document, Shelf { excerpts: shelf, tokens });
-        self.admitted.push(excerpt.clone());
+        if let Some(first) = excerpts.first() {
+            let shelf = self.shelf_with(excerpts);
+            let tokens = self.shelf_tokens(&shelf);
+            self.documents.insert(&self.candidates[first.candidate].document, Shelf { excerpts: shelf, tokens });
+            self.admitted.extend_from_slice(excerpts);
+        }
         Ok(Quote { used, needed: added, estimated: false })
     }
 
@@ -223,20 +241,23 @@ impl<'a> Ledger<'a> {
         pieces
     }
 
-    /// Tokens by which an excerpt lengthens its document's pieces.
-    fn added(&mut self, excerpt: &Excerpt) -> i64 {
-        let shelf = self.shelf_with(excerpt);
+    /// Tokens by which excerpts of one document lengthen its pieces.
+    fn added(&mut self, excerpts: &[Excerpt]) -> i64 {
+        let Some(first) = excerpts.first() else { return 0 };
+        let shelf = self.shelf_with(excerpts);
         let before =
-            self.documents.get(self.candidates[excerpt.candidate].document.as_str()).map_or(0, |shelf| shelf.tokens);
+            self.documents.get(self.candidates[first.candidate].document.as_str()).map_or(0, |shelf| shelf.tokens);
         self.shelf_tokens(&shelf) - before
     }
 
-    fn shelf_with(&self, excerpt: &Excerpt) -> Vec<Excerpt> {
-        let chunk = self.candidates[excerpt.candidate];
-        let mut excerpts =
-            self.documents.get(chunk.document.as_str()).map(|shelf| shelf.excerpts.clone()).unwrap_or_default();
-        let at = excerpts.partition_point(|other| self.candidates[other.candidate].index < chunk.index);
-        excerpts.insert(at, excerpt.clone());
+    fn shelf_with(&self, added: &[Excerpt]) -> Vec<Excerpt> {
+        let document = self.candidates[added[0].candidate].document.as_str();
+        let mut excerpts = self.documents.get(document).map(|shelf| shelf.excerpts.clone()).unwrap_or_default();
+        for excerpt in added {
+            let chunk = self.candidates[excerpt.candidate];
+            let at = excerpts.partition_point(|other| self.candidates[other.candidate].index < chunk.index);
+            excerpts.insert(at, excerpt.clone());
+        }
         excerpts
     }
 

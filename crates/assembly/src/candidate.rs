@@ -1,6 +1,7 @@
 //! A candidate: one chunk that retrieval found, with all that scoring, selection and citation need to know of it.
 
 use crate::error::{Error, Result};
+use crate::fuse::Contribution;
 use serde::Serialize;
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -34,6 +35,20 @@ pub struct Candidate {
     pub n_tokens: u32,
     /// Score of retrieval, larger is better, on any scale.
     pub relevance: f64,
+    /// What each arm of the retrieval gave to it; may be empty where only the sum is known.
+    pub arms: Vec<Contribution>,
+    /// Retrieval did not find it; it stands beside what was found, so that segments, windows and sections can be whole. Its
+    /// relevance is not looked at.
+    pub is_neighbor: bool,
+    /// Numbers of the chunks of each section that it lies in, innermost first; empty in a document without headings.
+    pub parents: Vec<Range<u32>>,
+}
+
+impl Candidate {
+    /// The cosine of its vector and the query's, where the dense arm gave one.
+    pub(crate) fn cosine(&self) -> Option<f64> {
+        self.arms.iter().find(|arm| arm.arm == "dense").and_then(|arm| arm.raw)
+    }
 }
 
 /// The candidates by id, checked: what follows never depends on the order in which they came.

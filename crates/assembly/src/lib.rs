@@ -15,13 +15,14 @@ pub mod policy;
 mod prior;
 
 mod line;
-mod posterior;
+mod bridge;
+mod likelihood;
 
 mod budget;
 mod cut;
 pub mod redundancy;
 mod optimum;
-mod select;
+pub mod select;
 
 pub mod cite;
 mod pack;

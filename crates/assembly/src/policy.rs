@@ -4,6 +4,11 @@
 //! appendix A. The paper gives delta = .55 in one row of a table and neither K, theta, rho nor gamma; the other defaults are ours.
 
 use crate::error::{Error, Result};
+use crate::select::adaptive::{Adaptive, Buffer, Share};
+use crate::select::cento::Cento;
+use crate::select::mmr::Mmr;
+use crate::select::rse::{Kadane, Rse};
+use crate::select::small_to_big::{Automerge, Parent, Window};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -39,6 +44,51 @@ max_per_section = 4     # Chunks of one section. Default: no limit.
 [rho]                   # The share of the budget that one section may fill, in [0, 1]: by heading, "*" for the others.
 "*" = 0.5               # Default: no limit.
 "appendix" = 0.1
+
+[cento]                 # The strategy `cento`. It keeps to min_relevance, the maxima, priors, boosts, rho and gate = "none" as well.
+candidates = 400        # Chunks that are weighed, the likeliest.
+run_max = 20            # Most chunks in a row. Default: no limit.
+same_words = 0.8        # Of two chunks one is left out if this share of the shorter one's three-word runs is in the other, or
+same_meaning = 0.98     # if their vectors have this cosine.
+bridges = true          # Whether a document that likely text names is likely too.
+
+[mmr]
+lambda = 0.5            # Weight of relevance against novelty.
+candidates = 200        # Candidates that are put in a new order.
+
+[adaptive]
+rule = "largest-gap"    # Where the ranking ends: "largest-gap", "moving-average" or "spike".
+window = 3              # Gaps in a moving average.
+buffer = 5              # Candidates beyond the end: a number, or with a point a factor.
+ignore_head = 0         # First and last ranks between which it does not end: a number, or with a point a share.
+ignore_tail = 0.5
+
+[rse]                   # The strategies `rse` and `rse-exact`: dsRAG's preset "balanced". Its "precision": minimum_value 0.7, penalty 0.2;
+max_length = 15         # its "find_all": 40, 200, 0.4, 0.18, decay_rate 200, top_k_for_document_selection 200.
+overall_max_length = 30
+minimum_value = 0.5
+irrelevant_chunk_penalty = 0.18
+decay_rate = 30.0
+top_k_for_document_selection = 10
+chunk_length_adjustment = true
+
+[kadane]                # The strategy `rse-kadane`.
+k = 10
+relevance_threshold = 0.3
+max_segment_length = 15
+
+[window]                # The strategy `window`, and `parent` where a document has no headings.
+radius = 3              # Chunks on either side.
+max_tokens = 1500       # Most encoder tokens of a window.
+
+[parent]
+hierarchy_depth = 2     # 2: the section a chunk lies in; 3: the one around that.
+max_tokens = 1500       # Longer sections are cut into parts of at most so many encoder tokens.
+max_context_blocks = 4
+
+[automerge]
+k = 12                  # Chunks that take part.
+ratio = 0.5             # A section is merged if more than this share of it is found.
 "#;
 
 /// How candidates are scored and gated by [`Strategy::Bubble`](crate::Strategy::Bubble).
@@ -69,6 +119,22 @@ pub struct Policy {
     pub boosts: BTreeMap<String, f64>,
     /// rho of eq. 11, by label or [`OTHER_SECTIONS`]; in [0, 1].
     pub rho: BTreeMap<String, f64>,
+    /// Settings of the strategy of that name.
+    pub cento: Cento,
+    /// Settings of the strategy of that name.
+    pub mmr: Mmr,
+    /// Settings of the strategy of that name.
+    pub adaptive: Adaptive,
+    /// Settings of the strategies `rse` and `rse-exact`.
+    pub rse: Rse,
+    /// Settings of the strategy `rse-kadane`.
+    pub kadane: Kadane,
+    /// Settings of the strategy of that name.
+    pub window: Window,
+    /// Settings of the strategy of that name.
+    pub parent: Parent,
+    /// Settings of the strategy of that name.
+    pub automerge: Automerge,
 }
 
 impl Default for Policy {
@@ -86,6 +152,14 @@ impl Default for Policy {
             priors: BTreeMap::new(),
             boosts: BTreeMap::new(),
             rho: BTreeMap::new(),
+            cento: Cento::default(),
+            mmr: Mmr::default(),
+            adaptive: Adaptive::default(),
+            rse: Rse::default(),
+            kadane: Kadane::default(),
+            window: Window::default(),
+            parent: Parent::default(),
+            automerge: Automerge::default(),
         }
     }
 }
@@ -184,7 +258,58 @@ impl Policy {
         for (label, rho) in &self.rho {
             demand((0.0..=1.0).contains(rho), &format!("rho.{label}"), "must be a share between 0 and 1")?;
         }
+        policy.check_strategies()?;
         Ok(policy)
+    }
+
+    fn check_strategies(&self) -> Result<()> {
+        let Self { cento, mmr, adaptive, rse, kadane, window, parent, automerge, .. } = self;
+        let share = |value: f64, key: &str| demand((0.0..=1.0).contains(&value), key, "must be between 0 and 1");
+        let positive =
+            |value: f64, key: &str| demand(value > 0.0 && value.is_finite(), key, "must be a number above 0");
+        let some = |value: usize, key: &str| demand(value > 0, key, "must be at least 1");
+        some(cento.candidates, "cento.candidates")?;
+        some(cento.run_max.unwrap_or(1), "cento.run_max")?;
+        demand(cento.run_max.is_none_or(|max| max <= RUN_MAX), "cento.run_max", "must be at most 100")?;
+        demand(cento.same_words > 0.0 && cento.same_words <= 1.0, "cento.same_words", "must be above 0 and at most 1")?;
+        demand(
+            cento.same_meaning > 0.0 && cento.same_meaning <= 1.0,
+            "cento.same_meaning",
+            "must be above 0 and at most 1",
+        )?;
+        share(mmr.lambda, "mmr.lambda")?;
+        some(mmr.candidates, "mmr.candidates")?;
+        some(adaptive.window, "adaptive.window")?;
+        if let Buffer::Times(times) = adaptive.buffer {
+            demand(times >= 1.0 && times.is_finite(), "adaptive.buffer", "must be at least 1 as a factor")?;
+        }
+        for (ignored, key) in
+            [(adaptive.ignore_head, "adaptive.ignore_head"), (adaptive.ignore_tail, "adaptive.ignore_tail")]
+        {
+            if let Share::Of(of) = ignored {
+                demand((0.0..1.0).contains(&of), key, "must be a share of at least 0 and below 1")?;
+            }
+        }
+        some(rse.max_length, "rse.max_length")?;
+        demand(rse.max_length <= RUN_MAX, "rse.max_length", "must be at most 100")?;
+        some(rse.overall_max_length, "rse.overall_max_length")?;
+        some(rse.top_k_for_document_selection, "rse.top_k_for_document_selection")?;
+        demand(rse.minimum_value.is_finite(), "rse.minimum_value", "must be a finite number")?;
+        demand(
+            rse.irrelevant_chunk_penalty >= 0.0 && rse.irrelevant_chunk_penalty.is_finite(),
+            "rse.irrelevant_chunk_penalty",
+            "must be at least 0",
+        )?;
+        positive(rse.decay_rate, "rse.decay_rate")?;
+        some(kadane.k, "kadane.k")?;
+        some(kadane.max_segment_length, "kadane.max_segment_length")?;
+        demand(kadane.relevance_threshold.is_finite(), "kadane.relevance_threshold", "must be a finite number")?;
+        some(window.max_tokens, "window.max_tokens")?;
+        demand(parent.hierarchy_depth >= 2, "parent.hierarchy_depth", "must be at least 2: the chunk and its section")?;
+        some(parent.max_tokens, "parent.max_tokens")?;
+        some(parent.max_context_blocks, "parent.max_context_blocks")?;
+        some(automerge.k, "automerge.k")?;
+        demand((0.0..1.0).contains(&automerge.ratio), "automerge.ratio", "must be at least 0 and below 1")
     }
 
     /// The share of the budget that one section of this label may fill.
@@ -193,7 +318,10 @@ impl Policy {
     }
 }
 
-const KEYS: [&str; 12] = [
+/// Longest run of chunks that a limit may name; without a limit runs are as long as they are.
+const RUN_MAX: usize = 100;
+
+const KEYS: [&str; 20] = [
     "relevance",
     "candidates",
     "min_relevance",
@@ -206,6 +334,14 @@ const KEYS: [&str; 12] = [
     "priors",
     "boosts",
     "rho",
+    "cento",
+    "mmr",
+    "adaptive",
+    "rse",
+    "kadane",
+    "window",
+    "parent",
+    "automerge",
 ];
 
 /// The known key nearest to a mistyped one: one edit in three letters at most.

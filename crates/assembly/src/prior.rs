@@ -86,9 +86,10 @@ pub(crate) fn score(
     Ok(Scores { pool: scored, beyond, theta })
 }
 
-/// Candidates by relevance alone, for the flat strategy: no pool, no priors, no penalty.
+/// Candidates by relevance alone: no pool, no priors, no penalty. What was not found comes last.
 pub(crate) fn by_relevance(candidates: &[&Candidate]) -> Scores {
     let (pool, beyond) = cut_pool(candidates, None);
+    let (pool, beyond) = ([pool, beyond].concat(), Vec::new());
     let plain = |candidate: usize| {
         let relevance = candidates[candidate].relevance + 0.0;
         Scored {
@@ -105,6 +106,29 @@ pub(crate) fn by_relevance(candidates: &[&Candidate]) -> Scores {
     Scores { pool: pool.into_iter().map(plain).collect(), beyond, theta: None }
 }
 
+/// Without what retrieval did not find, for strategies that look at nothing else.
+pub(crate) fn found_only(candidates: &[&Candidate], scores: Scores) -> Scores {
+    let is_neighbor = |candidate: usize| candidates[candidate].is_neighbor;
+    let (neighbors, pool): (Vec<Scored>, Vec<Scored>) =
+        scores.pool.into_iter().partition(|scored| is_neighbor(scored.candidate));
+    let beyond = scores.beyond.into_iter().chain(neighbors.into_iter().map(|scored| scored.candidate)).collect();
+    Scores { pool, beyond, ..scores }
+}
+
+/// Candidates by how likely they hold what is asked for, priors and boosts of the policy added, within `[0, 1]`.
+pub(crate) fn by_likelihood(candidates: &[&Candidate], likelihoods: &[f64], policy: &Policy) -> Scores {
+    let score = |(candidate, &relevance): (usize, &f64)| {
+        let chunk = candidates[candidate];
+        let prior = policy.priors.get(&normalize_label(&chunk.label)).copied().unwrap_or(0.0);
+        let boost = boost(&chunk.text, policy);
+        let raw = (relevance + prior + boost).clamp(0.0, 1.0);
+        Scored { candidate, tf: None, relevance, prior, boost, len_penalty: 1.0, raw, score: raw }
+    };
+    let mut pool: Vec<Scored> = likelihoods.iter().enumerate().map(score).collect();
+    pool.sort_by(|a, b| best_first((a.score, &candidates[a.candidate].id), (b.score, &candidates[b.candidate].id)));
+    Scores { pool, beyond: Vec::new(), theta: None }
+}
+
 /// The longer, the worse, on both sides of zero. Adding `0.0` turns `-0.0` into `0.0`, which would sort apart from it.
 fn penalized(raw: f64, len_penalty: f64) -> f64 {
     if raw < 0.0 { raw / len_penalty } else { raw * len_penalty + 0.0 }
@@ -114,8 +138,10 @@ fn penalized(raw: f64, len_penalty: f64) -> f64 {
 fn cut_pool(candidates: &[&Candidate], k: Option<usize>) -> (Vec<usize>, Vec<usize>) {
     let mut pool: Vec<usize> = (0..candidates.len()).collect();
     let key = |at: usize| (candidates[at].relevance + 0.0, &candidates[at].id);
-    pool.sort_by(|&a, &b| best_first(key(a), key(b)));
-    let beyond = pool.split_off(k.unwrap_or(usize::MAX).min(pool.len()));
+    let is_neighbor = |at: usize| candidates[at].is_neighbor;
+    pool.sort_by(|&a, &b| is_neighbor(a).cmp(&is_neighbor(b)).then_with(|| best_first(key(a), key(b))));
+    let n_found = pool.partition_point(|&at| !is_neighbor(at));
+    let beyond = pool.split_off(k.unwrap_or(usize::MAX).min(n_found));
     (pool, beyond)
 }
 

@@ -7,8 +7,12 @@
 //! form needs [`MIN_CONTENT_WORDS`], as a heading of three words is contained in something by chance. No words at all: 0.
 //! Cost: one pass over the words of a candidate, plus one step per word and chosen chunk that has it.
 
+use crate::candidate::Candidate;
 use crate::policy::Gate;
+use std::cell::RefCell;
+use std::cmp::Ordering;
 use std::collections::HashMap;
+use std::rc::Rc;
 
 /// Distinct content words a chunk must have for its pairwise overlap to mean anything.
 pub const MIN_CONTENT_WORDS: usize = 8;
@@ -96,6 +100,106 @@ impl Bubble {
         }
         id
     }
+}
+
+/// How alike candidates are, two by two. Symmetric, and the same at any budget: it looks at nothing but the two.
+pub(crate) struct Similarity<'a> {
+    candidates: &'a [&'a Candidate],
+    cosine: Option<&'a dyn Fn(&str, &str) -> f64>,
+    /// Ascending hashes of the content words of each candidate, made when first asked for.
+    words: RefCell<HashMap<usize, Rc<[u64]>>>,
+    /// Ascending hashes of the runs of [`SHINGLE_WORDS`] words of each candidate.
+    shingles: RefCell<HashMap<usize, Rc<[u64]>>>,
+}
+
+/// Words of a shingle.
+const SHINGLE_WORDS: usize = 3;
+
+/// What two candidates share.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Alike {
+    /// Share of the shorter one's shingles that the other has, in `[0, 1]`.
+    pub(crate) containment: f64,
+    /// Cosine of their vectors, where there are any.
+    pub(crate) cosine: Option<f64>,
+}
+
+impl<'a> Similarity<'a> {
+    /// `cosine` of two candidates' vectors by id, where there are vectors.
+    pub(crate) fn new(candidates: &'a [&'a Candidate], cosine: Option<&'a dyn Fn(&str, &str) -> f64>) -> Self {
+        Self { candidates, cosine, words: RefCell::default(), shingles: RefCell::default() }
+    }
+
+    /// Cosine of the vectors, or without vectors the share of the shorter one's content words that the other has.
+    pub(crate) fn between(&self, a: usize, b: usize) -> f64 {
+        self.cosine_of(a, b).unwrap_or_else(|| {
+            let words = |at| {
+                self.cached(&self.words, at, |text| {
+                    words(text).filter(|word| !is_function_word(word)).map(|word| hash(&word)).collect()
+                })
+            };
+            contained(&words(a), &words(b))
+        })
+    }
+
+    /// Shingles and vectors.
+    pub(crate) fn alike(&self, a: usize, b: usize) -> Alike {
+        let shingles = |at| self.cached(&self.shingles, at, shingles);
+        let (of_a, of_b) = (shingles(a), shingles(b));
+        let containment = if of_a.len().min(of_b.len()) >= MIN_CONTENT_WORDS {
+            contained(&of_a, &of_b)
+        } else {
+            f64::from(spaced_once(&self.candidates[a].text) == spaced_once(&self.candidates[b].text))
+        };
+        Alike { containment, cosine: self.cosine_of(a, b) }
+    }
+
+    fn cosine_of(&self, a: usize, b: usize) -> Option<f64> {
+        self.cosine.map(|cosine| cosine(&self.candidates[a].id, &self.candidates[b].id))
+    }
+
+    fn cached(
+        &self,
+        cache: &RefCell<HashMap<usize, Rc<[u64]>>>,
+        at: usize,
+        of: impl Fn(&str) -> Vec<u64>,
+    ) -> Rc<[u64]> {
+        let mut cache = cache.borrow_mut();
+        let entry = cache.entry(at).or_insert_with(|| {
+            let mut hashes = of(&self.candidates[at].text);
+            hashes.sort_unstable();
+            hashes.dedup();
+            hashes.into()
+        });
+        Rc::clone(entry)
+    }
+}
+
+/// Share of the shorter of two ascending lists that the other has; 0 where one is empty.
+fn contained(a: &[u64], b: &[u64]) -> f64 {
+    let (mut i, mut j, mut shared) = (0, 0, 0_usize);
+    while i < a.len() && j < b.len() {
+        match a[i].cmp(&b[j]) {
+            Ordering::Less => i += 1,
+            Ordering::Greater => j += 1,
+            Ordering::Equal => (i, j, shared) = (i + 1, j + 1, shared + 1),
+        }
+    }
+    shared as f64 / a.len().min(b.len()).max(1) as f64
+}
+
+/// Hashes of every run of [`SHINGLE_WORDS`] words.
+fn shingles(text: &str) -> Vec<u64> {
+    let hashes: Vec<u64> = words(text).map(|word| hash(&word)).collect();
+    let joined = |run: &[u64]| run.iter().fold(0_u64, |sum, hash| sum.rotate_left(21).wrapping_mul(FNV_PRIME) ^ hash);
+    hashes.windows(SHINGLE_WORDS).map(joined).collect()
+}
+
+const FNV_PRIME: u64 = 0x100_0000_01b3;
+
+/// FNV-1a, the same on every machine.
+fn hash(word: &str) -> u64 {
+    word.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(FNV_PRIME))
 }
 
 /// Words of a text in lower case: runs of letters and digits, and pairs of neighbours where a script writes no spaces.

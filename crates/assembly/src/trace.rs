@@ -4,13 +4,14 @@
 //! the label and `row_number` the number of the chunk in its document.
 //! Units: `token_count` is the encoder's, which the length penalty looks at; all other tokens are the budget tokenizer's.
 
+use crate::fuse::Contribution;
 use crate::policy::{Policy, Slack};
 use crate::{Format, Strategy};
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
 /// Version of the trace as JSON; a field that changes its meaning raises it.
-pub const TRACE_VERSION: u32 = 1;
+pub const TRACE_VERSION: u32 = 2;
 
 /// Everything that was decided for one context.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -65,6 +66,23 @@ pub struct Manifest {
     pub sections: Vec<SectionTokens>,
     /// What happened to unspent shares.
     pub slack: SlackRecord,
+    /// How near the choice is to the best; none where the strategy is a procedure that knows no bound.
+    pub certificate: Option<Certificate>,
+}
+
+/// What was chosen is worth `value`, and nothing within the constraints is worth more than `bound`.
+///
+/// Units are the strategy's: tokens weighed by likelihood for `cento`, dsRAG's values for `rse-exact`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Certificate {
+    /// Of the chosen chunks, whole ones; a chunk that is cut to fit counts for nothing.
+    pub value: f64,
+    /// Upper bound.
+    pub bound: f64,
+    /// `(bound - value) / bound`, in [0, 1]; 0: proven best.
+    pub gap: f64,
+    /// Relaxations that were solved for it.
+    pub n_relaxations: usize,
 }
 
 /// What a context holds.
@@ -135,9 +153,16 @@ pub struct Record {
     pub token_count: u32,
     /// Score of retrieval as received.
     pub retrieval_score: f64,
+    /// What each arm of the retrieval gave to it.
+    pub arms: Vec<Contribution>,
+    /// Retrieval did not find it; it stands beside what was found.
+    pub is_neighbor: bool,
+    /// The chunk whose text names its document, or whose document its text names, where that made it likelier (`cento`).
+    pub bridge: Option<BridgeRecord>,
     /// Occurrences of the query's terms; counted in the mode `tf` only.
     pub tf: Option<u64>,
-    /// What entered the score: tf, or the share of the best candidate's retrieval score (flat: that score itself).
+    /// What entered the score: tf, the share of the best candidate's retrieval score (flat: that score itself), or for `cento` the
+    /// likelihood of the chunk.
     pub relevance: f64,
     /// Sum of the keywords' boosts.
     pub boost: f64,
@@ -159,6 +184,15 @@ pub struct Record {
     pub final_reason: Reason,
     /// The numbers of the last decision.
     pub step_details: StepDetails,
+}
+
+/// A likelihood that another chunk lifted to the geometric mean of both.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct BridgeRecord {
+    /// The other chunk.
+    pub from: String,
+    /// Likelihood before.
+    pub before: f64,
 }
 
 /// The stages of an assembly, in order.
@@ -211,6 +245,12 @@ pub enum Reason {
     TooRedundant,
     /// Chosen, and dropped again as the whole came out longer than its parts.
     DroppedInRepair,
+    /// Retrieval did not find it, and the strategy looks at nothing else.
+    NotFound,
+    /// In no segment, window or section that the strategy wants.
+    NotProposed,
+    /// More chunks in a row than the policy allows.
+    RunTooLong,
 }
 
 /// The numbers behind a decision; those that played no part are absent.
@@ -253,6 +293,18 @@ pub struct StepDetails {
     /// The least relevance the policy asks for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub min_relevance: Option<f64>,
+    /// Cosine of its vector and the partner's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cosine: Option<f64>,
+    /// What it is worth to the strategy: tokens weighed by likelihood for `cento`, the value of its block for others.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub value: Option<f64>,
+    /// What it would have to be worth for the tokens it needs, at the price that tokens had.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub value_needed: Option<f64>,
+    /// The budget at which it would have fitted beside what was chosen.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub budget_needed: Option<usize>,
     /// Bytes of the document that were kept of a cut chunk.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kept: Option<Range<u64>>,

@@ -49,7 +49,7 @@ pub(crate) fn mended<'p>(problem: &'p Problem<'p>, chosen: &[usize], fixed: &[Fi
             free(a).cmp(&free(b)).then(problem.singleton(b).total_cmp(&problem.singleton(a))).then(a.cmp(&b))
         });
         let mut draft = Draft::of(problem, &problem.must);
-        kept.into_iter().for_each(|place| drop(draft.try_add(place)));
+        draft.fill(&kept);
         draft.fill(order);
         return draft;
     }

@@ -4,18 +4,27 @@
 //! passed over, and shorter ones behind it are still tried. If the best candidate is longer than the whole budget, and nothing
 //! near it in score fits, it is cut: a context is not filled with scraps because only scraps are short enough.
 
+pub mod adaptive;
+mod block;
 mod bubble;
+pub mod cento;
 mod flat;
+pub mod mmr;
+pub mod rse;
+pub mod small_to_big;
 
 pub(crate) use bubble::section_limit;
 
 use crate::budget::{Ledger, Quote};
 use crate::cut::{Reader, cut};
 use crate::error::{Error, Result};
+use crate::line::Lines;
 use crate::pack::Excerpt;
 use crate::policy::Policy;
 use crate::prior::Scored;
-use crate::trace::{Reallocated, Reason, Stage, StepDetails};
+use crate::redundancy::Similarity;
+use crate::trace::{Certificate, Reallocated, Reason, Stage, StepDetails};
+use block::Plan;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
@@ -26,33 +35,82 @@ const NEAR: f64 = 0.9;
 
 /// How candidates are chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "kebab-case")]
 pub enum Strategy {
-    /// The context bubble: scored, then gated by budget, section and redundancy.
+    /// The segments that hold most relevant text within the budget, proven or with a bound.
     #[default]
-    Bubble,
+    Cento,
     /// By descending relevance, gated by the budget alone.
     Flat,
+    /// Maximal marginal relevance.
+    Mmr,
+    /// As many as stand before the largest gap of the scores.
+    Adaptive,
+    /// The context bubble: scored, then gated by budget, section and redundancy.
+    Bubble,
+    /// Relevant segments, chosen greedily as dsRAG does.
+    Rse,
+    /// One segment a document, by the capped running sum of the tutorial.
+    RseKadane,
+    /// The best set of segments by dsRAG's values.
+    RseExact,
+    /// The chunks around each chunk found.
+    Window,
+    /// The section of each chunk found.
+    Parent,
+    /// Sections of which enough is found, else chunks.
+    Automerge,
+}
+
+/// Names of the strategies, for messages and help.
+const NAMES: &str = "cento, flat, mmr, adaptive, bubble, rse, rse-kadane, rse-exact, window, parent or automerge";
+
+impl Strategy {
+    /// Every strategy: the default, then from the simplest.
+    pub const ALL: [Self; 11] = [
+        Self::Cento,
+        Self::Flat,
+        Self::Mmr,
+        Self::Adaptive,
+        Self::Bubble,
+        Self::Rse,
+        Self::RseKadane,
+        Self::RseExact,
+        Self::Window,
+        Self::Parent,
+        Self::Automerge,
+    ];
+
+    /// The name, as commands and traces write it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Cento => "cento",
+            Self::Flat => "flat",
+            Self::Mmr => "mmr",
+            Self::Adaptive => "adaptive",
+            Self::Bubble => "bubble",
+            Self::Rse => "rse",
+            Self::RseKadane => "rse-kadane",
+            Self::RseExact => "rse-exact",
+            Self::Window => "window",
+            Self::Parent => "parent",
+            Self::Automerge => "automerge",
+        }
+    }
 }
 
 impl FromStr for Strategy {
     type Err = Error;
 
     fn from_str(name: &str) -> Result<Self> {
-        match name {
-            "bubble" => Ok(Self::Bubble),
-            "flat" => Ok(Self::Flat),
-            _ => Err(Error::Name { what: "strategy", name: name.into(), expected: "bubble or flat" }),
-        }
+        let named = Self::ALL.into_iter().find(|strategy| strategy.name() == name);
+        named.ok_or_else(|| Error::Name { what: "strategy", name: name.into(), expected: NAMES })
     }
 }
 
 impl fmt::Display for Strategy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Bubble => "bubble",
-            Self::Flat => "flat",
-        })
+        f.write_str(self.name())
     }
 }
 
@@ -65,6 +123,8 @@ pub(crate) struct Selection {
     pub(crate) slack_tokens: usize,
     pub(crate) reallocated: Vec<Reallocated>,
     pub(crate) warnings: Vec<String>,
+    /// How near the choice is to the best, where that is known.
+    pub(crate) certificate: Option<Certificate>,
 }
 
 /// The decision about one candidate.
@@ -92,21 +152,47 @@ impl Verdict {
     }
 }
 
+/// What a choice is made from.
+pub(crate) struct Choice<'a> {
+    pub(crate) pool: &'a [Scored],
+    pub(crate) lines: &'a Lines,
+    pub(crate) strategy: Strategy,
+    pub(crate) policy: &'a Policy,
+    pub(crate) similarity: &'a Similarity<'a>,
+}
+
+impl Choice<'_> {
+    /// What the strategy wants together, where it says so before anything is counted.
+    fn plan(&self, ledger: &mut Ledger<'_>) -> Result<Option<Plan>> {
+        let Self { pool, lines, policy, .. } = *self;
+        let candidates = ledger.candidates();
+        Ok(Some(match self.strategy {
+            Strategy::Cento | Strategy::Bubble | Strategy::Flat => return Ok(None),
+            Strategy::Mmr => mmr::plan(candidates, pool, &policy.mmr, self.similarity)?,
+            Strategy::Adaptive => adaptive::plan(candidates, pool, &policy.adaptive),
+            Strategy::Rse => rse::plan_greedy(candidates, pool, lines, &policy.rse)?,
+            Strategy::RseKadane => rse::plan_kadane(candidates, pool, lines, &policy.kadane)?,
+            Strategy::RseExact => rse::plan_exact(ledger, pool, lines, &policy.rse)?,
+            Strategy::Window => small_to_big::window(candidates, pool, lines, &policy.window),
+            Strategy::Parent => small_to_big::parent(candidates, pool, lines, &policy.parent, &policy.window),
+            Strategy::Automerge => small_to_big::automerge(candidates, pool, lines, &policy.automerge),
+        }))
+    }
+}
+
 /// Chooses from the pool, best first, into the empty ledger.
 ///
 /// # Errors
 /// `BudgetTooSmall` if something is relevant and not even one letter of it fits.
-pub(crate) fn select(
-    pool: &[Scored],
-    ledger: &mut Ledger<'_>,
-    strategy: Strategy,
-    policy: &Policy,
-    reader: &Reader<'_>,
-) -> Result<Selection> {
+pub(crate) fn select(choice: &Choice<'_>, ledger: &mut Ledger<'_>, reader: &Reader<'_>) -> Result<Selection> {
+    let &Choice { pool, lines, strategy, policy, similarity } = choice;
+    let plan = choice.plan(ledger)?;
     let walk = |ledger: &mut Ledger<'_>, first: Option<&Excerpt>| {
-        let mut selection = match strategy {
-            Strategy::Bubble => bubble::walk(pool, ledger, policy, first),
-            Strategy::Flat => flat::walk(pool, ledger, first),
+        let mut selection = match (strategy, &plan) {
+            (_, Some(plan)) => block::walk(pool, ledger, plan, first),
+            (Strategy::Bubble, _) => bubble::walk(pool, ledger, policy, first),
+            (Strategy::Flat, _) => flat::walk(pool, ledger, first),
+            _ => cento::walk(pool, ledger, lines, policy, similarity, first),
         };
         repair(pool, ledger, &mut selection);
         selection
@@ -114,8 +200,8 @@ pub(crate) fn select(
     let selection = walk(ledger, None);
     let Some(best) = unrivalled(pool, &selection.verdicts) else { return Ok(selection) };
     let text_max = match strategy {
-        Strategy::Bubble => bubble::text_max(ledger, policy, best),
-        Strategy::Flat => None,
+        Strategy::Bubble | Strategy::Cento => bubble::text_max(ledger, policy, best),
+        _ => None,
     };
     let (whole, nothing) = (Excerpt { candidate: best, part: None }, ledger.admitted().is_empty());
     if ledger.whole_tokens(std::slice::from_ref(&whole)) <= ledger.budget() as i64 {

@@ -266,6 +266,7 @@ fn contradictory_candidates_are_refused() {
         tokenizer: "",
         sentences: &sentences,
         terms: &words,
+        cosine: None,
     };
     assert!(
         matches!(assemble(&request), Err(Error::PolicyValue { .. })),
@@ -290,12 +291,12 @@ fn names_are_read_as_they_are_written() {
     for format in [Format::Markdown, Format::Xml, Format::Json] {
         assert_eq!(format.to_string().parse::<Format>().unwrap(), format);
     }
-    for strategy in [Strategy::Bubble, Strategy::Flat] {
+    for strategy in Strategy::ALL {
         assert_eq!(strategy.to_string().parse::<Strategy>().unwrap(), strategy);
     }
     assert_eq!(
         "bubbel".parse::<Strategy>().unwrap_err().to_string(),
-        "unknown strategy `bubbel`: expected bubble or flat"
+        "unknown strategy `bubbel`: expected cento, flat, mmr, adaptive, bubble, rse, rse-kadane, rse-exact, window, parent or automerge"
     );
     assert_eq!("html".parse::<Format>().unwrap_err().to_string(), "unknown format `html`: expected md, xml or json");
 }

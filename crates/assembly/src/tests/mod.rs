@@ -31,6 +31,9 @@ pub(crate) fn candidate(document: &str, index: u32, text: &str, relevance: f64) 
         text: text.into(),
         n_tokens: text.split_whitespace().count() as u32,
         relevance,
+        arms: Vec::new(),
+        is_neighbor: false,
+        parents: Vec::new(),
     }
 }
 
@@ -124,6 +127,7 @@ impl<'a> Assembly<'a> {
             tokenizer: "test",
             sentences: &sentences,
             terms: &words,
+            cosine: None,
         })
     }
 

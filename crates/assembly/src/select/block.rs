@@ -1,0 +1,65 @@
+//! Blocks: a strategy that wants chunks together says which, in which order, and the budget admits a block whole or not at all.
+
+use super::{Selection, Verdict, admit_first, quoted};
+use crate::budget::Ledger;
+use crate::pack::Excerpt;
+use crate::prior::Scored;
+use crate::trace::{Certificate, Reason, Stage, StepDetails};
+use std::collections::HashMap;
+
+/// Chunks of one document that are delivered together; those that another block brought already are not delivered twice.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Block {
+    /// In the order of the document.
+    pub(crate) candidates: Vec<usize>,
+    /// What the strategy holds it to be worth, on its own scale.
+    pub(crate) value: f64,
+}
+
+/// Blocks in the order of offering, and why what is in none of them is not.
+#[derive(Debug, Default)]
+pub(crate) struct Plan {
+    pub(crate) blocks: Vec<Block>,
+    /// The reason for what no block has; [`Reason::NotProposed`] for what is not here.
+    pub(crate) reasons: HashMap<usize, (Reason, StepDetails)>,
+    pub(crate) warnings: Vec<String>,
+    pub(crate) certificate: Option<Certificate>,
+}
+
+pub(super) fn walk(pool: &[Scored], ledger: &mut Ledger<'_>, plan: &Plan, first: Option<&Excerpt>) -> Selection {
+    ledger.clear();
+    let mut verdicts: HashMap<usize, Verdict> = HashMap::new();
+    if let Some(excerpt) = first {
+        verdicts.insert(excerpt.candidate, admit_first(ledger, excerpt));
+    }
+    for block in &plan.blocks {
+        let is_in = |candidate: &usize| verdicts.get(candidate).is_some_and(Verdict::is_selected);
+        let missing: Vec<Excerpt> = block
+            .candidates
+            .iter()
+            .filter(|candidate| !is_in(candidate))
+            .map(|&candidate| Excerpt { candidate, part: None })
+            .collect();
+        let (reason, quote) = match ledger.admit_all(&missing) {
+            Ok(quote) => (Reason::PassedAllGates, quote),
+            Err(quote) => (Reason::BudgetExceeded, quote),
+        };
+        let details = StepDetails { value: Some(block.value), ..quoted(ledger, quote) };
+        for excerpt in missing {
+            verdicts.insert(excerpt.candidate, Verdict::new(Stage::Walk, reason, details.clone()));
+        }
+    }
+    let mut verdict = |scored: &Scored| {
+        verdicts.remove(&scored.candidate).unwrap_or_else(|| {
+            let (reason, details) =
+                plan.reasons.get(&scored.candidate).cloned().unwrap_or((Reason::NotProposed, StepDetails::default()));
+            Verdict::new(Stage::Walk, reason, details)
+        })
+    };
+    Selection {
+        verdicts: pool.iter().map(&mut verdict).collect(),
+        warnings: plan.warnings.clone(),
+        certificate: plan.certificate.clone(),
+        ..Selection::default()
+    }
+}

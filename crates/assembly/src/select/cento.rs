@@ -1,0 +1,302 @@
+//! Cento: the segments that hold most relevant text within the budget, with a bound on what any others could hold.
+//!
+//! A chunk is worth its likelihood (see [`crate::likelihood`] and [`crate::bridge`]) times the tokens that it costs alone, so that its length
+//! by itself neither helps nor harms, and a chunk that touches a chosen one is the cheaper by a header. What is worth most together is chosen by [`crate::optimum`]; two chunks that say the same are in conflict. Then everything is
+//! counted as delivered, and what the count leaves is filled by what is worth most per token.
+//!
+//! Units: value in tokens of the budget's tokenizer, weighed by likelihood.
+//! Cost: one token count for each chunk of the pool; see `optimum`.
+
+use super::{Selection, Verdict, admit_first, quoted, section_limit};
+use crate::bridge::{self, Bridge};
+use crate::budget::Ledger;
+use crate::candidate::Candidate;
+use crate::error::Result;
+use crate::likelihood;
+use crate::line::Lines;
+use crate::optimum::{self, Cap, NODES_MAX, Optimum, Problem};
+use crate::pack::Excerpt;
+use crate::policy::{Gate, Policy};
+use crate::prior::Scored;
+use crate::redundancy::Similarity;
+use crate::trace::{Certificate, Reason, Stage, StepDetails};
+use serde::{Deserialize, Serialize};
+use std::cell::RefCell;
+use std::collections::{BTreeMap, HashMap};
+
+/// Settings of [`Strategy::Cento`](crate::Strategy::Cento).
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Cento {
+    /// Chunks that are weighed, the likeliest; the others are left out unread.
+    pub candidates: usize,
+    /// Most chunks in a row. None: no limit.
+    pub run_max: Option<usize>,
+    /// Share of the shorter chunk's three-word runs in another from which one of the two is left out, in (0, 1].
+    pub same_words: f64,
+    /// Cosine of two chunks' vectors from which one is left out, in (0, 1].
+    pub same_meaning: f64,
+    /// Whether a document that likely text names is likely too.
+    pub bridges: bool,
+}
+
+impl Default for Cento {
+    fn default() -> Self {
+        Self { candidates: 400, run_max: None, same_words: 0.8, same_meaning: 0.98, bridges: true }
+    }
+}
+
+/// Likelihoods by candidate, and which of them a bridge lifted.
+pub(crate) fn likelihoods(
+    candidates: &[&Candidate],
+    lines: &Lines,
+    settings: &Cento,
+) -> Result<(Vec<f64>, Vec<Option<Bridge>>)> {
+    let scores: Vec<Option<f64>> =
+        lines.candidates.iter().map(|&at| (!candidates[at].is_neighbor).then_some(candidates[at].relevance)).collect();
+    let by_place = likelihood::likelihoods(lines, &scores)?;
+    let mut likelihoods: Vec<f64> = (0..candidates.len()).map(|candidate| by_place[lines.place(candidate)]).collect();
+    let bridges =
+        if settings.bridges { bridge::lift(candidates, &mut likelihoods) } else { vec![None; candidates.len()] };
+    Ok((likelihoods, bridges))
+}
+
+/// Chooses from the pool, which is in the order of `scored.score`; `scored.raw` is the likelihood with priors.
+pub(super) fn walk<'a>(
+    pool: &[Scored],
+    ledger: &mut Ledger<'a>,
+    lines: &Lines,
+    policy: &Policy,
+    similarity: &Similarity<'_>,
+    first: Option<&Excerpt>,
+) -> Selection {
+    ledger.clear();
+    let mut selection = Selection::default();
+    let mut verdicts: HashMap<usize, Verdict> = HashMap::new();
+    if let Some(excerpt) = first {
+        verdicts.insert(excerpt.candidate, admit_first(ledger, excerpt));
+    }
+    let weighed = weighed(pool, ledger, policy, &verdicts);
+    let same = Same::new(lines, policy, similarity);
+    let conflict = |a: usize, b: usize| same.is_same(a, b);
+    let problem = problem(&weighed, ledger, lines, policy, &conflict);
+    let solved = optimum::solve(&problem, NODES_MAX);
+
+    let mut chosen: Vec<usize> = solved.chosen.iter().map(|&place| lines.candidates[place]).collect();
+    let value = |candidate: usize| problem.values[lines.place(candidate)];
+    let density = |candidate: usize| value(candidate) / problem.tokens[lines.place(candidate)].max(1) as f64;
+    chosen.sort_by(|&a, &b| density(b).total_cmp(&density(a)).then(a.cmp(&b)));
+    let mut admitted: Vec<usize> = Vec::new();
+    for candidate in chosen {
+        admit(candidate, value(candidate), ledger, &mut verdicts, &mut admitted);
+    }
+    // What the count of the whole leaves: the rest by value per token, where it breaks nothing.
+    let mut rest: Vec<usize> = weighed.iter().copied().filter(|candidate| !admitted.contains(candidate)).collect();
+    rest.sort_by(|&a, &b| density(b).total_cmp(&density(a)).then(a.cmp(&b)));
+    for candidate in rest {
+        let place = lines.place(candidate);
+        let mut with: Vec<usize> = admitted.iter().map(|&other| lines.place(other)).chain([place]).collect();
+        with.sort_unstable();
+        let verdict = if value(candidate) <= 0.0 {
+            let details = StepDetails { value: Some(value(candidate)), ..StepDetails::default() };
+            Some(Verdict::new(Stage::Walk, Reason::LowRelevance, details))
+        } else {
+            refused(place, &with, &problem, &same, ledger)
+        };
+        match verdict {
+            Some(verdict) => drop(verdicts.insert(candidate, verdict)),
+            None => admit(candidate, value(candidate), ledger, &mut verdicts, &mut admitted),
+        }
+    }
+    selection.certificate = Some(certificate(&solved, &problem, lines, &admitted, ledger));
+    for scored in pool {
+        let beyond = || {
+            let details = StepDetails { chunks_limit: Some(policy.cento.candidates), ..StepDetails::default() };
+            Verdict::new(Stage::Pool, Reason::BeyondCandidates, details)
+        };
+        let mut verdict = verdicts.remove(&scored.candidate).unwrap_or_else(beyond);
+        if verdict.last == Reason::BudgetExceeded {
+            let place = lines.place(scored.candidate);
+            verdict.details.value = Some(problem.values[place]);
+            let needed = verdict.details.tokens_needed.unwrap_or(0);
+            verdict.details.value_needed = Some(solved.price * needed as f64);
+            verdict.details.budget_needed = verdict.details.tokens_used.map(|used| used + needed);
+        }
+        selection.verdicts.push(verdict);
+    }
+    selection
+}
+
+fn admit(
+    candidate: usize,
+    value: f64,
+    ledger: &mut Ledger<'_>,
+    verdicts: &mut HashMap<usize, Verdict>,
+    admitted: &mut Vec<usize>,
+) {
+    let verdict = match ledger.quote(candidate).and_then(|_| ledger.admit(&Excerpt { candidate, part: None })) {
+        Ok(quote) => {
+            admitted.push(candidate);
+            let details = StepDetails { value: Some(value), ..quoted(ledger, quote) };
+            Verdict::new(Stage::Walk, Reason::PassedAllGates, details)
+        }
+        Err(quote) => Verdict::over_budget(Stage::Walk, ledger, quote),
+    };
+    verdicts.insert(candidate, verdict);
+}
+
+/// Candidates that are weighed: the first of the pool.
+fn weighed(pool: &[Scored], ledger: &Ledger<'_>, policy: &Policy, verdicts: &HashMap<usize, Verdict>) -> Vec<usize> {
+    let candidates = ledger.candidates();
+    let relevant = |scored: &&Scored| {
+        let chunk = candidates[scored.candidate];
+        policy.min_relevance.is_none_or(|least| chunk.is_neighbor || chunk.relevance >= least)
+    };
+    let free = |scored: &&Scored| !verdicts.contains_key(&scored.candidate);
+    pool.iter().filter(relevant).filter(free).take(policy.cento.candidates).map(|scored| scored.candidate).collect()
+}
+
+fn problem<'p>(
+    weighed: &[usize],
+    ledger: &mut Ledger<'_>,
+    lines: &'p Lines,
+    policy: &Policy,
+    conflict: &'p dyn Fn(usize, usize) -> bool,
+) -> Problem<'p> {
+    let n = lines.len();
+    let (mut values, mut tokens, mut headers) = (vec![0.0; n], vec![0; n], vec![0; n]);
+    let mut is_out = vec![true; n];
+    let mut gap = 0;
+    for &candidate in weighed {
+        let place = lines.place(candidate);
+        is_out[place] = false;
+        tokens[place] = ledger.text_tokens(&Excerpt { candidate, part: None });
+        (headers[place], gap) = ledger.frame_tokens(candidate);
+        values[place] = ledger.score(candidate) * (tokens[place] + headers[place]) as f64;
+    }
+    Problem {
+        lines,
+        values,
+        tokens,
+        headers,
+        gap,
+        budget: ledger.left(),
+        run_max: policy.cento.run_max,
+        caps: caps(weighed, ledger, lines, policy),
+        needs: Vec::new(),
+        conflict,
+        must: Vec::new(),
+        must_not: (0..n).filter(|&place| is_out[place]).collect(),
+    }
+}
+
+/// What documents and sections may have of the context.
+fn caps(weighed: &[usize], ledger: &Ledger<'_>, lines: &Lines, policy: &Policy) -> Vec<Cap> {
+    let candidates = ledger.candidates();
+    let mut documents: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+    let mut sections: BTreeMap<&str, (Vec<usize>, Option<usize>)> = BTreeMap::new();
+    for &candidate in weighed {
+        let place = lines.place(candidate);
+        documents.entry(&candidates[candidate].document).or_default().push(place);
+        let section = sections.entry(&candidates[candidate].section).or_default();
+        section.0.push(place);
+        section.1 = section_limit(ledger, policy, candidate);
+    }
+    let cap = |mut places: Vec<usize>, tokens_max: Option<usize>, chunks_max: Option<usize>| {
+        places.sort_unstable();
+        Cap { places, tokens_max: tokens_max.map(|max| max as i64), chunks_max }
+    };
+    let of_documents = documents.into_values().map(|places| cap(places, None, policy.max_per_document));
+    let of_sections = sections.into_values().map(|(places, limit)| cap(places, limit, policy.max_per_section));
+    of_documents.chain(of_sections).filter(|cap| cap.tokens_max.is_some() || cap.chunks_max.is_some()).collect()
+}
+
+/// Which chunks say the same; each pair is compared once.
+struct Same<'a> {
+    lines: &'a Lines,
+    policy: &'a Policy,
+    similarity: &'a Similarity<'a>,
+    known: RefCell<HashMap<(usize, usize), bool>>,
+}
+
+impl<'a> Same<'a> {
+    fn new(lines: &'a Lines, policy: &'a Policy, similarity: &'a Similarity<'a>) -> Self {
+        Self { lines, policy, similarity, known: RefCell::default() }
+    }
+
+    fn is_same(&self, a: usize, b: usize) -> bool {
+        if self.policy.gate == Gate::None {
+            return false;
+        }
+        let key = (a.min(b), a.max(b));
+        if let Some(&known) = self.known.borrow().get(&key) {
+            return known;
+        }
+        let alike = self.similarity.alike(self.lines.candidates[a], self.lines.candidates[b]);
+        let same = alike.containment >= self.policy.cento.same_words
+            || alike.cosine.is_some_and(|cosine| cosine >= self.policy.cento.same_meaning);
+        self.known.borrow_mut().insert(key, same);
+        same
+    }
+}
+
+/// Why a chunk cannot be added, but for the budget. `with` are the places with it, ascending.
+fn refused(
+    place: usize,
+    with: &[usize],
+    problem: &Problem<'_>,
+    same: &Same<'_>,
+    ledger: &Ledger<'_>,
+) -> Option<Verdict> {
+    let (lines, candidates) = (problem.lines, ledger.candidates());
+    let value = Some(problem.values[place]);
+    let details = StepDetails { value, ..StepDetails::default() };
+    if let Some(&partner) = with.iter().find(|&&other| other != place && same.is_same(place, other)) {
+        let alike = same.similarity.alike(lines.candidates[place], lines.candidates[partner]);
+        let details = StepDetails {
+            overlap: Some(alike.containment),
+            cosine: alike.cosine,
+            partner: Some(candidates[lines.candidates[partner]].id.clone()),
+            ..details
+        };
+        return Some(Verdict::new(Stage::Walk, Reason::TooRedundant, details));
+    }
+    if let Some(cap) = problem.caps.iter().find(|cap| cap.has(place) && !cap.holds(with, problem)) {
+        let members = || with.iter().filter(|other| **other != place && cap.has(**other));
+        let tokens = || members().map(|&other| problem.tokens[other]).sum::<i64>();
+        if let Some(max) = cap.tokens_max.filter(|max| tokens() + problem.tokens[place] > *max) {
+            let details = StepDetails {
+                section_used: Some(tokens() as usize),
+                section_needed: Some(problem.tokens[place] as usize),
+                section_limit: Some(max as usize),
+                ..details
+            };
+            return Some(Verdict::new(Stage::Walk, Reason::SectionBudgetExceeded, details));
+        }
+        let section = |at: usize| &candidates[lines.candidates[at]].section;
+        let of_section = cap.places.iter().all(|&other| section(other) == section(place));
+        let reason = if of_section { Reason::SectionChunksExceeded } else { Reason::DocumentChunksExceeded };
+        let details = StepDetails { chunks_used: Some(members().count()), chunks_limit: cap.chunks_max, ..details };
+        return Some(Verdict::new(Stage::Walk, reason, details));
+    }
+    (!problem.runs_hold(with)).then(|| {
+        let details = StepDetails { chunks_limit: problem.run_max, ..details };
+        Verdict::new(Stage::Walk, Reason::RunTooLong, details)
+    })
+}
+
+fn certificate(
+    solved: &Optimum,
+    problem: &Problem<'_>,
+    lines: &Lines,
+    admitted: &[usize],
+    ledger: &Ledger<'_>,
+) -> Certificate {
+    let mut places: Vec<usize> = admitted.iter().map(|&candidate| lines.place(candidate)).collect();
+    places.sort_unstable();
+    let value = problem.value(&places);
+    // Where the whole counts fewer tokens than its parts, more may fit than the bound allowed for: at the price of a token.
+    let saved = (problem.cost(&places) - (problem.budget - ledger.left())).max(0);
+    let bound = (solved.bound + solved.price * saved as f64).max(value);
+    Certificate { value, bound, gap: optimum::gap(value, bound), n_relaxations: solved.n_nodes }
+}

@@ -1,0 +1,330 @@
+//! Small to big: what is found is small and precise, what is delivered is the window, section or merged section around it.
+//!
+//! Sources: the two retrievers and the configuration of "Small-to-Big RAG" (Codcompass); LlamaIndex's `SentenceWindow` and
+//! `AutoMergingRetriever`, LangChain's `ParentDocumentRetriever`.
+//! - [`window`]: the chunks on either side of each chunk found, never across the edge of a document.
+//! - [`parent`]: the section that a chunk lies in; a section that is too long by parts; a chunk without a section by its window.
+//! - [`automerge`]: chunks found are replaced by their section where more than a share of its chunks is found, section by section
+//!   up to the document.
+//!
+//! Differs from LlamaIndex: a window has `radius` chunks on both sides (its slice ends one early), a parent of one chunk never merges, a
+//! chunk in between is filled in once and only between neighbours in the text, not in the ranking. Differs from all: nothing is
+//! stored twice, and the budget is in tokens delivered.
+//! Cost: one step for each chunk delivered; automerge one pass over the chunks found for each level.
+
+use super::block::{Block, Plan};
+use crate::candidate::Candidate;
+use crate::line::Lines;
+use crate::prior::Scored;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+/// Settings of [`Strategy::Window`](crate::Strategy::Window).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Window {
+    /// Chunks on either side.
+    pub radius: usize,
+    /// Most encoder tokens of a window; it is narrowed from both sides, but never below the chunk found.
+    pub max_tokens: usize,
+}
+
+impl Default for Window {
+    fn default() -> Self {
+        Self { radius: 3, max_tokens: 1500 }
+    }
+}
+
+/// Settings of [`Strategy::Parent`](crate::Strategy::Parent).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Parent {
+    /// Levels of the hierarchy, the chunk itself included: 2 is the section it lies in, 3 the one around that.
+    pub hierarchy_depth: usize,
+    /// Most encoder tokens of a section that is delivered whole; a longer one is cut into parts of at most so many.
+    pub max_tokens: usize,
+    /// Most sections delivered.
+    pub max_context_blocks: usize,
+}
+
+impl Default for Parent {
+    fn default() -> Self {
+        Self { hierarchy_depth: 2, max_tokens: 1500, max_context_blocks: 4 }
+    }
+}
+
+/// Settings of [`Strategy::Automerge`](crate::Strategy::Automerge).
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Automerge {
+    /// Chunks found that take part, the most relevant.
+    pub k: usize,
+    /// A section is merged if more than this share of its chunks is found, in [0, 1).
+    pub ratio: f64,
+}
+
+impl Default for Automerge {
+    fn default() -> Self {
+        Self { k: 12, ratio: 0.5 }
+    }
+}
+
+/// Chunks of one level below in a merged run of a document without headings: 128, 512 and 2,048 tokens.
+const FAN_OUT: u32 = 4;
+
+/// Levels of runs in a document without headings.
+const LEVELS: u32 = 2;
+
+pub(super) fn window(candidates: &[&Candidate], pool: &[Scored], lines: &Lines, settings: &Window) -> Plan {
+    let blocks = found(candidates, pool).map(|scored| Block {
+        candidates: lines.candidates[window_around(candidates, lines, scored.candidate, settings)].to_vec(),
+        value: scored.score,
+    });
+    Plan { blocks: blocks.collect(), ..Plan::default() }
+}
+
+fn found<'p>(candidates: &'p [&Candidate], pool: &'p [Scored]) -> impl Iterator<Item = &'p Scored> {
+    pool.iter().filter(|scored| !candidates[scored.candidate].is_neighbor)
+}
+
+/// The widest window within the tokens.
+fn window_around(candidates: &[&Candidate], lines: &Lines, candidate: usize, settings: &Window) -> Range<usize> {
+    let place = lines.place(candidate);
+    let fits = |radius: &usize| tokens(candidates, lines, lines.around(place, *radius)) <= settings.max_tokens;
+    lines.around(place, (0..=settings.radius).rev().find(fits).unwrap_or(0))
+}
+
+fn tokens(candidates: &[&Candidate], lines: &Lines, places: Range<usize>) -> usize {
+    lines.candidates[places].iter().map(|&at| candidates[at].n_tokens as usize).sum()
+}
+
+pub(super) fn parent(
+    candidates: &[&Candidate],
+    pool: &[Scored],
+    lines: &Lines,
+    settings: &Parent,
+    fallback: &Window,
+) -> Plan {
+    let mut plan = Plan::default();
+    let mut seen: Vec<Range<usize>> = Vec::new();
+    let mut n_without = 0;
+    for scored in found(candidates, pool) {
+        if plan.blocks.len() == settings.max_context_blocks {
+            break;
+        }
+        let level = settings.hierarchy_depth.saturating_sub(2);
+        let parents = &candidates[scored.candidate].parents;
+        let places = match parents.get(level).or(parents.last()) {
+            Some(section) => part_of(candidates, lines, lines.place(scored.candidate), section, settings.max_tokens),
+            None => {
+                n_without += 1;
+                window_around(candidates, lines, scored.candidate, fallback)
+            }
+        };
+        if !seen.contains(&places) {
+            plan.blocks.push(Block { candidates: lines.candidates[places.clone()].to_vec(), value: scored.score });
+            seen.push(places);
+        }
+    }
+    if n_without > 0 {
+        let chunks = if n_without == 1 { "a chunk lies" } else { "chunks lie" };
+        plan.warnings
+            .push(format!("{n_without} {chunks} in no section: delivered with the {} chunks around", fallback.radius));
+    }
+    plan
+}
+
+/// The places of a section, or the part of it that holds `place`: parts are cut from the section's start, each as long as fits.
+fn part_of(
+    candidates: &[&Candidate],
+    lines: &Lines,
+    place: usize,
+    section: &Range<u32>,
+    max_tokens: usize,
+) -> Range<usize> {
+    let document = lines.document(place);
+    let index = |place: usize| candidates[lines.candidates[place]].index;
+    let start = document.clone().find(|&place| index(place) >= section.start).unwrap_or(place);
+    let end = document.clone().find(|&place| index(place) >= section.end).unwrap_or(document.end);
+    let (mut first, mut sum) = (start, 0);
+    for at in start..end {
+        let n = candidates[lines.candidates[at]].n_tokens as usize;
+        if at > first && sum + n > max_tokens {
+            if first <= place && place < at {
+                return first..at;
+            }
+            (first, sum) = (at, 0);
+        }
+        sum += n;
+    }
+    first..end.max(place + 1)
+}
+
+pub(super) fn automerge(candidates: &[&Candidate], pool: &[Scored], lines: &Lines, settings: &Automerge) -> Plan {
+    // Runs of chunks by their first and last number, with their score: at first the chunks found, each by itself.
+    let mut runs: BTreeMap<(usize, u32), (u32, f64)> = BTreeMap::new();
+    for scored in found(candidates, pool).take(settings.k) {
+        let index = candidates[scored.candidate].index;
+        runs.insert((lines.document_number(lines.place(scored.candidate)), index), (index + 1, scored.score));
+    }
+    fill(&mut runs);
+    while let Some((document, parent, merged)) = merge(candidates, lines, &runs, settings.ratio) {
+        let score = merged.iter().map(|start| runs[&(document, *start)].1).sum::<f64>() / merged.len() as f64;
+        for start in merged {
+            runs.remove(&(document, start));
+        }
+        runs.insert((document, parent.start), (parent.end, score));
+    }
+    let mut blocks: Vec<(Block, usize)> = runs
+        .into_iter()
+        .map(|((document, start), (end, score))| {
+            let within = |&place: &usize| (start..end).contains(&candidates[lines.candidates[place]].index);
+            let places: Vec<usize> = lines.documents[document].clone().filter(within).collect();
+            let first = places.first().copied().unwrap_or_default();
+            (Block { candidates: places.iter().map(|&place| lines.candidates[place]).collect(), value: score }, first)
+        })
+        .collect();
+    blocks.sort_by(|a, b| b.0.value.total_cmp(&a.0.value).then(a.1.cmp(&b.1)));
+    Plan { blocks: blocks.into_iter().map(|(block, _)| block).collect(), ..Plan::default() }
+}
+
+/// A chunk between two that are found is as good as found, with their mean score.
+fn fill(runs: &mut BTreeMap<(usize, u32), (u32, f64)>) {
+    let between: Vec<((usize, u32), f64)> = runs
+        .iter()
+        .zip(runs.iter().skip(1))
+        .filter(|((a, _), (b, _))| a.0 == b.0 && a.1 + 2 == b.1)
+        .map(|((a, (_, x)), (_, (_, y)))| ((a.0, a.1 + 1), f64::midpoint(*x, *y)))
+        .collect();
+    for ((document, index), score) in between {
+        runs.insert((document, index), (index + 1, score));
+    }
+}
+
+/// The first parent of which more than `ratio` of the chunks are in runs smaller than it, and the runs it replaces.
+fn merge(
+    candidates: &[&Candidate],
+    lines: &Lines,
+    runs: &BTreeMap<(usize, u32), (u32, f64)>,
+    ratio: f64,
+) -> Option<(usize, Range<u32>, Vec<u32>)> {
+    for (&(document, start), &(end, _)) in runs {
+        for parent in parents_of(candidates, lines, document, start) {
+            if parent.start > start || parent.end < end || parent.end - parent.start <= end - start {
+                continue; // not around the run
+            }
+            let members: Vec<(u32, u32)> = runs
+                .range((document, parent.start)..(document, parent.end))
+                .map(|(&(_, start), &(end, _))| (start, end))
+                .collect();
+            let covered: u32 = members.iter().map(|(start, end)| end - start).sum();
+            if parent.len() > 1 && f64::from(covered) > ratio * parent.len() as f64 {
+                return Some((document, parent, members.into_iter().map(|(start, _)| start).collect()));
+            }
+            break; // the parents around it are tried when this one has merged
+        }
+    }
+    None
+}
+
+/// Runs of chunks around a chunk, smallest first: its sections, or aligned runs where the document has none.
+fn parents_of(candidates: &[&Candidate], lines: &Lines, document: usize, index: u32) -> Vec<Range<u32>> {
+    let places = lines.documents[document].clone();
+    let at = places.clone().find(|&place| candidates[lines.candidates[place]].index == index);
+    let parents = at.map(|place| candidates[lines.candidates[place]].parents.clone()).unwrap_or_default();
+    if !parents.is_empty() {
+        return parents;
+    }
+    let behind_last = candidates[lines.candidates[places.end - 1]].index + 1;
+    let run = |level: u32| {
+        let width = FAN_OUT.pow(level);
+        let start = index / width * width;
+        start..(start + width).min(behind_last)
+    };
+    (1..=LEVELS).map(run).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::candidate;
+
+    /// Chunks of document `a` with their scores, sections as `parents` says; the pool is in the order of the scores.
+    fn check(
+        scores: &[f64],
+        parents: &[Range<u32>],
+        plan: impl Fn(&[&Candidate], &[Scored], &Lines) -> Plan,
+        expected: &[&[u32]],
+    ) {
+        let chunks: Vec<Candidate> = scores
+            .iter()
+            .enumerate()
+            .map(|(index, &score)| Candidate {
+                n_tokens: 10,
+                is_neighbor: score == 0.0,
+                parents: parents.iter().filter(|range| range.contains(&(index as u32))).cloned().collect(),
+                ..candidate("a", index as u32, &format!("text {index}"), score)
+            })
+            .collect();
+        let candidates: Vec<&Candidate> = chunks.iter().collect();
+        let pool = crate::prior::by_relevance(&candidates).pool;
+        let found = plan(&candidates, &pool, &Lines::new(&candidates));
+        let blocks: Vec<Vec<u32>> = found
+            .blocks
+            .iter()
+            .map(|block| block.candidates.iter().map(|&at| candidates[at].index).collect())
+            .collect();
+        assert_eq!(blocks, expected);
+    }
+
+    #[test]
+    fn a_window_has_as_many_chunks_on_either_side() {
+        let window = |radius, max_tokens| {
+            move |candidates: &[&Candidate], pool: &[Scored], lines: &Lines| {
+                window(candidates, pool, lines, &Window { radius, max_tokens })
+            }
+        };
+        // "hello. foo bar. cat dog. mouse" around "foo bar.", which LlamaIndex cuts short by one.
+        check(&[0.0, 0.9, 0.0, 0.0], &[], window(1, 1500), &[&[0, 1, 2]]);
+        check(&[0.9, 0.0, 0.0, 0.0], &[], window(2, 1500), &[&[0, 1, 2]]);
+        check(&[0.0, 0.0, 0.0, 0.9], &[], window(2, 1500), &[&[1, 2, 3]]);
+        check(&[0.0, 0.0, 0.9, 0.0, 0.0], &[], window(2, 30), &[&[1, 2, 3]]);
+        check(&[0.0, 0.9, 0.0], &[], window(2, 5), &[&[1]]);
+    }
+
+    #[test]
+    fn a_parent_is_its_section_once_and_a_long_one_by_parts() {
+        let parent = |max_tokens, max_context_blocks| {
+            move |candidates: &[&Candidate], pool: &[Scored], lines: &Lines| {
+                let settings = Parent { hierarchy_depth: 2, max_tokens, max_context_blocks };
+                parent(candidates, pool, lines, &settings, &Window { radius: 1, max_tokens: 1500 })
+            }
+        };
+        let sections = [0..3, 3..8];
+        check(&[0.9, 0.8, 0.0, 0.7, 0.0, 0.0, 0.0, 0.0], &sections, parent(1500, 4), &[&[0, 1, 2], &[3, 4, 5, 6, 7]]);
+        check(&[0.9, 0.8, 0.0, 0.7, 0.0, 0.0, 0.0, 0.0], &sections, parent(1500, 1), &[&[0, 1, 2]]);
+        check(&[0.0, 0.0, 0.0, 0.0, 0.0, 0.9, 0.0, 0.8], &sections, parent(20, 4), &[&[5, 6], &[7]]);
+        check(&[0.0, 0.9, 0.0, 0.0], &[], parent(1500, 4), &[&[0, 1, 2]]);
+    }
+
+    #[test]
+    fn sections_merge_above_the_ratio_and_level_by_level() {
+        let merge = |ratio| {
+            move |candidates: &[&Candidate], pool: &[Scored], lines: &Lines| {
+                automerge(candidates, pool, lines, &Automerge { k: 12, ratio })
+            }
+        };
+        // Two of four is half: not more than half.
+        check(&[0.9, 0.8, 0.0, 0.0], &[0..4], merge(0.5), &[&[0], &[1]]);
+        check(&[0.9, 0.8, 0.7, 0.0], &[0..4], merge(0.5), &[&[0, 1, 2, 3]]);
+        // A chunk between two that are found is filled in, once.
+        check(&[0.9, 0.0, 0.7, 0.0], &[0..4], merge(0.5), &[&[0, 1, 2, 3]]);
+        check(&[0.9, 0.0, 0.7, 0.0, 0.0, 0.0, 0.0, 0.0], &[0..8], merge(0.5), &[&[0], &[1], &[2]]);
+        // A section of one chunk is no merge; the one around it may still be.
+        check(&[0.9, 0.0, 0.0, 0.0], &[0..1, 0..4], merge(0.5), &[&[0]]);
+        check(&[0.9, 0.8, 0.7, 0.0, 0.6, 0.0], &[0..4, 0..6], merge(0.5), &[&[0, 1, 2, 3, 4, 5]]);
+        // Without headings, aligned runs of four, then of sixteen.
+        check(&[0.9, 0.8, 0.7, 0.0, 0.0, 0.0, 0.0, 0.0], &[], merge(0.5), &[&[0, 1, 2, 3]]);
+    }
+}
