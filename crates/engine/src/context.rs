@@ -1,9 +1,12 @@
 //! Context: the candidates of a query, with what assembly needs to know of each, and the assembled answer.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
+use std::ops::Range;
+use std::rc::Rc;
 use std::time::{Duration, Instant};
 
+use cento_assembly::fuse::{Contribution, Fused};
 use cento_assembly::policy::normalize_label;
 use cento_assembly::{self as assembly, Candidate, Citation, Context, Format, Policy, Request, Strategy};
 use cento_corpus as corpus;
@@ -67,21 +70,53 @@ impl Searcher {
     fn pool_timed(&self, search: &SearchRequest, timings: &mut Timings) -> Result<Pool<'_>> {
         let ranking = self.rank(search, timings)?;
         let start = Instant::now();
-        let keys: Vec<_> = ranking.fused.into_iter().map(|fused| (fused.id, fused.score)).collect();
-        let places = keys.iter().map(|(key, _)| (key.id.clone(), (key.segment, key.row))).collect();
+        let neighbors = self.neighbors(&ranking.fused)?;
+        let found = ranking.fused.into_iter().map(Found::from);
+        let keys: Vec<Found> = found.chain(neighbors).collect();
+        let places = keys.iter().map(|found| (found.key.id.clone(), (found.key.segment, found.key.row))).collect();
         let (query, candidates) = (search.query.clone(), self.candidates(keys)?);
-        let pool = Pool { searcher: self, query, candidates, places, counts: RefCell::default() };
+        let (counts, vectors) = (RefCell::default(), RefCell::default());
+        let pool = Pool { searcher: self, query, candidates, places, counts, vectors };
         timings.texts = start.elapsed();
         Ok(pool)
     }
 
+    /// The chunks that stand beside the best ones and were not found: what lies between two of them, or makes a window or a section
+    /// whole. In the order of their rows.
+    fn neighbors(&self, fused: &[Fused<ChunkKey>]) -> Result<Vec<Found>> {
+        let found: BTreeSet<(usize, u32)> = fused.iter().map(|fused| (fused.id.segment, fused.id.row)).collect();
+        let mut missing: BTreeSet<(usize, u32)> = BTreeSet::new();
+        for (rank, ChunkKey { segment, row, .. }) in fused.iter().map(|fused| &fused.id).enumerate().take(NEIGHBORED) {
+            let at = &self.snapshot.segments[*segment];
+            let chunk = at.chunks.record(*row as usize)?;
+            let document = at.document(chunk.document)?;
+            let rows = document.first_row..document.first_row + document.n_rows;
+            let near = |radius: u32| rows.start.max(row.saturating_sub(radius))..rows.end.min(row + radius + 1);
+            let mut beside: Vec<u32> = near(NEIGHBOR_RADIUS).collect();
+            if rank < SECTIONED && chunk.section < document.n_sections {
+                let section = at.section(&document, chunk.section)?;
+                for row in near(SECTION_RADIUS) {
+                    let start = at.chunks.record(row as usize)?.start;
+                    if (section.start..section.end).contains(&start) {
+                        beside.push(row);
+                    }
+                }
+            }
+            missing.extend(beside.into_iter().map(|row| (*segment, row)).filter(|place| !found.contains(place)));
+        }
+        let missing = missing
+            .into_iter()
+            .map(|(segment, row)| Ok(Found { key: self.chunk_key(segment, row)?, relevance: None, arms: Vec::new() }));
+        missing.collect()
+    }
+
     /// What assembly needs to know of each chunk; texts are read in the order they lie in.
-    fn candidates(&self, mut keys: Vec<(ChunkKey, f64)>) -> Result<Vec<Candidate>> {
-        keys.sort_unstable_by_key(|(key, _)| (key.segment, key.row));
+    fn candidates(&self, mut keys: Vec<Found>) -> Result<Vec<Candidate>> {
+        keys.sort_unstable_by_key(|found| (found.key.segment, found.key.row));
         let mut documents: HashMap<(usize, u32), DocumentFacts> = HashMap::new();
         let mut texts: Vec<_> = self.snapshot.segments.iter().map(|segment| segment.texts.reader()).collect();
         let mut candidates = Vec::with_capacity(keys.len());
-        for (key, relevance) in keys {
+        for Found { key, relevance, arms } in keys {
             let segment = &self.snapshot.segments[key.segment];
             let chunk = segment.chunks.record(key.row as usize)?;
             let facts = match documents.entry((key.segment, chunk.document)) {
@@ -91,6 +126,7 @@ impl Searcher {
                 }
             };
             let path = heading_path(segment, &facts.record, chunk.section)?;
+            let parents = facts.parents(segment, chunk.section)?;
             let heading = section_heading(&path, &facts.title);
             candidates.push(Candidate {
                 id: key.id,
@@ -105,10 +141,38 @@ impl Searcher {
                 anchor: chunk.anchor(),
                 text: texts[key.segment].read(facts.record.text(chunk.start..chunk.end))?,
                 n_tokens: chunk.n_tokens,
-                relevance,
+                relevance: relevance.unwrap_or(0.0),
+                arms,
+                is_neighbor: relevance.is_none(),
+                parents,
             });
         }
         Ok(candidates)
+    }
+}
+
+/// Best candidates whose neighbours are offered beside them.
+const NEIGHBORED: usize = 100;
+
+/// Chunks on either side that are offered: as far as any run of chunks is assumed to reach.
+const NEIGHBOR_RADIUS: u32 = 8;
+
+/// Best candidates whose section is offered whole.
+const SECTIONED: usize = 20;
+
+/// Chunks on either side within which a section is offered.
+const SECTION_RADIUS: u32 = 64;
+
+/// A chunk among the candidates, with what retrieval gave it; neither score nor arms if it only stands beside one that was found.
+struct Found {
+    key: ChunkKey,
+    relevance: Option<f64>,
+    arms: Vec<Contribution>,
+}
+
+impl From<Fused<ChunkKey>> for Found {
+    fn from(fused: Fused<ChunkKey>) -> Self {
+        Self { key: fused.id, relevance: Some(fused.score), arms: fused.contributions }
     }
 }
 
@@ -121,6 +185,8 @@ pub struct Pool<'s> {
     /// Segment and row of each candidate, by id.
     places: HashMap<String, (usize, u32)>,
     counts: RefCell<Counts>,
+    /// Vectors that were asked for, by id.
+    vectors: RefCell<HashMap<String, Rc<[f32]>>>,
 }
 
 /// Tokens of the texts that one tokenizer has counted: contexts of several budgets count the same ones.
@@ -144,7 +210,23 @@ impl Pool<'_> {
             tokenizer: request.tokenizer.name(),
             sentences: &corpus::sentences,
             terms: &|text| self.searcher.analyzer.terms(text),
+            cosine: Some(&|a, b| self.cosine(a, b)),
         })?)
+    }
+
+    /// The cosine of two candidates; of one whose vector cannot be read, which a query then says of itself, 0.
+    fn cosine(&self, a: &str, b: &str) -> f64 {
+        let (Some(a), Some(b)) = (self.cached_vector(a), self.cached_vector(b)) else { return 0.0 };
+        a.iter().zip(b.iter()).map(|(x, y)| f64::from(x * y)).sum()
+    }
+
+    fn cached_vector(&self, chunk: &str) -> Option<Rc<[f32]>> {
+        if let Some(vector) = self.vectors.borrow().get(chunk) {
+            return Some(Rc::clone(vector));
+        }
+        let vector: Rc<[f32]> = self.vector(chunk).ok()?.into();
+        self.vectors.borrow_mut().insert(chunk.to_owned(), Rc::clone(&vector));
+        Some(vector)
     }
 
     fn count(&self, tokenizer: &BudgetTokenizer<'_>, text: &str) -> usize {
@@ -187,6 +269,8 @@ struct DocumentFacts {
     record: DocumentRecord,
     id: String,
     title: String,
+    /// Numbers of the chunks of each section that was asked for.
+    sections: HashMap<u32, Range<u32>>,
 }
 
 impl DocumentFacts {
@@ -194,7 +278,41 @@ impl DocumentFacts {
         let record = segment.document(document)?;
         let (id, title) =
             (segment.documents.text(record.id)?.to_owned(), segment.documents.text(record.title)?.to_owned());
-        Ok(Self { record, id, title })
+        Ok(Self { record, id, title, sections: HashMap::new() })
+    }
+
+    /// Numbers of the chunks of a section and of those around it, innermost first.
+    fn parents(&mut self, segment: &Segment, section: u32) -> Result<Vec<Range<u32>>> {
+        let mut parents = Vec::new();
+        let mut next = Some(section).filter(|&section| section < self.record.n_sections);
+        while let Some(number) = next {
+            let section = segment.section(&self.record, number)?;
+            let chunks = match self.sections.get(&number) {
+                Some(chunks) => chunks.clone(),
+                None => {
+                    let first = self.chunk_at(segment, section.start)?;
+                    let chunks = first..self.chunk_at(segment, section.end)?;
+                    self.sections.insert(number, chunks.clone());
+                    chunks
+                }
+            };
+            parents.push(chunks);
+            next = section.parent().filter(|&parent| parent < number);
+        }
+        Ok(parents)
+    }
+
+    /// Number of the first chunk with a row that starts at a byte of the document or behind it; behind the last one if there is none.
+    fn chunk_at(&self, segment: &Segment, byte: u64) -> Result<u32> {
+        let (mut low, mut high) = (self.record.first_row, self.record.first_row + self.record.n_rows);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            if segment.chunks.record(middle as usize)?.start < byte { low = middle + 1 } else { high = middle }
+        }
+        if low == self.record.first_row + self.record.n_rows {
+            return Ok(self.record.n_chunks);
+        }
+        Ok(segment.chunks.record(low as usize)?.index)
     }
 }
 

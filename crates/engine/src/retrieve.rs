@@ -333,7 +333,7 @@ impl Searcher {
         Ok(keyed)
     }
 
-    fn chunk_key(&self, segment: usize, row: u32) -> Result<ChunkKey> {
+    pub(crate) fn chunk_key(&self, segment: usize, row: u32) -> Result<ChunkKey> {
         let found = &self.snapshot.segments[segment];
         let chunk = found.chunks.record(row as usize)?;
         Ok(ChunkKey { id: format!("{}#{}", found.document_id(chunk.document)?, chunk.index), segment, row })
