@@ -157,7 +157,7 @@ pub struct Record {
     pub arms: Vec<Contribution>,
     /// Retrieval did not find it; it stands beside what was found.
     pub is_neighbor: bool,
-    /// The chunk whose text names its document, or whose document its text names, where that made it likelier (`cento`).
+    /// The chunk whose text names its document, where that made it likelier (`cento`).
     pub bridge: Option<BridgeRecord>,
     /// Occurrences of the query's terms; counted in the mode `tf` only.
     pub tf: Option<u64>,
@@ -186,7 +186,7 @@ pub struct Record {
     pub step_details: StepDetails,
 }
 
-/// A likelihood that another chunk lifted to the geometric mean of both.
+/// A likelihood that another chunk lifted.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct BridgeRecord {
     /// The other chunk.

@@ -97,10 +97,12 @@ pub(crate) struct Context {
     /// Tokens the context may have, everything in it counted
     #[arg(long, value_name = "N")]
     pub(crate) budget: usize,
-    /// How chunks are chosen: bubble (priors, section budgets, no redundancy) or flat (best first)
-    #[arg(long, value_name = "NAME", default_value = "bubble")]
+    /// How chunks are chosen: cento (the segments worth most within the budget, with a bound), flat (best first), mmr, adaptive,
+    /// bubble (priors, section budgets, no redundancy), rse, rse-kadane, rse-exact (relevant segments), window, parent, automerge
+    /// (small to big)
+    #[arg(long, value_name = "NAME", default_value_t)]
     pub(crate) strategy: Strategy,
-    /// Policy file (TOML): priors, boosts, gates, section budgets
+    /// Policy file (TOML): priors, boosts, gates, section budgets, settings of the strategies
     #[arg(long, value_name = "FILE")]
     pub(crate) policy: Option<PathBuf>,
     /// Whose tokens: model (the encoder's), o200k, cl100k, or a tokenizer.json
@@ -157,13 +159,13 @@ pub(crate) struct Contexts {
     /// Budgets in tokens, separated by commas
     #[arg(long, value_name = "N,…", value_delimiter = ',', help_heading = "Contexts")]
     pub(crate) budget: Vec<usize>,
-    /// Strategies, separated by commas: bubble, flat
-    #[arg(long, value_name = "NAME,…", value_delimiter = ',', default_value = "bubble", help_heading = "Contexts")]
+    /// Strategies, separated by commas; `cento context --help` says what each does
+    #[arg(long, value_name = "NAME,…", value_delimiter = ',', default_value = "cento", help_heading = "Contexts")]
     pub(crate) strategy: Vec<Strategy>,
     /// What the contexts are labelled with instead of their strategy; wants one strategy
     #[arg(long, value_name = "LABEL", help_heading = "Contexts")]
     pub(crate) label: Option<String>,
-    /// Policy file (TOML) of the bubble
+    /// Policy file (TOML)
     #[arg(long, value_name = "FILE", help_heading = "Contexts")]
     pub(crate) policy: Option<PathBuf>,
     /// Whose tokens: model (the encoder's), o200k, cl100k, or a tokenizer.json
