@@ -19,6 +19,8 @@ mod cut;
 pub mod redundancy;
 mod select;
 
+pub mod seal;
+
 pub mod cite;
 mod pack;
 pub mod trace;
