@@ -76,7 +76,7 @@ impl Searcher {
     }
 
     /// What assembly needs to know of each chunk; texts are read in the order they lie in.
-    fn candidates(&self, mut keys: Vec<(ChunkKey, f64)>) -> Result<Vec<Candidate>> {
+    pub(crate) fn candidates(&self, mut keys: Vec<(ChunkKey, f64)>) -> Result<Vec<Candidate>> {
         keys.sort_unstable_by_key(|(key, _)| (key.segment, key.row));
         let mut documents: HashMap<(usize, u32), DocumentFacts> = HashMap::new();
         let mut texts: Vec<_> = self.snapshot.segments.iter().map(|segment| segment.texts.reader()).collect();
