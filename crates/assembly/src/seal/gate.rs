@@ -11,7 +11,7 @@ use super::config::SealConfig;
 use super::ledger::{Extract, Ledger};
 use super::names::{Aliases, Date, Kind};
 use super::needs::{Needs, Wanted};
-use super::score::{Evidence, Profile, share};
+use super::score::{Evidence, Profile, Worth, share};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -45,14 +45,15 @@ pub struct Contradiction {
 
 pub(crate) fn judge(
     needs: &Needs,
+    worth: &Worth,
     kept: &[(&Passage, &Extract, &Profile)],
     ledger: &Ledger,
     aliases: &Aliases,
     reading: &Reading<'_>,
     config: &SealConfig,
 ) -> Verdict {
-    let weights: Vec<f64> = needs.needs.iter().map(|need| need.weight).collect();
-    let evidence = Evidence::of(kept.iter().map(|(_, _, profile)| *profile).collect(), &weights);
+    let evidence = Evidence::of(kept.iter().map(|(_, _, profile)| *profile).collect(), worth);
+    let weights = &worth.weights;
     let (mut all, mut covered, mut twice) = (0.0, 0.0, 0.0);
     for (weight, (cover, sources)) in weights.iter().zip(evidence.covered.iter().zip(&evidence.sources)) {
         all += weight;
@@ -61,7 +62,7 @@ pub(crate) fn judge(
     }
     let coverage = if all > 0.0 { share(covered, all) } else { 1.0 };
     let contradictions = contradictions(ledger, aliases, reading);
-    let answer = kept.iter().map(|kept| answer(needs, &weights, kept)).fold(0.0, f64::max);
+    let answer = kept.iter().map(|kept| answer(needs, weights, kept)).fold(0.0, f64::max);
     let sufficient = coverage >= config.coverage_min && contradictions.is_empty() && answer > 0.0;
     Verdict { coverage, corroboration: share(twice, covered), contradictions, answer, sufficient }
 }

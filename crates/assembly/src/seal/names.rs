@@ -98,6 +98,7 @@ pub fn words(text: &str, range: Range<usize>) -> Vec<Range<usize>> {
 fn quotes(text: &str, range: Range<usize>) -> Vec<Range<usize>> {
     const PAIRS: [(char, char); 3] = [('"', '"'), ('“', '”'), ('«', '»')];
     let (mut found, mut open) = (Vec::new(), None::<(char, usize)>);
+    let opens = |at: usize| text[at..range.end].starts_with(char::is_alphanumeric);
     for (at, c) in text[range.clone()].char_indices() {
         let at = range.start + at;
         match open {
@@ -110,7 +111,8 @@ fn quotes(text: &str, range: Range<usize>) -> Vec<Range<usize>> {
                 open = None;
             }
             None => {
-                open = PAIRS.iter().find(|(mark, _)| *mark == c).map(|&(mark, close)| (close, at + mark.len_utf8()));
+                let pair = PAIRS.iter().find(|(mark, _)| *mark == c && opens(at + c.len_utf8()));
+                open = pair.map(|&(mark, close)| (close, at + mark.len_utf8()));
             }
             _ => {}
         }

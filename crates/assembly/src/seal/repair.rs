@@ -9,7 +9,7 @@ use super::gate::{Verdict, judge};
 use super::ledger::{Extract, Ledger};
 use super::names::{self, Aliases};
 use super::needs::{NeedKind, Needs};
-use super::score::Profile;
+use super::score::{Profile, Worth};
 use super::swap::{State, Swap, fits};
 use super::{Passage, Reading};
 use crate::error::{Error, Result};
@@ -45,7 +45,7 @@ pub struct Repair<'a> {
     config: SealConfig,
     reading: Reading<'a>,
     needs: Needs,
-    weights: Vec<f64>,
+    worth: Worth,
     aliases: Aliases,
     /// Relevance to the question, of all that the question found.
     relevance: BTreeMap<String, f64>,
@@ -129,8 +129,8 @@ impl<'a> Repair<'a> {
         let titles: Vec<&str> =
             first.iter().map(|passage| passage.title.as_str()).filter(|title| !title.is_empty()).collect();
         let needs = Needs::read(question, &titles, &Aliases::default(), &reading);
-        let weights: Vec<f64> = needs.needs.iter().map(|need| need.weight).collect();
-        if let Some(at) = weights.iter().position(|weight| !weight.is_finite() || *weight < 0.0) {
+        let worth = Worth::of(&needs);
+        if let Some(at) = worth.weights.iter().position(|weight| !weight.is_finite() || *weight < 0.0) {
             return Err(Error::NotFinite {
                 what: format!("the idf of `{}`, or one not negative,", needs.needs[at].text),
             });
@@ -138,7 +138,7 @@ impl<'a> Repair<'a> {
         let mut repair = Self {
             reading,
             needs,
-            weights,
+            worth,
             aliases: Aliases::default(),
             relevance,
             passages: Vec::new(),
@@ -238,7 +238,7 @@ impl<'a> Repair<'a> {
         self.profile();
         let pool: Vec<usize> = (0..self.profiles.len()).collect();
         let record = self.loops.last_mut().expect("queries were asked");
-        record.swaps = self.state.repair(record.number, &pool, &self.profiles, &self.weights, &self.config);
+        record.swaps = self.state.repair(record.number, &pool, &self.profiles, &self.worth, &self.config);
         record.found = new;
         Ok(())
     }
@@ -259,8 +259,8 @@ impl<'a> Repair<'a> {
         }
         let kept: Vec<_> =
             self.state.kept.iter().map(|&at| (&self.passages[at], &self.extracts[at], &self.profiles[at])).collect();
-        let verdict = judge(&self.needs, &kept, &ledger, &self.aliases, &self.reading, &self.config);
-        let gaps = gaps(&self.needs, &self.state.others(None, &self.profiles, &self.weights));
+        let verdict = judge(&self.needs, &self.worth, &kept, &ledger, &self.aliases, &self.reading, &self.config);
+        let gaps = gaps(&self.needs, &self.state.others(None, &self.profiles, &self.worth));
         (verdict, gaps, ledger)
     }
 

@@ -10,7 +10,10 @@
 //! - `red`: the greatest containment in one passage of E, over shingles of [`SHINGLE_TERMS`] terms weighed by idf.
 //! - `rel`: relevance to the question as a share of the best passage's. Ours.
 //!
-//! A *bridge* is a name in a kept passage that stands in a sentence with needs; it weighs its idf times the share of needs there.
+//! A *bridge* is a name in a linked passage that stands in a sentence with needs; it weighs its idf times the share of needs there.
+//! A passage is *linked* if it names an anchor of the question (an entity that weighs at least half as much as the heaviest), is
+//! about what a linked passage names beside needs, or names what a linked passage is about. Without anchors all are. What is not
+//! linked covers entities only: "population" in a text on another town answers nothing.
 //! A passage that is *about* an entity covers it by 1, one that names it by [`NAMED`].
 //! Range: every term in [0, 1]; the score is their weighted sum, in this order.
 
@@ -166,10 +169,31 @@ fn shingles(terms: &[String], reading: &Reading<'_>) -> BTreeMap<String, f64> {
     terms.windows(n).map(|window| (window.join(" "), reading.mass(window))).collect()
 }
 
+/// What the needs of a question are worth.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Worth {
+    pub(crate) weights: Vec<f64>,
+    /// Which needs are entities.
+    pub(crate) entity: Vec<bool>,
+    /// Which entities a passage must have to do with.
+    pub(crate) anchor: Vec<bool>,
+}
+
+impl Worth {
+    pub(crate) fn of(needs: &Needs) -> Self {
+        let entity: Vec<bool> = needs.needs.iter().map(|need| need.kind == NeedKind::Entity).collect();
+        let weights: Vec<f64> = needs.needs.iter().map(|need| need.weight).collect();
+        let heaviest =
+            weights.iter().zip(&entity).filter(|(_, entity)| **entity).map(|(weight, _)| *weight).fold(0.0, f64::max);
+        let anchor = weights.iter().zip(&entity).map(|(weight, entity)| *entity && *weight * 2.0 >= heaviest).collect();
+        Self { weights, entity, anchor }
+    }
+}
+
 /// What passages have together.
 #[derive(Debug, Clone)]
 pub(crate) struct Evidence<'a> {
-    weights: &'a [f64],
+    worth: &'a Worth,
     /// Greatest cover of each need.
     pub(crate) covered: Vec<f64>,
     /// Documents that cover each need.
@@ -178,6 +202,27 @@ pub(crate) struct Evidence<'a> {
     pub(crate) bridges: Vec<Bridge<'a>>,
     names: BTreeSet<&'a str>,
     passages: Vec<&'a Profile>,
+    links: Links<'a>,
+}
+
+/// What passages that have to do with the question speak of.
+#[derive(Debug, Clone, Default)]
+struct Links<'a> {
+    /// What they are about.
+    topics: BTreeSet<&'a str>,
+    /// What they name beside needs.
+    leads: BTreeSet<&'a str>,
+}
+
+impl Links<'_> {
+    fn reach(&self, passage: &Profile, worth: &Worth) -> bool {
+        let anchored = || worth.anchor.iter().zip(&passage.cover).any(|(anchor, cover)| *anchor && *cover > 0.0);
+        let is = |names: &BTreeSet<&str>, name: &String| names.contains(name.as_str());
+        !worth.anchor.contains(&true)
+            || anchored()
+            || passage.about.iter().any(|name| is(&self.leads, name) || is(&self.topics, name))
+            || passage.names.keys().any(|name| is(&self.topics, name))
+    }
 }
 
 /// A name that leads on.
@@ -189,33 +234,45 @@ pub(crate) struct Bridge<'a> {
 }
 
 impl<'a> Evidence<'a> {
-    /// `weights` are those of the needs.
-    pub(crate) fn of(passages: Vec<&'a Profile>, weights: &'a [f64]) -> Self {
-        let mut covered = vec![0.0_f64; weights.len()];
-        let mut sources = vec![BTreeSet::new(); weights.len()];
+    pub(crate) fn of(passages: Vec<&'a Profile>, worth: &'a Worth) -> Self {
+        let (links, linked) = link(&passages, worth);
+        let mut covered = vec![0.0_f64; worth.weights.len()];
+        let mut sources = vec![BTreeSet::new(); worth.weights.len()];
         let mut names = BTreeSet::new();
-        for passage in &passages {
-            for (need, &cover) in passage.cover.iter().enumerate().filter(|(_, cover)| **cover > 0.0) {
-                covered[need] = covered[need].max(cover);
-                sources[need].insert(passage.document.as_str());
+        for (passage, linked) in passages.iter().zip(&linked) {
+            for need in 0..covered.len() {
+                let cover = covers(passage, need, *linked, worth);
+                if cover > 0.0 {
+                    covered[need] = covered[need].max(cover);
+                    sources[need].insert(passage.document.as_str());
+                }
             }
             names.extend(passage.names.keys().chain(&passage.about).map(String::as_str));
         }
-        let bridges = bridges(&passages, weights);
-        Self { weights, covered, sources, bridges, names, passages }
+        let of_question: Vec<&Profile> =
+            passages.iter().zip(&linked).filter(|(_, linked)| **linked).map(|(passage, _)| *passage).collect();
+        let bridges = bridges(&of_question, &links.topics, &worth.weights);
+        Self { worth, covered, sources, bridges, names, passages, links }
     }
 
     /// The score of a passage that is none of these.
     pub(crate) fn score(&self, passage: &Profile, config: &SealConfig) -> Score {
-        let terms = [self.gap(passage), self.corr(passage), self.nov(passage), self.red(passage), passage.relevance];
+        let linked = self.links.reach(passage, self.worth);
+        let terms = [
+            self.gap(passage, linked),
+            self.corr(passage, linked),
+            if linked { self.nov(passage) } else { 0.0 },
+            self.red(passage),
+            passage.relevance,
+        ];
         Score::of(config, terms)
     }
 
-    fn gap(&self, passage: &Profile) -> f64 {
+    fn gap(&self, passage: &Profile, linked: bool) -> f64 {
         let (mut missing, mut closed) = (0.0, 0.0);
-        for (need, weight) in self.weights.iter().enumerate() {
+        for (need, weight) in self.worth.weights.iter().enumerate() {
             missing += weight * (1.0 - self.covered[need]);
-            closed += weight * (passage.cover[need] - self.covered[need]).max(0.0);
+            closed += weight * (covers(passage, need, linked, self.worth) - self.covered[need]).max(0.0);
         }
         for bridge in &self.bridges {
             missing += bridge.weight;
@@ -224,22 +281,24 @@ impl<'a> Evidence<'a> {
         share(closed, missing)
     }
 
-    fn corr(&self, passage: &Profile) -> f64 {
+    fn corr(&self, passage: &Profile, linked: bool) -> f64 {
         let (mut covered, mut confirmed) = (0.0, 0.0);
         for (need, sources) in self.sources.iter().enumerate().filter(|(_, sources)| !sources.is_empty()) {
-            covered += self.weights[need];
+            let weight = self.worth.weights[need];
+            covered += weight;
             let second = sources.len() == 1 && !sources.contains(passage.document.as_str());
-            confirmed += if second && passage.cover[need] > 0.0 { self.weights[need] } else { 0.0 };
+            confirmed += if second && covers(passage, need, linked, self.worth) > 0.0 { weight } else { 0.0 };
         }
         share(confirmed, covered)
     }
 
     fn nov(&self, passage: &Profile) -> f64 {
-        let all: f64 = self.weights.iter().sum();
+        let weights = &self.worth.weights;
+        let all: f64 = weights.iter().sum();
         let mut new: BTreeMap<&str, f64> = BTreeMap::new();
         for sentence in &passage.sentences {
             let needs = sentence.needs.iter().filter(|&&need| self.covered[need] > 0.0);
-            let here = share(needs.map(|&need| self.weights[need]).sum(), all);
+            let here = share(needs.map(|&need| weights[need]).sum(), all);
             for name in sentence.names.iter().filter(|name| !self.names.contains(name.as_str())) {
                 let best = new.entry(name).or_default();
                 *best = best.max(here);
@@ -259,16 +318,32 @@ impl<'a> Evidence<'a> {
     }
 }
 
+/// How far a passage covers a need.
+fn covers(passage: &Profile, need: usize, linked: bool, worth: &Worth) -> f64 {
+    if linked || worth.entity[need] { passage.cover[need] } else { 0.0 }
+}
+
+/// Which passages have to do with the question, and what those speak of.
+fn link<'a>(passages: &[&'a Profile], worth: &Worth) -> (Links<'a>, Vec<bool>) {
+    let (mut links, mut linked) = (Links::default(), vec![false; passages.len()]);
+    while let Some(at) = (0..passages.len()).find(|&at| !linked[at] && links.reach(passages[at], worth)) {
+        linked[at] = true;
+        links.topics.extend(passages[at].about.iter().map(String::as_str));
+        let beside_needs = passages[at].sentences.iter().filter(|sentence| !sentence.needs.is_empty());
+        links.leads.extend(beside_needs.flat_map(|sentence| &sentence.names).map(String::as_str));
+    }
+    (links, linked)
+}
+
 /// The names of passages that lead on: each with the greatest share of needs in a sentence with it, times its idf. What one of the
 /// passages is about is found already.
-fn bridges<'a>(passages: &[&'a Profile], weights: &[f64]) -> Vec<Bridge<'a>> {
+fn bridges<'a>(passages: &[&'a Profile], topics: &BTreeSet<&str>, weights: &[f64]) -> Vec<Bridge<'a>> {
     let all: f64 = weights.iter().sum();
-    let about: BTreeSet<&str> = passages.iter().flat_map(|passage| &passage.about).map(String::as_str).collect();
     let mut found: BTreeMap<&str, Bridge<'a>> = BTreeMap::new();
     for passage in passages {
         for sentence in &passage.sentences {
             let here = share(sentence.needs.iter().map(|&need| weights[need]).sum(), all);
-            for key in sentence.names.iter().filter(|key| here > 0.0 && !about.contains(key.as_str())) {
+            for key in sentence.names.iter().filter(|key| here > 0.0 && !topics.contains(key.as_str())) {
                 let (written, mass) = &passage.names[key];
                 let bridge = Bridge { key, written, weight: here * mass };
                 let best = found.entry(key).or_insert_with(|| bridge.clone());

@@ -8,7 +8,7 @@
 //! Ends: every swap evicts a passage for good and every filling takes one, so there are at most as many steps as passages.
 
 use super::config::{Budget, SealConfig};
-use super::score::{Evidence, Profile, Score};
+use super::score::{Evidence, Profile, Score, Worth};
 use serde::Serialize;
 use std::collections::BTreeSet;
 
@@ -65,13 +65,13 @@ impl State {
         number: usize,
         pool: &[usize],
         profiles: &[Profile],
-        weights: &[f64],
+        worth: &Worth,
         config: &SealConfig,
     ) -> Vec<Swap> {
         let mut swaps = Vec::new();
         while let Some(swap) = self
-            .fill(number, pool, profiles, weights, config)
-            .or_else(|| self.swap(number, pool, profiles, weights, config))
+            .fill(number, pool, profiles, worth, config)
+            .or_else(|| self.swap(number, pool, profiles, worth, config))
         {
             swaps.push(swap);
         }
@@ -83,11 +83,11 @@ impl State {
         number: usize,
         pool: &[usize],
         profiles: &[Profile],
-        weights: &[f64],
+        worth: &Worth,
         config: &SealConfig,
     ) -> Option<Swap> {
         let tokens_before = self.n_tokens(profiles);
-        let (best, in_score) = self.best(None, pool, profiles, weights, config)?;
+        let (best, in_score) = self.best(None, pool, profiles, worth, config)?;
         if in_score.total <= config.epsilon {
             return None;
         }
@@ -102,18 +102,18 @@ impl State {
         number: usize,
         pool: &[usize],
         profiles: &[Profile],
-        weights: &[f64],
+        worth: &Worth,
         config: &SealConfig,
     ) -> Option<Swap> {
         let tokens_before = self.n_tokens(profiles);
         let free = (0..self.kept.len()).filter(|&at| self.since[at] == 0 || number > self.since[at] + config.dwell);
         let mut victims: Vec<(usize, Score)> = free
-            .map(|at| (at, self.others(Some(at), profiles, weights).score(&profiles[self.kept[at]], config)))
+            .map(|at| (at, self.others(Some(at), profiles, worth).score(&profiles[self.kept[at]], config)))
             .collect();
         let id = |at: usize| &profiles[self.kept[at]].id;
         victims.sort_by(|a, b| a.1.total.total_cmp(&b.1.total).then_with(|| id(b.0).cmp(id(a.0))));
         let (place, out_score, best, in_score) = victims.into_iter().find_map(|(place, score)| {
-            self.best(Some(place), pool, profiles, weights, config).map(|(best, better)| (place, score, best, better))
+            self.best(Some(place), pool, profiles, worth, config).map(|(best, better)| (place, score, best, better))
         })?;
         if in_score.total <= out_score.total + config.epsilon {
             return None;
@@ -132,10 +132,10 @@ impl State {
         place: Option<usize>,
         pool: &[usize],
         profiles: &[Profile],
-        weights: &[f64],
+        worth: &Worth,
         config: &SealConfig,
     ) -> Option<(usize, Score)> {
-        let beside = self.others(place, profiles, weights);
+        let beside = self.others(place, profiles, worth);
         let admitted = pool.iter().copied().filter(|passage| {
             !self.kept.contains(passage)
                 && !self.evicted.contains(passage)
@@ -150,9 +150,9 @@ impl State {
     }
 
     /// What is kept, without the passage in a place.
-    pub(crate) fn others<'a>(&self, place: Option<usize>, profiles: &'a [Profile], weights: &'a [f64]) -> Evidence<'a> {
+    pub(crate) fn others<'a>(&self, place: Option<usize>, profiles: &'a [Profile], worth: &'a Worth) -> Evidence<'a> {
         let others = self.kept.iter().enumerate().filter(|(at, _)| Some(*at) != place);
-        Evidence::of(others.map(|(_, &kept)| &profiles[kept]).collect(), weights)
+        Evidence::of(others.map(|(_, &kept)| &profiles[kept]).collect(), worth)
     }
 }
 

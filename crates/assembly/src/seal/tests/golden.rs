@@ -1,6 +1,6 @@
 //! Values and walks worked out by hand.
 
-use super::super::score::{Profile, Score};
+use super::super::score::{Profile, Score, Worth};
 use super::super::swap::State;
 use super::*;
 use crate::Error;
@@ -131,7 +131,10 @@ fn covers(id: &str, needs: &[usize], n_tokens: usize, relevance: f64) -> Profile
     }
 }
 
-const EQUAL: [f64; 4] = [1.0; 4];
+/// Four needs of one weight, none an entity.
+fn equal() -> Worth {
+    Worth { weights: vec![1.0; 4], entity: vec![false; 4], anchor: vec![false; 4] }
+}
 
 fn gap_only(config: SealConfig) -> SealConfig {
     SealConfig { lambda_corr: 0.0, lambda_nov: 0.0, lambda_red: 0.0, lambda_rel: 0.0, ..config }
@@ -142,13 +145,13 @@ fn a_tie_with_epsilon_is_no_swap() {
     let profiles = [covers("a", &[0], 1, 0.0), covers("b", &[0, 1], 1, 0.0)];
     let swaps = |epsilon| {
         let config = gap_only(SealConfig { epsilon, ..items(1) });
-        State::first(vec![0]).repair(1, &[0, 1], &profiles, &EQUAL, &config).len()
+        State::first(vec![0]).repair(1, &[0, 1], &profiles, &equal(), &config).len()
     };
     assert_eq!(swaps(0.25), 0, "b is better by exactly .25");
     assert_eq!(swaps(0.24), 1);
-    let equal = [covers("a", &[0], 1, 0.0), covers("b", &[0], 1, 0.0)];
+    let alike = [covers("a", &[0], 1, 0.0), covers("b", &[0], 1, 0.0)];
     let config = gap_only(SealConfig { epsilon: 0.0, ..items(1) });
-    assert_eq!(State::first(vec![0]).repair(1, &[0, 1], &equal, &EQUAL, &config).len(), 0);
+    assert_eq!(State::first(vec![0]).repair(1, &[0, 1], &alike, &equal(), &config).len(), 0);
 }
 
 #[test]
@@ -156,11 +159,11 @@ fn what_went_does_not_come_back() {
     let profiles = [covers("a", &[0, 1, 2], 1, 0.0), covers("b", &[0, 1], 1, 0.0), covers("c", &[], 1, 0.0)];
     let config = gap_only(SealConfig { dwell: 0, epsilon: 0.0, ..items(1) });
     let mut state = State::first(vec![1]);
-    assert_eq!(state.repair(1, &[0, 1, 2], &profiles, &EQUAL, &config).len(), 1);
+    assert_eq!(state.repair(1, &[0, 1, 2], &profiles, &equal(), &config).len(), 1);
     // Even if all that spoke for `a` is gone, `b` stays out.
     let turned = [covers("a", &[], 1, 0.0), covers("b", &[0, 1], 1, 0.0), covers("c", &[], 1, 0.0)];
     for number in 2..9 {
-        assert!(state.repair(number, &[0, 1, 2], &turned, &EQUAL, &config).is_empty());
+        assert!(state.repair(number, &[0, 1, 2], &turned, &equal(), &config).is_empty());
     }
     assert_eq!(state.kept, [0]);
 }
@@ -171,8 +174,8 @@ fn who_is_new_stays_for_the_dwell() {
     for dwell in 0..3 {
         let config = gap_only(SealConfig { dwell, epsilon: 0.0, ..items(1) });
         let mut state = State::first(vec![0]);
-        assert_eq!(state.repair(1, &[0, 1], &profiles, &EQUAL, &config).len(), 1);
-        let gone = (1..9).find(|&number| !state.repair(number, &[0, 1, 2], &profiles, &EQUAL, &config).is_empty());
+        assert_eq!(state.repair(1, &[0, 1], &profiles, &equal(), &config).len(), 1);
+        let gone = (1..9).find(|&number| !state.repair(number, &[0, 1, 2], &profiles, &equal(), &config).is_empty());
         assert_eq!(gone, Some(dwell + 2));
     }
 }
@@ -187,7 +190,7 @@ fn tokens_never_exceed_the_budget() {
     ];
     let config = gap_only(SealConfig { budget: Budget::Tokens(9), ..SealConfig::default() });
     let mut state = State::first(vec![0, 1]);
-    let swaps = state.repair(1, &[0, 1, 2, 3], &profiles, &EQUAL, &config);
+    let swaps = state.repair(1, &[0, 1, 2, 3], &profiles, &equal(), &config);
     // `c` fits only where `a` was, although `b` is as bad and comes first.
     assert_eq!(
         swaps
@@ -206,9 +209,29 @@ fn a_score_is_its_terms() {
     passage.shingles = [("x y z".to_owned(), 1.0), ("y z w".to_owned(), 3.0)].into();
     passage.names = [("ada".to_owned(), ("Ada".to_owned(), 2.0))].into();
     passage.sentences = vec![super::super::score::Sentence { needs: vec![1, 2], names: ["ada".to_owned()].into() }];
-    let score = super::super::score::Evidence::of(vec![&beside], &EQUAL).score(&passage, &SealConfig::default());
+    let score = super::super::score::Evidence::of(vec![&beside], &equal()).score(&passage, &SealConfig::default());
     // Missing: 2 and 3, of which it has 2. Covered: 0 and 1, of which it confirms 1. Ada stands with one covered need of four.
     let nov = 0.25 / 1.25;
     let total = 0.5 + 0.25 * 0.5 + 0.25 * nov - 0.5 * 0.25 + 0.5 * 0.5;
     assert_eq!(score, Score { total, gap: 0.5, corr: 0.5, nov, red: 0.25, rel: 0.5 });
+}
+
+#[test]
+fn what_has_nothing_to_do_with_the_question_covers_entities_only() {
+    let worth = Worth {
+        weights: vec![1.0; 4],
+        entity: vec![true, false, false, false],
+        anchor: vec![true, false, false, false],
+    };
+    let mut anchored = covers("a", &[0], 1, 0.0);
+    anchored.about = ["night train".to_owned()].into();
+    anchored.names = [("ada quist".to_owned(), ("Ada Quist".to_owned(), 2.0))].into();
+    anchored.sentences = vec![super::super::score::Sentence { needs: vec![0], names: ["ada quist".to_owned()].into() }];
+    let stranger = covers("b", &[1, 2, 3], 1, 0.0);
+    let about = Profile { about: ["ada quist".to_owned()].into(), ..stranger.clone() };
+    let evidence = super::super::score::Evidence::of(vec![&anchored, &stranger], &worth);
+    assert_eq!(evidence.covered, [1.0, 0.0, 0.0, 0.0], "the stranger covers nothing");
+    let config = SealConfig::default();
+    assert_eq!(evidence.score(&stranger, &config).gap, 0.0);
+    assert_eq!(evidence.score(&about, &config).gap, 1.0, "three needs and the bridge");
 }

@@ -1,6 +1,6 @@
 //! What holds for every input.
 
-use super::super::score::{Profile, Score, Sentence};
+use super::super::score::{Profile, Score, Sentence, Worth};
 use super::super::swap::State;
 use super::*;
 use proptest::prelude::{Just, ProptestConfig, Strategy, any, prop, prop_assert, prop_assert_eq, prop_oneof, proptest};
@@ -39,6 +39,15 @@ fn any_profile() -> impl Strategy<Value = Profile> {
     )
 }
 
+/// Every anchor is an entity.
+fn any_worth() -> impl Strategy<Value = Worth> {
+    prop::collection::vec((0..5u8, 0..4u8), N_NEEDS).prop_map(|needs| Worth {
+        weights: needs.iter().map(|(weight, _)| f64::from(*weight)).collect(),
+        entity: needs.iter().map(|(_, kind)| *kind < 2).collect(),
+        anchor: needs.iter().map(|(_, kind)| *kind < 1).collect(),
+    })
+}
+
 fn any_config() -> impl Strategy<Value = SealConfig> {
     let budget = prop_oneof![(1..5usize).prop_map(Budget::Items), (3..20usize).prop_map(Budget::Tokens)];
     let weights = prop::collection::vec(0..5u8, 6);
@@ -61,20 +70,55 @@ fn any_config() -> impl Strategy<Value = SealConfig> {
     )
 }
 
+/// Which of the passages have to do with the question: round after round until nobody joins.
+fn naive_linked(passages: &[&Profile], worth: &Worth) -> Vec<bool> {
+    let mut linked = vec![false; passages.len()];
+    for _ in 0..=passages.len() {
+        for at in 0..passages.len() {
+            let joined: Vec<&Profile> = (0..passages.len()).filter(|&at| linked[at]).map(|at| passages[at]).collect();
+            linked[at] |= naive_reach(&joined, passages[at], worth);
+        }
+    }
+    linked
+}
+
+fn naive_reach(linked: &[&Profile], passage: &Profile, worth: &Worth) -> bool {
+    let anchors: Vec<usize> = (0..N_NEEDS).filter(|&need| worth.anchor[need]).collect();
+    let led = |name: &str| {
+        let beside = |other: &&Profile| {
+            other.sentences.iter().any(|sentence| !sentence.needs.is_empty() && sentence.names.contains(name))
+        };
+        linked.iter().any(beside)
+    };
+    let topic = |name: &str| linked.iter().any(|other| other.about.contains(name));
+    anchors.is_empty()
+        || anchors.iter().any(|&need| passage.cover[need] > 0.0)
+        || NAMES.iter().any(|name| passage.about.contains(*name) && (led(name) || topic(name)))
+        || NAMES.iter().any(|name| passage.names.contains_key(*name) && topic(name))
+}
+
 /// S(c), term by term from its definition, over lists.
-fn naive_score(others: &[&Profile], passage: &Profile, weights: &[f64], config: &SealConfig) -> f64 {
-    let covered = |need: usize| others.iter().map(|other| other.cover[need]).fold(0.0, f64::max);
+fn naive_score(others: &[&Profile], passage: &Profile, worth: &Worth, config: &SealConfig) -> f64 {
+    let weights = &worth.weights;
+    let linked = naive_linked(others, worth);
+    let of_question: Vec<&Profile> = (0..others.len()).filter(|&at| linked[at]).map(|at| others[at]).collect();
+    let reached = naive_reach(&of_question, passage, worth);
+    let has = |passage: &Profile, reached: bool, need: usize| match reached || worth.entity[need] {
+        true => passage.cover[need],
+        false => 0.0,
+    };
+    let covered = |need: usize| (0..others.len()).map(|at| has(others[at], linked[at], need)).fold(0.0, f64::max);
     let mut bridges: Vec<(f64, String)> = Vec::new();
     let total: f64 = weights.iter().sum();
     for name in NAMES {
         let mut weight = 0.0_f64;
-        for other in others {
+        for other in &of_question {
             for sentence in other.sentences.iter().filter(|sentence| sentence.names.contains(name)) {
                 let here: f64 = sentence.needs.iter().map(|&need| weights[need]).sum();
                 weight = weight.max(if total > 0.0 { here / total * other.names[name].1 } else { 0.0 });
             }
         }
-        if weight > 0.0 && others.iter().all(|other| !other.about.contains(name)) {
+        if weight > 0.0 && of_question.iter().all(|other| !other.about.contains(name)) {
             bridges.push((weight, name.to_owned()));
         }
     }
@@ -83,32 +127,32 @@ fn naive_score(others: &[&Profile], passage: &Profile, weights: &[f64], config: 
     let (mut missing, mut closed, mut found, mut confirmed) = (0.0, 0.0, 0.0, 0.0);
     for need in needs.clone() {
         missing += weights[need] * (1.0 - covered(need));
-        closed += weights[need] * (passage.cover[need] - covered(need)).max(0.0);
+        closed += weights[need] * (has(passage, reached, need) - covered(need)).max(0.0);
     }
     for (weight, name) in &bridges {
         missing += weight;
         closed += if passage.about.contains(name) { *weight } else { 0.0 };
     }
     for need in needs {
-        let mut documents: Vec<&String> =
-            others.iter().filter(|other| other.cover[need] > 0.0).map(|other| &other.document).collect();
+        let sources = (0..others.len()).filter(|&at| has(others[at], linked[at], need) > 0.0);
+        let mut documents: Vec<&String> = sources.map(|at| &others[at].document).collect();
         documents.sort();
         documents.dedup();
         if !documents.is_empty() {
             found += weights[need];
-            if documents.len() == 1 && *documents[0] != passage.document && passage.cover[need] > 0.0 {
+            if documents.len() == 1 && *documents[0] != passage.document && has(passage, reached, need) > 0.0 {
                 confirmed += weights[need];
             }
         }
     }
     let mut x = 0.0;
-    for name in NAMES {
-        let known = others.iter().any(|other| other.names.contains_key(name) || other.about.contains(name));
+    for name in NAMES.iter().filter(|_| reached) {
+        let known = others.iter().any(|other| other.names.contains_key(*name) || other.about.contains(*name));
         let of_sentence = |sentence: &Sentence| -> f64 {
             let here: f64 = sentence.needs.iter().filter(|&&need| covered(need) > 0.0).map(|&need| weights[need]).sum();
             if total > 0.0 { here / total } else { 0.0 }
         };
-        let sentences = passage.sentences.iter().filter(|sentence| sentence.names.contains(name));
+        let sentences = passage.sentences.iter().filter(|sentence| sentence.names.contains(*name));
         x += if known { 0.0 } else { sentences.map(of_sentence).fold(0.0, f64::max) };
     }
     let mass: f64 = passage.shingles.values().sum();
@@ -132,7 +176,7 @@ fn naive_repair(
     evicted: &mut Vec<usize>,
     number: usize,
     profiles: &[Profile],
-    weights: &[f64],
+    worth: &Worth,
     config: &SealConfig,
 ) -> Vec<(Option<usize>, usize)> {
     let mut swaps = Vec::new();
@@ -158,7 +202,7 @@ fn naive_repair(
                 if kept.iter().any(|(held, _)| *held == at) || evicted.contains(&at) || !legal(&with) {
                     continue;
                 }
-                let score = naive_score(&beside, &profiles[at], weights, config);
+                let score = naive_score(&beside, &profiles[at], worth, config);
                 if best
                     .is_none_or(|(held, most)| score > most || (score == most && profiles[at].id < profiles[held].id))
                 {
@@ -178,7 +222,7 @@ fn naive_repair(
             if kept[place].1 == 0 || number > kept[place].1 + config.dwell {
                 let others: Vec<&Profile> =
                     all.iter().filter(|&&at| at != all[place]).map(|&at| &profiles[at]).collect();
-                victims.push((naive_score(&others, &profiles[all[place]], weights, config), place));
+                victims.push((naive_score(&others, &profiles[all[place]], worth, config), place));
             }
         }
         victims.sort_by(|a, b| a.0.total_cmp(&b.0).then(profiles[all[b.1]].id.cmp(&profiles[all[a.1]].id)));
@@ -204,9 +248,8 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(1_000))]
 
     #[test]
-    fn the_replacement_is_the_naive_one(profiles in prop::collection::vec(any_profile(), 0..9), weights in prop::collection::vec(0..5u8, N_NEEDS), config in any_config(), first in 0..5usize) {
+    fn the_replacement_is_the_naive_one(profiles in prop::collection::vec(any_profile(), 0..9), worth in any_worth(), config in any_config(), first in 0..5usize) {
         let profiles: Vec<Profile> = profiles.into_iter().enumerate().map(|(at, profile)| Profile { id: format!("p{at}"), ..profile }).collect();
-        let weights: Vec<f64> = weights.into_iter().map(f64::from).collect();
         let pool: Vec<usize> = (0..profiles.len()).collect();
         let mut kept: Vec<usize> = Vec::new();
         for at in 0..first.min(profiles.len()) {
@@ -219,8 +262,8 @@ proptest! {
         let (mut state, mut evicted) = (State::first(kept), Vec::new());
         let mut n_swaps = 0;
         for number in 1..4 {
-            let swaps = state.repair(number, &pool, &profiles, &weights, &config);
-            let expected = naive_repair(&mut naive, &mut evicted, number, &profiles, &weights, &config);
+            let swaps = state.repair(number, &pool, &profiles, &worth, &config);
+            let expected = naive_repair(&mut naive, &mut evicted, number, &profiles, &worth, &config);
             let id = |at: usize| profiles[at].id.clone();
             let done: Vec<_> = swaps.iter().map(|swap| (swap.out.clone(), swap.r#in.clone())).collect();
             prop_assert_eq!(done, expected.iter().map(|(out, at)| (out.map(id), id(*at))).collect::<Vec<_>>());
