@@ -25,6 +25,8 @@ pub struct Retrieval<'s> {
     settings: SearchRequest,
     found: RefCell<HashMap<String, Rc<Vec<Candidate>>>>,
     idf: RefCell<HashMap<String, f64>>,
+    /// Terms of short texts: names come again and again.
+    terms: RefCell<HashMap<String, Vec<String>>>,
 }
 
 /// A repaired context, before it is packed.
@@ -41,7 +43,13 @@ pub struct Sealed {
 impl Searcher {
     /// Searches as `settings` say, whose own question does not matter.
     pub fn retrieval(&self, settings: SearchRequest) -> Retrieval<'_> {
-        Retrieval { searcher: self, settings, found: RefCell::default(), idf: RefCell::default() }
+        Retrieval {
+            searcher: self,
+            settings,
+            found: RefCell::default(),
+            idf: RefCell::default(),
+            terms: RefCell::default(),
+        }
     }
 }
 
@@ -68,7 +76,7 @@ impl Retrieval<'_> {
                 }
             })
         };
-        let terms = |text: &str| self.searcher.analyzer.terms(text);
+        let terms = |text: &str| self.terms(text);
         let reading = Reading { terms: &terms, idf: &idf, sentences: &corpus::sentences };
         let size = |candidate: &Candidate| match config.budget {
             Budget::Items(_) => candidate.n_tokens as usize,
@@ -102,6 +110,18 @@ impl Retrieval<'_> {
             return Err(Error::Lexical(error));
         }
         Ok(Sealed { outcome, candidates: seen.into_values().collect(), n_searches })
+    }
+
+    fn terms(&self, text: &str) -> Vec<String> {
+        if text.len() > SHORT_BYTES {
+            return self.searcher.analyzer.terms(text);
+        }
+        if let Some(terms) = self.terms.borrow().get(text) {
+            return terms.clone();
+        }
+        let terms = self.searcher.analyzer.terms(text);
+        remember(&self.terms, text, terms.clone(), TERMS_MAX);
+        terms
     }
 
     /// The best `depth` candidates of a query.
@@ -143,3 +163,4 @@ fn remember<T>(memory: &RefCell<HashMap<String, T>>, key: &str, value: T, most: 
 /// Some 20 chunks each.
 const QUERIES_MAX: usize = 1_024;
 const TERMS_MAX: usize = 100_000;
+const SHORT_BYTES: usize = 64;

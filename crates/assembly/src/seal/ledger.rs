@@ -117,10 +117,10 @@ impl Extract {
             let of_sentence: Vec<&Mention> = mentions.iter().filter(|mention| mention.sentence == number).collect();
             statements.extend(statements_of(text, range, &of_sentence, subject.as_ref()));
         }
-        let sentence_terms =
-            sentences.iter().map(|range| (reading.terms)(&text[range.clone()]).into_iter().collect()).collect();
-        let mut terms = (reading.terms)(&passage.title);
-        terms.extend((reading.terms)(text));
+        let of_sentences: Vec<Vec<String>> =
+            sentences.iter().map(|range| (reading.terms)(&text[range.clone()])).collect();
+        let terms = (reading.terms)(&passage.title).into_iter().chain(of_sentences.iter().flatten().cloned()).collect();
+        let sentence_terms = of_sentences.into_iter().map(BTreeSet::from_iter).collect();
         Self { mentions, statements, sentence_terms, terms, subject }
     }
 }
