@@ -5,6 +5,7 @@
 //! | `lifecycle` | compaction, pins, snapshots: no answer changes, no file is missing, no space is lost |
 //! | `faults` | a crash, a full disk and a failing one at every operation: one generation or the other, whole |
 //! | `repair` | damage anywhere: found, never answered from, mended as far as it can be |
+//! | `seal` | a repair searches for what is missing, and each query once |
 //! | `volatile` | the file system these tests run on: it forgets what was not synced |
 //! | `random` | seeded choices |
 //! | `model` | random operations against a map and an exact scan |
@@ -14,6 +15,7 @@ mod lifecycle;
 mod model;
 mod random;
 mod repair;
+mod seal;
 mod volatile;
 
 use std::io;
