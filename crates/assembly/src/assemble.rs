@@ -28,6 +28,8 @@ pub struct Request<'a> {
     pub query: &'a str,
     /// What retrieval found, in any order: the result does not depend on it.
     pub candidates: &'a [Candidate],
+    /// Ids of what a repair kept, in its order; the strategy `seal` delivers these, no other looks at them.
+    pub kept: &'a [&'a str],
     /// Most tokens of the context, headers and marks included.
     pub budget_tokens: usize,
     /// What the bubble looks at.
@@ -105,7 +107,7 @@ impl Context {
 /// };
 /// let words = |text: &str| text.split_whitespace().map(str::to_lowercase).collect::<Vec<_>>();
 /// let context = assemble(&Request {
-///     query: "how long is parental leave?", candidates: &[candidate], budget_tokens: 200, policy: &Policy::default(),
+///     query: "how long is parental leave?", candidates: &[candidate], kept: &[], budget_tokens: 200, policy: &Policy::default(),
 ///     strategy: Strategy::Cento, format: Format::Markdown,
 ///     count: &|text| text.split_whitespace().count(), tokenizer: "words", sentences: &|text| vec![0..text.len()], terms: &words,
 ///     cosine: None,
@@ -150,6 +152,7 @@ pub fn assemble(request: &Request<'_>) -> Result<Context> {
         pool: &scores.pool,
         lines: &lines,
         strategy: request.strategy,
+        kept: request.kept,
         policy: &policy,
         similarity: &similarity,
     };

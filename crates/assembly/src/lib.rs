@@ -24,6 +24,8 @@ pub mod redundancy;
 mod optimum;
 pub mod select;
 
+pub mod seal;
+
 pub mod cite;
 mod pack;
 pub mod trace;

@@ -4,6 +4,7 @@
 //! appendix A. The paper gives delta = .55 in one row of a table and neither K, theta, rho nor gamma; the other defaults are ours.
 
 use crate::error::{Error, Result};
+use crate::seal::SealConfig;
 use crate::select::adaptive::{Adaptive, Buffer, Share};
 use crate::select::cento::Cento;
 use crate::select::mmr::Mmr;
@@ -89,6 +90,20 @@ max_context_blocks = 4
 [automerge]
 k = 12                  # Chunks that take part.
 ratio = 0.5             # A section is merged if more than this share of it is found.
+
+[seal]                  # What the paper does not disclose is Cento's choice.
+budget = "request"      # The tokens asked for; or { items = 3 }, the paper's k, or { tokens = 800 }.
+loops = 1               # L: how often missing things are asked for.
+candidates = 20         # M: passages of each ranking that are looked at.
+queries = 4             # Micro-queries of one loop.
+lambda_gap = 1.0        # Weights of the gaps that a passage closes, of what it confirms, of the new names it brings, of what it
+lambda_corr = 0.25      # repeats, and of its relevance to the question itself.
+lambda_nov = 0.25
+lambda_red = 0.5
+lambda_rel = 0.5
+epsilon = 0.02          # By how much a passage must be better than the one it replaces.
+dwell = 1               # Loops in which a passage that came in cannot be replaced.
+coverage_min = 0.95     # Share of the question's needs from which the gate calls it covered.
 "#;
 
 /// How candidates are scored and gated by [`Strategy::Bubble`](crate::Strategy::Bubble).
@@ -135,6 +150,8 @@ pub struct Policy {
     pub parent: Parent,
     /// Settings of the strategy of that name.
     pub automerge: Automerge,
+    /// Settings of the strategy of that name.
+    pub seal: SealConfig,
 }
 
 impl Default for Policy {
@@ -160,6 +177,7 @@ impl Default for Policy {
             window: Window::default(),
             parent: Parent::default(),
             automerge: Automerge::default(),
+            seal: SealConfig::default(),
         }
     }
 }
@@ -309,7 +327,8 @@ impl Policy {
         some(parent.max_tokens, "parent.max_tokens")?;
         some(parent.max_context_blocks, "parent.max_context_blocks")?;
         some(automerge.k, "automerge.k")?;
-        demand((0.0..1.0).contains(&automerge.ratio), "automerge.ratio", "must be at least 0 and below 1")
+        demand((0.0..1.0).contains(&automerge.ratio), "automerge.ratio", "must be at least 0 and below 1")?;
+        self.seal.checked().map(drop)
     }
 
     /// The share of the budget that one section of this label may fill.
@@ -321,7 +340,7 @@ impl Policy {
 /// Longest run of chunks that a limit may name; without a limit runs are as long as they are.
 const RUN_MAX: usize = 100;
 
-const KEYS: [&str; 20] = [
+const KEYS: [&str; 21] = [
     "relevance",
     "candidates",
     "min_relevance",
@@ -342,6 +361,7 @@ const KEYS: [&str; 20] = [
     "window",
     "parent",
     "automerge",
+    "seal",
 ];
 
 /// The known key nearest to a mistyped one: one edit in three letters at most.

@@ -220,7 +220,7 @@ fn writes_no_spaces(c: char) -> bool {
 }
 
 /// English words that carry grammar, not content. Other languages keep theirs, which makes the gate a little stricter there.
-fn is_function_word(word: &str) -> bool {
+pub(crate) fn is_function_word(word: &str) -> bool {
     FUNCTION_WORDS.binary_search(&word).is_ok()
 }
 

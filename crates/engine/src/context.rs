@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use cento_assembly::fuse::{Contribution, Fused};
 use cento_assembly::policy::normalize_label;
+use cento_assembly::seal::Budget;
 use cento_assembly::{self as assembly, Candidate, Citation, Context, Format, Policy, Request, Strategy};
 use cento_corpus as corpus;
 
@@ -73,10 +74,11 @@ impl Searcher {
         let neighbors = self.neighbors(&ranking.fused)?;
         let found = ranking.fused.into_iter().map(Found::from);
         let keys: Vec<Found> = found.chain(neighbors).collect();
-        let places = keys.iter().map(|found| (found.key.id.clone(), (found.key.segment, found.key.row))).collect();
-        let (query, candidates) = (search.query.clone(), self.candidates(keys)?);
+        let places = keys.iter().map(Found::place).collect();
+        let places = RefCell::new(places);
+        let (search, candidates) = (search.clone(), self.candidates(keys)?);
         let (counts, vectors) = (RefCell::default(), RefCell::default());
-        let pool = Pool { searcher: self, query, candidates, places, counts, vectors };
+        let pool = Pool { searcher: self, search, candidates, places, counts, vectors };
         timings.texts = start.elapsed();
         Ok(pool)
     }
@@ -111,7 +113,7 @@ impl Searcher {
     }
 
     /// What assembly needs to know of each chunk; texts are read in the order they lie in.
-    fn candidates(&self, mut keys: Vec<Found>) -> Result<Vec<Candidate>> {
+    pub(crate) fn candidates(&self, mut keys: Vec<Found>) -> Result<Vec<Candidate>> {
         keys.sort_unstable_by_key(|found| (found.key.segment, found.key.row));
         let mut documents: HashMap<(usize, u32), DocumentFacts> = HashMap::new();
         let mut texts: Vec<_> = self.snapshot.segments.iter().map(|segment| segment.texts.reader()).collect();
@@ -164,10 +166,17 @@ const SECTIONED: usize = 20;
 const SECTION_RADIUS: u32 = 64;
 
 /// A chunk among the candidates, with what retrieval gave it; neither score nor arms if it only stands beside one that was found.
-struct Found {
+pub(crate) struct Found {
     key: ChunkKey,
     relevance: Option<f64>,
     arms: Vec<Contribution>,
+}
+
+impl Found {
+    /// Its id, and the segment and row it lies in.
+    pub(crate) fn place(&self) -> (String, (usize, u32)) {
+        (self.key.id.clone(), (self.key.segment, self.key.row))
+    }
 }
 
 impl From<Fused<ChunkKey>> for Found {
@@ -180,10 +189,10 @@ impl From<Fused<ChunkKey>> for Found {
 #[derive(Debug)]
 pub struct Pool<'s> {
     searcher: &'s Searcher,
-    query: String,
+    search: SearchRequest,
     candidates: Vec<Candidate>,
     /// Segment and row of each candidate, by id.
-    places: HashMap<String, (usize, u32)>,
+    places: RefCell<HashMap<String, (usize, u32)>>,
     counts: RefCell<Counts>,
     /// Vectors that were asked for, by id.
     vectors: RefCell<HashMap<String, Rc<[f32]>>>,
@@ -199,9 +208,25 @@ struct Counts {
 impl Pool<'_> {
     /// Assembles a context.
     pub fn context(&self, request: &ContextRequest<'_>) -> Result<Context> {
+        if request.strategy != Strategy::Seal {
+            return self.assemble(request, &self.candidates, &[]);
+        }
+        let mut config = request.policy.seal.clone();
+        if config.budget == Budget::Request {
+            config.budget = Budget::Tokens(request.budget_tokens);
+        }
+        let sealed =
+            self.searcher.retrieval(self.search.clone()).seal(&self.search.query, &config, request.tokenizer)?;
+        self.places.borrow_mut().extend(sealed.places.iter().map(|(id, place)| (id.clone(), *place)));
+        let kept: Vec<&str> = sealed.outcome.kept.iter().map(String::as_str).collect();
+        self.assemble(request, &sealed.candidates, &kept)
+    }
+
+    fn assemble(&self, request: &ContextRequest<'_>, candidates: &[Candidate], kept: &[&str]) -> Result<Context> {
         Ok(assembly::assemble(&Request {
-            query: &self.query,
-            candidates: &self.candidates,
+            query: &self.search.query,
+            candidates,
+            kept,
             budget_tokens: request.budget_tokens,
             policy: request.policy,
             strategy: request.strategy,
@@ -260,7 +285,7 @@ impl Pool<'_> {
     }
 
     fn place(&self, chunk: &str) -> (usize, u32) {
-        *self.places.get(chunk).unwrap_or_else(|| panic!("{chunk} is not a candidate of this query"))
+        *self.places.borrow().get(chunk).unwrap_or_else(|| panic!("{chunk} is not a candidate of this query"))
     }
 }
 

@@ -69,6 +69,7 @@ mod retrieve;
 mod dense;
 mod run;
 mod context;
+mod seal;
 mod tokens;
 
 mod probe;
@@ -83,6 +84,7 @@ pub mod model;
 mod tests;
 
 pub use cento_assembly::fuse;
+pub use cento_assembly::seal::{Budget as SealBudget, Outcome as SealOutcome, SealConfig};
 pub use cento_assembly::{Citation, Context, Format, Policy, Strategy, trace};
 pub use cento_corpus as corpus;
 pub use cento_corpus::{HeaderStyle, ReadOptions, Root};
@@ -116,6 +118,7 @@ pub use retrieve::{Explain, Fusion, Hit, LEXICAL_WEIGHT, Mode, Scan, SearchReque
 pub use run::{DocumentRanking, RunQuery, RunRequest};
 pub use scan::{ScanBench, ScanBenchRequest, bench_scan};
 pub use scope::Filtered;
+pub use seal::{Retrieval, Sealed};
 pub use searcher::{Searcher, SearcherOptions};
 pub use segment::FieldType;
 pub use selection::{FieldSummary, ListedDocument, Selection};

@@ -146,6 +146,28 @@ impl<'a> Searcher<'a> {
         Ok(self.scopes.iter().zip(&scores).map(|(scope, scores)| scope.collect(scores)).collect())
     }
 
+    /// The idf of a term as the analyser gives it, by the live rows whose text has it. Reads a dictionary; postings only of
+    /// segments with deleted rows.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Io`], [`Error::Corrupt`] if a segment cannot be read.
+    pub fn idf(&self, term: &str) -> Result<f64> {
+        let (mut n, mut df, mut list) = (0, 0, Vec::new());
+        for scope in &self.scopes {
+            if let Some(live) = scope.part.live {
+                let term = QueryTerm { text: term.to_owned(), n_occurrences: 1 };
+                scope.read(0, TEXT, &term, Unit::Row, &mut list)?;
+                (n, df) = (n + live.len(), df + list.len() as u64);
+            } else {
+                let of_segment =
+                    scope.inverted[0].doc_freq(&Term::from_field_text(scope.part.segment.field(TEXT), term))?;
+                (n, df) = (n + u64::from(scope.part.segment.n_rows()), df + u64::from(of_segment));
+            }
+        }
+        Ok(idf(n, df.min(n)))
+    }
+
     /// Distinct terms of a query in the order of their first appearance.
     pub(crate) fn query_terms(&self, query: &str) -> Vec<QueryTerm> {
         let Some(scope) = self.scopes.first() else { return Vec::new() };

@@ -2,6 +2,7 @@
 
 use super::{Selection, Verdict, admit_first, quoted};
 use crate::budget::Ledger;
+use crate::candidate::Candidate;
 use crate::pack::Excerpt;
 use crate::prior::Scored;
 use crate::trace::{Certificate, Reason, Stage, StepDetails};
@@ -24,6 +25,14 @@ pub(crate) struct Plan {
     pub(crate) reasons: HashMap<usize, (Reason, StepDetails)>,
     pub(crate) warnings: Vec<String>,
     pub(crate) certificate: Option<Certificate>,
+}
+
+/// Candidates one by one, in the order of their ids; an id that is none is passed over.
+pub(super) fn given(candidates: &[&Candidate], ids: &[&str]) -> Plan {
+    let place = |id: &&str| candidates.binary_search_by(|candidate| candidate.id.as_str().cmp(id)).ok();
+    let n = ids.len() as f64;
+    let block = |(rank, at): (usize, usize)| Block { candidates: vec![at], value: (n - rank as f64) / n };
+    Plan { blocks: ids.iter().filter_map(place).enumerate().map(block).collect(), ..Plan::default() }
 }
 
 pub(super) fn walk(pool: &[Scored], ledger: &mut Ledger<'_>, plan: &Plan, first: Option<&Excerpt>) -> Selection {

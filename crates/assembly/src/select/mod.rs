@@ -60,14 +60,16 @@ pub enum Strategy {
     Parent,
     /// Sections of which enough is found, else chunks.
     Automerge,
+    /// What a repair of fixed size keeps, see [`crate::seal`].
+    Seal,
 }
 
 /// Names of the strategies, for messages and help.
-const NAMES: &str = "cento, flat, mmr, adaptive, bubble, rse, rse-kadane, rse-exact, window, parent or automerge";
+const NAMES: &str = "cento, flat, mmr, adaptive, bubble, rse, rse-kadane, rse-exact, window, parent, automerge or seal";
 
 impl Strategy {
     /// Every strategy: the default, then from the simplest.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Cento,
         Self::Flat,
         Self::Mmr,
@@ -79,6 +81,7 @@ impl Strategy {
         Self::Window,
         Self::Parent,
         Self::Automerge,
+        Self::Seal,
     ];
 
     /// The name, as commands and traces write it.
@@ -95,6 +98,7 @@ impl Strategy {
             Self::Window => "window",
             Self::Parent => "parent",
             Self::Automerge => "automerge",
+            Self::Seal => "seal",
         }
     }
 }
@@ -157,6 +161,7 @@ pub(crate) struct Choice<'a> {
     pub(crate) pool: &'a [Scored],
     pub(crate) lines: &'a Lines,
     pub(crate) strategy: Strategy,
+    pub(crate) kept: &'a [&'a str],
     pub(crate) policy: &'a Policy,
     pub(crate) similarity: &'a Similarity<'a>,
 }
@@ -175,6 +180,7 @@ impl Choice<'_> {
             Strategy::RseExact => rse::plan_exact(ledger, pool, lines, &policy.rse)?,
             Strategy::Window => small_to_big::window(candidates, pool, lines, &policy.window),
             Strategy::Parent => small_to_big::parent(candidates, pool, lines, &policy.parent, &policy.window),
+            Strategy::Seal => block::given(candidates, self.kept),
             Strategy::Automerge => small_to_big::automerge(candidates, pool, lines, &policy.automerge),
         }))
     }
@@ -185,7 +191,7 @@ impl Choice<'_> {
 /// # Errors
 /// `BudgetTooSmall` if something is relevant and not even one letter of it fits.
 pub(crate) fn select(choice: &Choice<'_>, ledger: &mut Ledger<'_>, reader: &Reader<'_>) -> Result<Selection> {
-    let &Choice { pool, lines, strategy, policy, similarity } = choice;
+    let &Choice { pool, lines, strategy, policy, similarity, .. } = choice;
     let plan = choice.plan(ledger)?;
     let walk = |ledger: &mut Ledger<'_>, first: Option<&Excerpt>| {
         let mut selection = match (strategy, &plan) {

@@ -267,6 +267,7 @@ fn contradictory_candidates_are_refused() {
         sentences: &sentences,
         terms: &words,
         cosine: None,
+        kept: &[],
     };
     assert!(
         matches!(assemble(&request), Err(Error::PolicyValue { .. })),
@@ -296,7 +297,7 @@ fn names_are_read_as_they_are_written() {
     }
     assert_eq!(
         "bubbel".parse::<Strategy>().unwrap_err().to_string(),
-        "unknown strategy `bubbel`: expected cento, flat, mmr, adaptive, bubble, rse, rse-kadane, rse-exact, window, parent or automerge"
+        "unknown strategy `bubbel`: expected cento, flat, mmr, adaptive, bubble, rse, rse-kadane, rse-exact, window, parent, automerge or seal"
     );
     assert_eq!("html".parse::<Format>().unwrap_err().to_string(), "unknown format `html`: expected md, xml or json");
 }

@@ -119,6 +119,7 @@ impl<'a> Assembly<'a> {
         assemble(&Request {
             query: self.query,
             candidates: &self.candidates,
+            kept: &[],
             budget_tokens,
             policy: &Policy::parse(self.policy)?,
             strategy: self.strategy,

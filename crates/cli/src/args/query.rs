@@ -99,7 +99,7 @@ pub(crate) struct Context {
     pub(crate) budget: usize,
     /// How chunks are chosen: cento (the segments worth most within the budget, with a bound), flat (best first), mmr, adaptive,
     /// bubble (priors, section budgets, no redundancy), rse, rse-kadane, rse-exact (relevant segments), window, parent, automerge
-    /// (small to big)
+    /// (small to big), seal (repaired at a fixed size)
     #[arg(long, value_name = "NAME", default_value_t)]
     pub(crate) strategy: Strategy,
     /// Policy file (TOML): priors, boosts, gates, section budgets, settings of the strategies

@@ -6,6 +6,7 @@
 //! | `faults` | a crash, a full disk and a failing one at every operation: one generation or the other, whole |
 //! | `writers` | writers that meet, collections that move under one, full disks: nothing of anybody is lost |
 //! | `repair` | damage anywhere: found, never answered from, mended as far as it can be |
+//! | `seal` | a repair searches for what is missing, and each query once |
 //! | `volatile` | the file system these tests run on: it forgets what was not synced |
 //! | `random` | seeded choices |
 //! | `model` | random operations against a map and an exact scan |
@@ -15,6 +16,7 @@ mod lifecycle;
 mod model;
 mod random;
 mod repair;
+mod seal;
 mod volatile;
 mod writers;
 

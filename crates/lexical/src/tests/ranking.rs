@@ -388,3 +388,20 @@ fn searchers_are_shared_among_threads() {
     assert_shared::<Searcher<'_>>();
     assert_shared::<Analyzer>();
 }
+
+#[test]
+fn the_idf_of_a_term_counts_live_rows_of_all_segments() {
+    let analyzer = english();
+    let whole = segment(&analyzer, &[text("cats sleep"), text("a dog")]);
+    let holed = segment(&analyzer, &[text("cat and dog"), text("cat"), Row { header: "cat", ..text("bird") }]);
+    let live = RoaringBitmap::from_iter([0_u32, 2]);
+    let parts = vec![
+        Part { segment: &whole, live: None, allowed: None, document_of_row: &[0, 1] },
+        Part { segment: &holed, live: Some(&live), allowed: None, document_of_row: &[0, 1, 2] },
+    ];
+    let searcher = Searcher::new(parts, Unit::Row, Bm25::default()).unwrap();
+    let idf = |n: f64, df: f64| ((n - df + 0.5) / (df + 0.5)).ln_1p();
+    for (term, df) in [("cat", 2.0), ("dog", 2.0), ("bird", 1.0), ("sleep", 1.0), ("fish", 0.0)] {
+        assert_eq!(searcher.idf(term).unwrap(), idf(4.0, df), "{term}");
+    }
+}

@@ -1,0 +1,79 @@
+//! SEAL: a context of fixed size is repaired, not grown: what the question still lacks is asked for, and the least useful passage
+//! makes room for it.
+//!
+//! Source: Lahmy and Yozevitch, "Replace, Don't Expand: Mitigating Context Dilution in Multi-Hop RAG via Fixed-Budget Evidence
+//! Assembly" (arXiv 2512.10787), sections 3.2 to 3.6.
+//! Differs: no language model reads anything. Entities, relations and qualifiers are found by capitals, quotation marks, titles,
+//! dates, numbers and sentence patterns; the gate and the score are sums over them. The paper does not disclose the weights of
+//! the score or epsilon: those of [`SealConfig`] are ours. Retrieval relevance enters the score as a fifth term, ours as well:
+//! without it the first ranking would count for nothing after the first loop.
+//!
+//! The flow: [`needs`] of the question; [`names`] in every passage, read into a [`ledger`] of what the kept ones say; the
+//! [`gate`] says whether that is enough, [`gaps`] what is missing and which micro-queries ask for it; [`score`] and [`swap`] let
+//! what they find replace what is kept. [`Repair`] is the loop, without the retrieval: whoever drives it fetches.
+
+pub mod config;
+pub mod names;
+pub mod needs;
+pub mod ledger;
+pub mod gate;
+pub mod gaps;
+pub mod score;
+pub mod swap;
+mod repair;
+
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+use std::ops::Range;
+
+pub use config::{Budget, SealConfig};
+pub use gaps::{Gap, MicroQuery, Missing};
+pub use gate::Verdict;
+pub use ledger::Ledger;
+pub use needs::Needs;
+pub use repair::{LoopRecord, Outcome, Repair, Stopped};
+pub use score::Score;
+pub use swap::Swap;
+
+/// What retrieval found: one candidate for a place in the context.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Passage {
+    /// Public id, unique.
+    pub id: String,
+    /// Id of its document: two passages of one document are one source.
+    pub document: String,
+    /// Title of the document, may be empty.
+    pub title: String,
+    /// The text.
+    pub text: String,
+    /// What it costs of a budget in tokens.
+    pub n_tokens: usize,
+    /// Score of the retrieval that found it, larger is better, on any scale.
+    pub relevance: f64,
+}
+
+/// How texts are read: functions of the caller's, all of which must give the same for the same text.
+#[derive(Clone, Copy)]
+pub struct Reading<'a> {
+    /// The terms of a text, analysed as the index is.
+    pub terms: &'a dyn Fn(&str) -> Vec<String>,
+    /// What a term is worth: its inverse document frequency, finite and not negative.
+    pub idf: &'a dyn Fn(&str) -> f64,
+    /// Byte ranges of the sentences of a text, in order.
+    pub sentences: &'a dyn Fn(&str) -> Vec<Range<usize>>,
+}
+
+impl fmt::Debug for Reading<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Reading").finish_non_exhaustive()
+    }
+}
+
+impl Reading<'_> {
+    /// What the terms are worth together.
+    pub(crate) fn mass<'t>(&self, terms: impl IntoIterator<Item = &'t String>) -> f64 {
+        terms.into_iter().map(|term| (self.idf)(term)).sum()
+    }
+}

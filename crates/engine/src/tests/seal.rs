@@ -1,0 +1,47 @@
+//! A repair over a collection.
+
+use super::Place;
+use crate::{BudgetTokenizer, Mode, SealBudget, SealConfig, SearchRequest};
+
+const QUESTION: &str = "In which town was the director of Night Train born?";
+
+/// The second hop shares no word with the question but "born", which others have too.
+fn two_hops() -> Place {
+    let place = Place::new();
+    place.write("film.md", "# Night Train\n\nNight Train is a drama film directed by Ada Quist.\n");
+    place.write("ada.md", "# Ada Quist\n\nAda Quist was born in Tromso to a baker.\n");
+    for number in 0..6 {
+        let text = format!("# Town {number}\n\nThe town has a station, and a director was born in town {number}.\n");
+        place.write(&format!("town{number}.md"), &text);
+    }
+    place.index();
+    place
+}
+
+#[test]
+fn a_repair_finds_the_second_hop_and_asks_each_query_once() {
+    let (place, tokenizer) = (two_hops(), BudgetTokenizer::named("o200k").unwrap());
+    let searcher = place.searcher();
+    let retrieval = searcher.retrieval(SearchRequest { mode: Mode::Lexical, ..SearchRequest::new("") });
+    let seal = |loops, budget| {
+        let config = SealConfig { budget, loops, ..SealConfig::default() };
+        retrieval.seal(QUESTION, &config, &tokenizer).unwrap()
+    };
+    let ada = "notes/ada.md#0".to_owned();
+    let without = seal(0, SealBudget::Items(2));
+    assert!(without.outcome.kept.len() == 2 && !without.outcome.kept.contains(&ada) && without.n_searches == 1);
+    let with = seal(1, SealBudget::Items(2));
+    assert!(with.outcome.kept.len() == 2 && with.outcome.kept.contains(&ada), "{:?}", with.outcome);
+    assert!(with.n_searches > 0);
+    let again = seal(1, SealBudget::Items(2));
+    assert_eq!((again.n_searches, &again.outcome), (0, &with.outcome));
+    assert!(with.outcome.kept.iter().all(|kept| with.candidates.iter().any(|candidate| candidate.id == *kept)));
+
+    for tokens in [1, 20, 40, 80] {
+        let sealed = seal(2, SealBudget::Tokens(tokens));
+        let text = |id: &String| &sealed.candidates.iter().find(|candidate| candidate.id == *id).unwrap().text;
+        let delivered: usize = sealed.outcome.kept.iter().map(|id| tokenizer.count(text(id))).sum();
+        let headers = sealed.outcome.n_tokens - delivered;
+        assert!(sealed.outcome.n_tokens <= tokens && headers == 24 * sealed.outcome.kept.len());
+    }
+}
