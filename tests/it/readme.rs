@@ -81,5 +81,5 @@ fn help_quotes_the_defaults_that_are() {
             && help("index").contains("or structured")
     );
     assert!(help("search").contains("[default: 1000]") && help("search").contains("[default: 10]"));
-    assert!(help("context").contains("[default: bubble]") && help("context").contains("[default: o200k]"));
+    assert!(help("context").contains("[default: cento]") && help("context").contains("[default: o200k]"));
 }

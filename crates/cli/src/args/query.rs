@@ -162,6 +162,10 @@ pub(crate) struct Contexts {
     /// Strategies, separated by commas; `cento context --help` says what each does
     #[arg(long, value_name = "NAME,…", value_delimiter = ',', default_value = "cento", help_heading = "Contexts")]
     pub(crate) strategy: Vec<Strategy>,
+    /// Beside every context, what `flat` makes of as many tokens as it has, labelled `flat=STRATEGY`: the comparison that is fair to a
+    /// strategy that leaves some of the budget
+    #[arg(long, requires = "contexts", value_parser = clap::builder::BoolishValueParser::new(), help_heading = "Contexts")]
+    pub(crate) matched: bool,
     /// What the contexts are labelled with instead of their strategy; wants one strategy
     #[arg(long, value_name = "LABEL", help_heading = "Contexts")]
     pub(crate) label: Option<String>,

@@ -127,9 +127,14 @@ struct Variants {
     budgets: Vec<usize>,
     tokenizer: String,
     policy: Policy,
+    /// Whether `flat` is asked besides for as many tokens as each context has.
+    matched: bool,
     /// Whether a document whose id is the topic's is no candidate.
     removes_query: bool,
 }
+
+/// What stands before the label of a strategy in that of the flat context of its length.
+const MATCHED: &str = "flat=";
 
 impl Variants {
     fn new(run: &Run) -> anyhow::Result<Self> {
@@ -149,7 +154,7 @@ impl Variants {
         };
         let policy = options::policy(args.policy.as_deref())?;
         let (budgets, tokenizer) = (args.budget.clone(), args.tokenizer.clone());
-        Ok(Self { strategies, budgets, tokenizer, policy, removes_query: run.remove_query })
+        Ok(Self { strategies, budgets, tokenizer, policy, matched: args.matched, removes_query: run.remove_query })
     }
 
     /// Assembles and writes the contexts, topic by topic; how many there are.
@@ -172,11 +177,20 @@ impl Variants {
                 if self.removes_query {
                     pool.remove_document(&topic.id);
                 }
-                let line = |(label, request)| {
+                let mut lines = Vec::new();
+                for (label, request) in self.requests(&tokenizer) {
                     let context = pool.context(&request)?;
-                    anyhow::Ok(serde_json::to_string(&record(topic, label, &pool, &context)?)?)
-                };
-                self.requests(&tokenizer).map(line).collect::<anyhow::Result<Vec<_>>>()
+                    lines.push(serde_json::to_string(&record(topic, label, &pool, &context)?)?);
+                    if self.matched && request.strategy != Strategy::Flat {
+                        let same_tokens =
+                            ContextRequest { strategy: Strategy::Flat, budget_tokens: context.n_tokens, ..request };
+                        let flat = pool.context(&same_tokens)?;
+                        let record = record(topic, &format!("{MATCHED}{label}"), &pool, &flat)?;
+                        let budget_tokens = request.budget_tokens as u64;
+                        lines.push(serde_json::to_string(&contexts::Context { budget_tokens, ..record })?);
+                    }
+                }
+                anyhow::Ok(lines)
             };
             for line in batch.par_iter().map(lines).collect::<anyhow::Result<Vec<_>>>()?.concat() {
                 writeln!(out, "{line}")?;
