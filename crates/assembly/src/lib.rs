@@ -27,6 +27,7 @@ pub mod select;
 pub mod cite;
 mod pack;
 pub mod trace;
+pub mod explain;
 
 mod assemble;
 mod error;
@@ -38,6 +39,7 @@ pub use assemble::{Context, Request, assemble};
 pub use candidate::Candidate;
 pub use cite::Citation;
 pub use error::{Error, Result};
+pub use explain::{Why, why};
 pub use pack::Format;
 pub use policy::Policy;
 pub use select::Strategy;
