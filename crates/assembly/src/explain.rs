@@ -15,7 +15,7 @@ pub struct Why {
     pub record: Record,
     /// What decided, in a sentence with its numbers.
     pub because: String,
-    /// The least changes, each of them enough to undo what decided; none if it was delivered whole.
+    /// The least changes that undo what decided, each by itself; where the trace does not tell how far, which setting to move.
     pub changes: Vec<String>,
 }
 
@@ -292,8 +292,8 @@ impl Case<'_> {
                     rse.top_k_for_document_selection
                 ),
                 vec![
-                    format!("a rse.minimum_value below {}", number(rse.minimum_value)),
-                    format!("a rse.irrelevant_chunk_penalty below {}", number(rse.irrelevant_chunk_penalty)),
+                    format!("an rse.minimum_value below {}", number(rse.minimum_value)),
+                    format!("an rse.irrelevant_chunk_penalty below {}", number(rse.irrelevant_chunk_penalty)),
                 ],
             ),
             Strategy::RseKadane => (
@@ -348,10 +348,13 @@ impl Case<'_> {
     }
 }
 
-/// A figure as people read it: three digits behind the point, fewer where they are zeros or it is large.
+/// A figure as people read it: three digits behind the point, fewer where they are zeros or it is large; `2.1e-5` if it is small.
 pub fn number(value: f64) -> String {
     if value.abs() >= 100.0 {
         return format!("{value:.1}");
+    }
+    if value != 0.0 && value.abs() < 0.001 {
+        return format!("{value:.1e}");
     }
     let text = format!("{value:.3}");
     let short = text.trim_end_matches('0').trim_end_matches('.');

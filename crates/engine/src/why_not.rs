@@ -195,7 +195,7 @@ impl Searcher {
             None => Err(Error::OutOfRange {
                 id: document.to_owned(),
                 what: format!("chunk {index}"),
-                has: format!("{} chunks that are searched", target.rows.len()),
+                has: format!("{} that can be searched", target.rows.len()),
             }),
         }
     }
@@ -274,8 +274,8 @@ fn not_found(answer: &WhyNot, search: &SearchRequest) -> WhereLost {
         changes.push(format!("--candidates {rank} instead of {}", search.candidates));
     }
     match search.mode {
-        Mode::Lexical => changes.push("--mode hybrid, where vectors find it too".to_owned()),
-        Mode::Dense => changes.push("--mode hybrid, where its words find it too".to_owned()),
+        Mode::Lexical => changes.push("--mode hybrid, where vectors may find it".to_owned()),
+        Mode::Dense => changes.push("--mode hybrid, where its words may find it".to_owned()),
         Mode::Hybrid => {}
     }
     let stage = match search.mode {

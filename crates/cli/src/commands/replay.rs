@@ -62,8 +62,7 @@ pub(crate) fn execute(args: &Replay, invocation: &Invocation) -> anyhow::Result<
         for Difference { what, before, after } in &differences {
             eprintln!("differs: {what}: {before} in the trace, {after} now");
         }
-        let found = if same { "the same" } else { "not the same" };
-        eprintln!("{found} {} bytes", trace.delivered.n_bytes);
+        eprintln!("{} bytes as in the trace", if same { "the same" } else { "not the same" });
     }
     Ok(if same { Outcome::Done } else { Outcome::Nothing })
 }

@@ -63,7 +63,7 @@ pub(super) fn explained(why: &Why) -> String {
     }
     let _ = writeln!(text, "  because    {}", why.because);
     for (n, change) in why.changes.iter().enumerate() {
-        let _ = writeln!(text, "  {}  {change}", if n == 0 { "to have it" } else { "or        " });
+        let _ = writeln!(text, "  {}  {change}", if n == 0 { "undo it by" } else { "or        " });
     }
     text
 }

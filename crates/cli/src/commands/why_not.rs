@@ -10,6 +10,9 @@ use crate::args;
 use crate::exit_code::Outcome;
 use crate::{options, output};
 
+/// Candidates of a document that are explained; `--json` has all.
+const SHOWN: usize = 3;
+
 pub(crate) fn execute(args: &args::WhyNot, global: &args::Global) -> anyhow::Result<Outcome> {
     let context = &args.context;
     let search = super::context::search(context, options::query(&context.query)?)?;
@@ -67,12 +70,12 @@ fn followed(answer: &WhyNot, mode: Mode) -> String {
             Some(at) => writeln!(text, "fusion       {}", place(at, "score", at.n_ranked)),
             None => writeln!(text, "fusion       no arm brought it"),
         };
-        text += &output::contributions(&answer.contributions, 13);
         let _ = match assembly.as_slice() {
             [] => writeln!(text, "assembly     none of its chunks was a candidate"),
-            chunks => writeln!(text, "assembly     {} of its chunks among the candidates", chunks.len()),
+            [_] => writeln!(text, "assembly     a candidate"),
+            chunks => writeln!(text, "assembly     {} candidates, of which first in the walk", chunks.len()),
         };
-        for why in assembly {
+        for why in assembly.iter().take(SHOWN) {
             let told = super::why::explained(why);
             told.lines().for_each(|line| text += &format!("             {line}\n"));
         }
@@ -82,7 +85,7 @@ fn followed(answer: &WhyNot, mode: Mode) -> String {
         Some(WhereLost { stage, because, changes }) => {
             let mut told = format!("lost at {stage}: {because}\n");
             for (n, change) in changes.iter().enumerate() {
-                let _ = writeln!(told, "  {}  {change}", if n == 0 { "to have it" } else { "or        " });
+                let _ = writeln!(told, "  {}  {change}", if n == 0 { "undo it by" } else { "or        " });
             }
             told
         }
