@@ -162,7 +162,7 @@ fn the_trace_has_every_candidate_once() {
     let trace: Value = serde_json::from_slice(&place.read("trace.json")).unwrap();
     let candidates = ids(&place.json(&["search", "moon and tide", "-k", "1000"]));
     let mut traced: BTreeMap<String, String> = BTreeMap::new();
-    for record in trace["records"].as_array().unwrap() {
+    for record in trace["assembly"]["records"].as_array().unwrap() {
         let reason = record["final_reason"].as_str().unwrap().to_owned();
         assert!(traced.insert(record["chunk_id"].as_str().unwrap().to_owned(), reason).is_none(), "twice: {record}");
     }

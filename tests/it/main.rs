@@ -13,6 +13,7 @@
 //! | `bad_input` | each kind of bad input: the message, the exit code, nothing lost |
 //! | `evaluation` | eval, compare, fuse: figures by hand, gates, formats, orders |
 //! | `contexts` | run with scopes and contexts; eval-context: evidence by hand |
+//! | `traces` | replay, why, why-not, diff: the same bytes or what differs, every reason in words; the schema |
 //! | `reproduce` | reproduce and bench: plans, recorded figures, the page, speeds |
 //! | `settings` | command line over environment over file over default |
 //! | `quality` | figures on real data with the default encoder, where both are there |
@@ -32,3 +33,4 @@ mod reproduce;
 mod settings;
 mod support;
 mod tidy;
+mod traces;

@@ -25,6 +25,9 @@ fn every_command_of_the_table_runs() {
         let words = split(command);
         assert_eq!(words[0], "cento", "{command}");
         let arguments: Vec<&str> = words[1..].iter().map(String::as_str).collect();
+        if arguments[0] == "diff" {
+            std::fs::copy(place.path("trace.json"), place.path(arguments[1])).unwrap();
+        }
         place.ok(&arguments);
     }
 }

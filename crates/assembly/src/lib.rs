@@ -29,6 +29,7 @@ pub mod seal;
 pub mod cite;
 mod pack;
 pub mod trace;
+pub mod explain;
 
 mod assemble;
 mod error;
@@ -40,6 +41,7 @@ pub use assemble::{Context, Request, assemble};
 pub use candidate::Candidate;
 pub use cite::Citation;
 pub use error::{Error, Result};
+pub use explain::{Why, why};
 pub use pack::Format;
 pub use policy::Policy;
 pub use select::Strategy;

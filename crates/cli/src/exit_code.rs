@@ -73,7 +73,12 @@ fn code(error: &anyhow::Error) -> u8 {
             | Error::Filter(_)
             | Error::Assembly(_),
         ) => USAGE,
-        Some(Error::UnknownDocument { .. } | Error::OutOfRange { .. } | Error::NotCached { .. }) => NOTHING,
+        Some(
+            Error::UnknownDocument { .. }
+            | Error::OutOfRange { .. }
+            | Error::NotTraced { .. }
+            | Error::NotCached { .. },
+        ) => NOTHING,
         Some(Error::Embedder(_) | Error::Model(_) | Error::Text { .. }) => MODEL,
         _ => DATA,
     }

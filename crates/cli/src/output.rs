@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use crate::exit_code;
 use anyhow::Context as _;
-use cento_engine::{EmbedProgress, Hit, Progress, Stage};
+use cento_engine::fuse::Contribution;
+use cento_engine::{EmbedProgress, Explanation, Hit, Progress, Stage};
 use indicatif::{HumanBytes, HumanCount, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 /// As the standard macros, but a reader that has seen enough, as `head` has, ends the process quietly.
@@ -163,29 +164,34 @@ pub(crate) fn hit(hit: &Hit, width: usize) -> String {
 
 /// What made a hit's score, so that it can be added up by hand.
 pub(crate) fn explanation(hit: &Hit) -> String {
+    let terms = hit.lexical.as_ref().map_or_else(String::new, |explanation| terms(explanation, 17));
+    contributions(&hit.contributions, 13) + &terms
+}
+
+/// What each arm gave to a fused score, a line an arm.
+pub(crate) fn contributions(parts: &[Contribution], indent: usize) -> String {
     let mut text = String::new();
-    for part in &hit.contributions {
+    for part in parts {
+        let _ = write!(text, "{:indent$}{:+.6}  {}: ", "", part.contribution, part.arm);
         let _ = match (part.rank, part.raw, part.normalized) {
             (Some(rank), Some(raw), Some(normalized)) => {
-                writeln!(
-                    text,
-                    "             {:+.6}  {}: rank {rank}, score {raw:.6}, normalised {normalized:.6}, weight {}",
-                    part.contribution, part.arm, part.weight
-                )
+                writeln!(text, "rank {rank}, score {raw:.6}, normalised {normalized:.6}, weight {}", part.weight)
             }
-            (Some(rank), Some(raw), None) => writeln!(
-                text,
-                "             {:+.6}  {}: rank {rank}, score {raw:.6}, weight {}",
-                part.contribution, part.arm, part.weight
-            ),
-            _ => writeln!(text, "             {:+.6}  {}: not among its candidates", part.contribution, part.arm),
+            (Some(rank), Some(raw), None) => writeln!(text, "rank {rank}, score {raw:.6}, weight {}", part.weight),
+            _ => writeln!(text, "not among its candidates"),
         };
     }
-    for term in hit.lexical.iter().flat_map(|explanation| &explanation.terms) {
+    text
+}
+
+/// What each term gave to a BM25 score, a line a term.
+pub(crate) fn terms(explanation: &Explanation, indent: usize) -> String {
+    let mut text = String::new();
+    for term in &explanation.terms {
         let _ = writeln!(
             text,
-            "                 {:.6}  {}: idf {:.4} (in {} of {}), tf {}, length {} of {:.1} on average",
-            term.contribution, term.term, term.idf, term.df, term.n, term.tf, term.length, term.average_length
+            "{:indent$}{:.6}  {}: idf {:.4} (in {} of {}), tf {}, length {} of {:.1} on average",
+            "", term.contribution, term.term, term.idf, term.df, term.n, term.tf, term.length, term.average_length
         );
     }
     text

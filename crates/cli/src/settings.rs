@@ -14,6 +14,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use clap::parser::ValueSource;
 use clap::{Command, CommandFactory, FromArgMatches};
 
 use crate::args::Cli;
@@ -27,6 +28,8 @@ pub(crate) struct Invocation {
     pub(crate) cli: Cli,
     /// The settings file in force.
     pub(crate) file: Option<SettingsFile>,
+    /// Whether the command line itself names the collection.
+    pub(crate) names_collection: bool,
 }
 
 /// Why no command runs: help was asked for, or the command line or the settings file cannot be used.
@@ -57,7 +60,8 @@ pub(crate) fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Inv
     let command = command(file.as_ref()).map_err(Stop::File)?;
     let matches = command.try_get_matches_from(arguments).map_err(Stop::Clap)?;
     let cli = Cli::from_arg_matches(&matches).map_err(Stop::Clap)?;
-    Ok(Invocation { cli, file })
+    let names_collection = matches.value_source("collection") == Some(ValueSource::CommandLine);
+    Ok(Invocation { cli, file, names_collection })
 }
 
 /// The command line with the environment and the settings file built in.

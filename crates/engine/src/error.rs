@@ -75,6 +75,32 @@ pub enum Error {
         /// Format number of this build.
         supported: u32,
     },
+    /// A file is no trace, or not as it was written.
+    #[error("{path}: not a trace that `cento context --trace` wrote: {reason}")]
+    Trace {
+        /// The file.
+        path: PathBuf,
+        /// What does not hold, and where.
+        reason: String,
+    },
+    /// A trace of another version of the format.
+    #[error("{path}: trace version {found}, and this cento reads {supported}; {}", if found > supported { "update cento" } else { "make the trace again" })]
+    TraceVersion {
+        /// The file.
+        path: PathBuf,
+        /// Version in the file.
+        found: u64,
+        /// Version of this build.
+        supported: u64,
+    },
+    /// A chunk or document that is not in a trace.
+    #[error("{id}: not among the candidates of this trace; {}", if nearest.is_empty() { "it has none".to_owned() } else { format!("the nearest ids are {}", nearest.join(", ")) })]
+    NotTraced {
+        /// The id.
+        id: String,
+        /// The ids nearest to it.
+        nearest: Vec<String>,
+    },
     /// A filter is none, or asks for what the collection does not have.
     #[error(transparent)]
     Filter(#[from] crate::filter::FilterError),

@@ -71,6 +71,9 @@ mod run;
 mod context;
 mod seal;
 mod tokens;
+mod replay;
+mod differences;
+mod why_not;
 
 mod probe;
 mod collection;
@@ -85,12 +88,12 @@ mod tests;
 
 pub use cento_assembly::fuse;
 pub use cento_assembly::seal::{Budget as SealBudget, Outcome as SealOutcome, SealConfig};
-pub use cento_assembly::{Citation, Context, Format, Policy, Strategy, trace};
+pub use cento_assembly::{Citation, Context, Format, Policy, Strategy, Why, explain, trace};
 pub use cento_corpus as corpus;
 pub use cento_corpus::{HeaderStyle, ReadOptions, Root};
 pub use cento_embedder as embedder;
 pub use cento_embedder::{DeviceChoice, Precision};
-pub use cento_lexical::Language;
+pub use cento_lexical::{Explanation, Language};
 pub use cento_vector::Scalar;
 
 pub use cache::{CACHE_BYTES_MAX, CacheOptions, CachePrune, CachePruned, CacheStatus, CachedModel};
@@ -100,6 +103,7 @@ pub use compact::{CompactOptions, CompactReport, Merge, compact};
 pub use config::{CANDIDATE_DEPTH, ChunkTokens, CollectionConfig, LateReading, Pooling, VectorColumn};
 pub use context::{ContextRequest, ContextTimings, Pool};
 pub use dense::VectorsUsed;
+pub use differences::{Decided, Difference, TraceComparison};
 pub use doctor::{Check, Diagnosis, SegmentDiagnosis, doctor};
 pub use documents::{Deleted, Excerpt, InspectedChunk, InspectedSection, Inspection, delete, delete_selected};
 pub use embed::{EmbedInput, EmbedOptions, EmbedProgress, EmbedReport, Manifest as EmbedManifest};
@@ -114,6 +118,7 @@ pub use manifest::{FORMAT, Manifest, SegmentEntry};
 pub use model::DEFAULT_MODEL;
 pub use probe::{Nearest, RowId};
 pub use repair::{RepairOptions, RepairReport, RepairedSegment, repair};
+pub use replay::{ContextTrace, Delivered, TRACE_FILE_VERSION, TRACE_SCHEMA, TracedCollection, TracedSearch};
 pub use retrieve::{Explain, Fusion, Hit, LEXICAL_WEIGHT, Mode, Scan, SearchRequest, SearchResponse, Timings};
 pub use run::{DocumentRanking, RunQuery, RunRequest};
 pub use scan::{ScanBench, ScanBenchRequest, bench_scan};
@@ -124,6 +129,7 @@ pub use segment::FieldType;
 pub use selection::{FieldSummary, ListedDocument, Selection};
 pub use snapshots::{At, NamedGeneration, create_snapshot, remove_snapshot, snapshots};
 pub use tokens::BudgetTokenizer;
+pub use why_not::{Standing, WhereLost, WhyNot};
 
 /// An error with its causes on one line, as users see it.
 pub fn describe(error: &dyn std::error::Error) -> String {

@@ -145,6 +145,11 @@ impl Manifest {
         replace(fs, folder, CURRENT, &json)
     }
 
+    /// What tells it from every other manifest: 32 bytes of BLAKE3 over its content, in hex.
+    pub fn checksum(&self) -> String {
+        checksum(self)
+    }
+
     /// The manifest as a file holds it.
     pub(crate) fn seal(&self) -> Vec<u8> {
         let sealed = Sealed { checksum: checksum(self), manifest: self.clone() };

@@ -268,11 +268,7 @@ impl Searcher {
         if request.query.trim().is_empty() {
             return Err(Error::EmptyQuery);
         }
-        let scope = request.scope.as_ref().map(|documents| self.scope(documents)).transpose()?;
-        let (scope, filter) = match request.filter.as_ref().map(|filter| self.filter_scope(filter)).transpose()? {
-            Some((admitted, filtered)) => (Some(admitted.within(scope.as_ref())), Some(filtered)),
-            None => (scope, None),
-        };
+        let (scope, filter) = self.allowed(request)?;
         let mut arms = Vec::new();
         let (mut scanned, mut vectors) = ("none", None);
         if request.mode != Mode::Lexical {
@@ -296,7 +292,20 @@ impl Searcher {
         Ok(Ranking { fused, scanned, vectors, filter })
     }
 
-    fn lexical_chunks(&self, request: &SearchRequest, scope: Option<&Scope>) -> Result<Vec<(ChunkKey, f64)>> {
+    /// What a request's scope and filter let answer; `None` for all.
+    pub(crate) fn allowed(&self, request: &SearchRequest) -> Result<(Option<Scope>, Option<Filtered>)> {
+        let scope = request.scope.as_ref().map(|documents| self.scope(documents)).transpose()?;
+        Ok(match request.filter.as_ref().map(|filter| self.filter_scope(filter)).transpose()? {
+            Some((admitted, filtered)) => (Some(admitted.within(scope.as_ref())), Some(filtered)),
+            None => (scope, None),
+        })
+    }
+
+    pub(crate) fn lexical_chunks(
+        &self,
+        request: &SearchRequest,
+        scope: Option<&Scope>,
+    ) -> Result<Vec<(ChunkKey, f64)>> {
         let scored = self.lexical(Unit::Row, scope)?.score(&request.query)?;
         let candidates = scored
             .into_iter()

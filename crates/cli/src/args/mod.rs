@@ -2,6 +2,7 @@
 
 mod collection;
 mod query;
+mod trace;
 mod embed;
 mod cache;
 mod evaluation;
@@ -19,6 +20,7 @@ pub(crate) use self::evaluation::{
     Bench, BenchTarget, Compare, Eval, EvalContext, Fuse, FuseMethod, Judging, Normalize, Reproduce,
 };
 pub(crate) use self::query::{At, Context, Fusion, Mode, ResultFormat, Retrieval, Run, Search, Ties};
+pub(crate) use self::trace::{Diff, Replay, Why, WhyNot};
 
 /// Turns a corpus into citable context: index it, search it, and assemble, inside a hard token budget, the exact spans
 /// that answer a question.
@@ -64,6 +66,30 @@ pub(crate) enum Command {
     Search(Search),
     /// Assemble the cited context that answers a question, inside a token budget
     Context(Context),
+    /// Assemble a context again from its trace, and get the same bytes, or hear what differs.
+    ///
+    /// TRACE is a file that `cento context --trace` wrote. It is asked of the collection and the generation it names, with every
+    /// setting it holds. If the context comes out the same, byte for byte, it is printed, and the exit code is 0. If not, nothing
+    /// is printed on stdout, what differs is said in the order in which one thing follows from another (version of cento,
+    /// generation, collection, model, chunking, settings, the first candidate found otherwise, the first one decided otherwise, the bytes),
+    /// and the exit code is 1. A generation is kept by `cento snapshot create`; one that is gone is never replaced silently.
+    Replay(Replay),
+    /// Say why a chunk is in a context or not, from its trace alone.
+    ///
+    /// Where it was found and what each arm gave to it, what it was held to be worth, what it needs, what decided, and the least
+    /// change that would undo that. The change lifts this one constraint; what a context holds then, only another run can tell.
+    /// Of a document, every chunk of it that was a candidate. No collection is needed.
+    Why(Why),
+    /// Follow a document through search and assembly, and say which stage lost it.
+    ///
+    /// DOC is the id of a document or of a chunk (`DOC#number`). Both arms are ranked to their ends, vectors exactly, so that the
+    /// document has a place in each however far down; then its place in the fused ranking, then the decision of the assembly.
+    /// Every option of `cento context` holds here too: give those of the context in question.
+    WhyNot(WhyNot),
+    /// Say what two traces differ in: settings, candidates, decisions, what was delivered.
+    ///
+    /// The exit code is 0 if both contexts are the same, byte for byte, and 1 if not.
+    Diff(Diff),
     /// Rank documents for a batch of topics, as a TREC run, and assemble their contexts
     Run(Run),
     /// Judge runs: nDCG, recall, precision, average precision, reciprocal rank

@@ -111,7 +111,7 @@ pub(crate) struct Context {
     /// md, xml or json
     #[arg(long, value_name = "FORMAT", default_value = "md")]
     pub(crate) format: Format,
-    /// Write the decision on every candidate as JSON
+    /// Write the decision on every candidate as JSON, with all that `cento replay` needs to do the same again
     #[arg(long, value_name = "FILE")]
     pub(crate) trace: Option<PathBuf>,
     #[command(flatten)]

@@ -1,7 +1,7 @@
 //! `cento context`: the cited context that answers a question, inside its budget.
 
 use anyhow::Context as _;
-use cento_engine::{Citation, ContextRequest, Filtered, Scan, SearchRequest};
+use cento_engine::{Citation, ContextRequest, ContextTrace, Filtered, Scan, SearchRequest};
 
 use crate::args::{Context, Global};
 use crate::exit_code::Outcome;
@@ -24,10 +24,15 @@ struct Answer<'a> {
     warnings: &'a [String],
 }
 
+/// The search that finds the candidates.
+pub(super) fn search(args: &Context, query: String) -> anyhow::Result<SearchRequest> {
+    let request = options::request(query, 1, &args.retrieval, Scan::Auto)?;
+    Ok(SearchRequest { ef: options::ef(args.ef, request.candidates)?, ..request })
+}
+
 pub(crate) fn execute(args: &Context, global: &Global) -> anyhow::Result<Outcome> {
     let query = options::query(&args.query)?;
-    let request = options::request(query.clone(), 1, &args.retrieval, Scan::Auto)?;
-    let request = SearchRequest { ef: options::ef(args.ef, request.candidates)?, ..request };
+    let request = search(args, query.clone())?;
     let policy = options::policy(args.policy.as_deref())?;
     let searcher = options::searcher(global, &args.retrieval)?;
     let tokenizer = options::tokenizer(&args.tokenizer, &searcher)?;
@@ -47,8 +52,8 @@ pub(crate) fn execute(args: &Context, global: &Global) -> anyhow::Result<Outcome
         eprintln!("assemble {:.2} ms", timings.assemble.as_secs_f64() * 1e3);
     }
     if let Some(path) = &args.trace {
-        let json = serde_json::to_vec_pretty(&context.trace)?;
-        std::fs::write(path, json).with_context(|| path.display().to_string())?;
+        let trace = ContextTrace::new(&searcher, &request, &asked, &context)?;
+        std::fs::write(path, trace.json()).with_context(|| path.display().to_string())?;
     }
     if global.json {
         let manifest = searcher.manifest();

@@ -9,6 +9,10 @@ use crate::settings::Invocation;
 mod index;
 mod search;
 mod context;
+mod replay;
+mod why;
+mod why_not;
+mod diff;
 mod run;
 mod eval;
 mod eval_context;
@@ -37,6 +41,10 @@ pub(crate) fn execute(invocation: &Invocation) -> anyhow::Result<Outcome> {
         Command::Index(args) => index::execute(args, global),
         Command::Search(args) => search::execute(args, global),
         Command::Context(args) => context::execute(args, global),
+        Command::Replay(args) => replay::execute(args, invocation),
+        Command::Why(args) => why::execute(args, global),
+        Command::WhyNot(args) => why_not::execute(args, global),
+        Command::Diff(args) => diff::execute(args, global),
         Command::Run(args) => run::execute(args, global),
         Command::Eval(args) => eval::execute(args, global),
         Command::EvalContext(args) => eval_context::execute(args, global),

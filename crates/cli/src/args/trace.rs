@@ -1,0 +1,51 @@
+//! Options of the commands that look into a context: replay, why, why-not, diff.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::query::{At, Context, Device};
+
+#[derive(Debug, Args)]
+pub(crate) struct Replay {
+    /// The trace; its collection is where it says, from the current folder, unless --collection is given here
+    #[arg(required_unless_present = "schema")]
+    pub(crate) trace: Option<PathBuf>,
+    /// Ask the last generation instead of the trace's
+    #[arg(long, value_parser = clap::builder::BoolishValueParser::new(), conflicts_with_all = ["generation", "snapshot"])]
+    pub(crate) latest: bool,
+    #[command(flatten)]
+    pub(crate) at: At,
+    /// Another place of the collection's encoder
+    #[arg(long, value_name = "NAME|DIR")]
+    pub(crate) model: Option<String>,
+    #[command(flatten)]
+    pub(crate) device: Device,
+    /// Print the JSON schema of traces instead
+    #[arg(long, value_parser = clap::builder::BoolishValueParser::new(), conflicts_with = "trace")]
+    pub(crate) schema: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Why {
+    /// A file that `cento context --trace` wrote
+    pub(crate) trace: PathBuf,
+    /// Id of a chunk (`DOC#number`) or of a document
+    pub(crate) chunk: String,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct WhyNot {
+    #[command(flatten)]
+    pub(crate) context: Context,
+    /// Id of a document, or of a chunk (`DOC#number`)
+    pub(crate) doc: String,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Diff {
+    /// A file that `cento context --trace` wrote
+    pub(crate) before: PathBuf,
+    /// Another one
+    pub(crate) after: PathBuf,
+}

@@ -1,0 +1,103 @@
+//! `cento why-not`: a document's way from the query to the context, and where it was lost.
+
+use std::fmt::Write as _;
+
+use anyhow::Context as _;
+use cento_engine::explain::number;
+use cento_engine::{ContextRequest, ContextTrace, Mode, Standing, WhereLost, WhyNot};
+
+use crate::args;
+use crate::exit_code::Outcome;
+use crate::{options, output};
+
+/// Candidates of a document that are explained; `--json` has all.
+const SHOWN: usize = 3;
+
+pub(crate) fn execute(args: &args::WhyNot, global: &args::Global) -> anyhow::Result<Outcome> {
+    let context = &args.context;
+    let search = super::context::search(context, options::query(&context.query)?)?;
+    let policy = options::policy(context.policy.as_deref())?;
+    let searcher = options::searcher(global, &context.retrieval)?;
+    let tokenizer = options::tokenizer(&context.tokenizer, &searcher)?;
+    let request = ContextRequest {
+        budget_tokens: context.budget,
+        tokenizer: &tokenizer,
+        strategy: context.strategy,
+        policy: &policy,
+        format: context.format,
+    };
+    let answer = searcher.why_not(&search, &request, &args.doc)?;
+    options::remark_device(global, &searcher);
+    if let Some(path) = &context.trace {
+        let made = searcher.context(&search, &request)?;
+        let trace = ContextTrace::new(&searcher, &search, &request, &made)?;
+        std::fs::write(path, trace.json()).with_context(|| path.display().to_string())?;
+    }
+    match global.json {
+        true => output::json(&answer)?,
+        false => print!("{}", followed(&answer, search.mode)),
+    }
+    Ok(Outcome::Done)
+}
+
+/// A line or more for each stage, then where it was lost.
+fn followed(answer: &WhyNot, mode: Mode) -> String {
+    let WhyNot { id, n_chunks, candidates, lexical, dense, fused, assembly, lost, .. } = answer;
+    let mut text = format!("{id}: {n_chunks} {}\n", if *n_chunks == 1 { "chunk" } else { "chunks" });
+    if lost.as_ref().is_none_or(|lost| !["scope", "filter"].contains(&lost.stage)) {
+        let _ = match (mode, lexical) {
+            (Mode::Dense, _) => writeln!(text, "lexical      not asked"),
+            (_, Some(at)) => writeln!(text, "lexical      {}", place(at, "BM25", *candidates)),
+            (_, None) => writeln!(text, "lexical      no chunk has a term of the query"),
+        };
+        if let Some(explanation) = &answer.terms {
+            let of = |matched: bool| {
+                let terms = explanation.terms.iter().filter(|term| (term.tf > 0.0) == matched);
+                terms.map(|term| format!("{} (idf {})", term.term, number(term.idf))).collect::<Vec<_>>()
+            };
+            for (what, terms) in [("matched", of(true)), ("missing", of(false))] {
+                if !terms.is_empty() {
+                    let _ = writeln!(text, "             {what}: {}", terms.join(", "));
+                }
+            }
+        }
+        let _ = match (mode, dense) {
+            (Mode::Lexical, _) => writeln!(text, "dense        not asked"),
+            (_, Some(at)) => writeln!(text, "dense        {}", place(at, "cosine", *candidates)),
+            (_, None) => writeln!(text, "dense        no vector of it was compared"),
+        };
+        let _ = match fused {
+            Some(at) => writeln!(text, "fusion       {}", place(at, "score", at.n_ranked)),
+            None => writeln!(text, "fusion       no arm brought it"),
+        };
+        let _ = match assembly.as_slice() {
+            [] => writeln!(text, "assembly     none of its chunks was a candidate"),
+            [_] => writeln!(text, "assembly     a candidate"),
+            chunks => writeln!(text, "assembly     {} candidates, of which first in the walk", chunks.len()),
+        };
+        for why in assembly.iter().take(SHOWN) {
+            let told = super::why::explained(why);
+            told.lines().for_each(|line| text += &format!("             {line}\n"));
+        }
+    }
+    text += &match lost {
+        None => "delivered\n".to_owned(),
+        Some(WhereLost { stage, because, changes }) => {
+            let mut told = format!("lost at {stage}: {because}\n");
+            for (n, change) in changes.iter().enumerate() {
+                let _ = writeln!(told, "  {}  {change}", if n == 0 { "undo it by" } else { "or        " });
+            }
+            told
+        }
+    };
+    text
+}
+
+fn place(at: &Standing, figure: &str, depth: usize) -> String {
+    let Standing { chunk_id, rank, n_ranked, score, score_needed } = at;
+    let is_in = match *rank <= depth {
+        true => String::new(),
+        false => format!(", not among the first {depth}, which end at {}", number(*score_needed)),
+    };
+    format!("place {rank} of {n_ranked}: {chunk_id}, {figure} {}{is_in}", number(*score))
+}

@@ -1,0 +1,523 @@
+//! What traces are good for: replay, why, why-not, diff; and what a trace file is.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+
+use crate::support::{Place, TIDES, root, tiny_model};
+
+const QUERY: &str = "what moves the tide";
+
+/// Short chunks of tides, the same once more, and of bread and the moon.
+fn tides() -> Place {
+    let place = Place::new();
+    place.write("notes/tides.md", TIDES);
+    place.write("notes/copy.md", TIDES);
+    place.write(
+        "notes/bread.md",
+        "# Bread\n\nBread is flour, water, salt and time.\n\n## Sourdough\n\nA starter holds wild yeast.\n",
+    );
+    place.write("notes/moon.md", "# Moon\n\nThe moon, the moon, the full moon.\n");
+    place.index(&["notes", "--chunk-tokens", "16"]);
+    place
+}
+
+/// Makes a context with its trace in `file`; stdout.
+fn context(place: &Place, file: &str, arguments: &[&str]) -> String {
+    place.ok(&[&["context", QUERY, "--trace", file], arguments].concat()).out
+}
+
+fn trace(place: &Place, file: &str) -> Value {
+    serde_json::from_slice(&place.read(file)).unwrap()
+}
+
+fn records(trace: &Value) -> &Vec<Value> {
+    trace["assembly"]["records"].as_array().unwrap()
+}
+
+/// Changes one value of a trace.
+fn damage(place: &Place, file: &str, into: &str, pointer: &str, value: Value) {
+    let mut trace = trace(place, file);
+    *trace.pointer_mut(pointer).unwrap_or_else(|| panic!("no {pointer}")) = value;
+    place.write(into, trace.to_string());
+}
+
+const STRATEGIES: [&str; 11] =
+    ["cento", "flat", "mmr", "adaptive", "bubble", "rse", "rse-kadane", "rse-exact", "window", "parent", "automerge"];
+
+#[test]
+fn a_replay_gives_the_same_bytes_for_every_strategy_and_format() {
+    let place = tides();
+    place.write(
+        "policy.toml",
+        "delta = 0.30000000000000004\n[rho]\n\"*\" = 0.7999999999999999\n[priors]\ncauses = 0.1\n[cento]\nrun_max = 3\n",
+    );
+    let settings: [&[&str]; 4] = [
+        &[],
+        &["--policy", "policy.toml", "--tokenizer", "model"],
+        &["--mode", "lexical", "--within", "notes/copy.md", "--filter", "title = \"Tides\"", "--tokenizer", "cl100k"],
+        &["--mode", "dense", "--exact", "--candidates", "4", "--fusion", "rrf"],
+    ];
+    for (n, strategy) in STRATEGIES.into_iter().enumerate() {
+        let asked = ["--budget", "150", "--strategy", strategy, "--format", ["md", "xml", "json"][n % 3]];
+        let delivered = context(&place, "trace.json", &[&asked[..], settings[n % 4]].concat());
+        let replayed = place.ok(&["replay", "trace.json"]);
+        assert_eq!(replayed.out, delivered, "{strategy}");
+        assert!(!replayed.err.contains("differs"), "{strategy}: {replayed:?}");
+        let answer = place.json(&["replay", "trace.json"]);
+        assert_eq!((&answer["same"], &answer["differences"]), (&json!(true), &json!([])), "{strategy}");
+    }
+    for format in ["md", "xml", "json"] {
+        for settings in settings {
+            let delivered =
+                context(&place, "trace.json", &[&["--budget", "90", "--format", format], settings].concat());
+            assert_eq!(place.ok(&["replay", "trace.json", "--threads", "3"]).out, delivered, "{format} {settings:?}");
+        }
+    }
+}
+
+#[test]
+fn a_collection_that_went_on_is_asked_as_it_was_and_a_generation_that_is_gone_is_said() {
+    let place = tides();
+    let delivered = context(&place, "trace.json", &["--budget", "120", "--strategy", "flat"]);
+    let index = |text: &str| {
+        place.write("notes/new.md", text);
+        place.index(&["notes", "--chunk-tokens", "16"]);
+    };
+    index("# Tides\n\nThe moon moves the tide, what else moves the tide?\n");
+    assert_eq!(place.ok(&["replay", "trace.json"]).out, delivered, "the generation before is still there");
+    let latest = place.run(&["replay", "trace.json", "--latest"]);
+    latest.fails(
+        1,
+        &["generation: 1 in the trace, 2 now", "collection: ", "candidate notes/", "decision ", "delivered: "],
+    );
+    assert_eq!(latest.out, "", "other bytes are not given for the same");
+    index("# Tides\n\nNothing moves the tide.\n");
+    place.run(&["replay", "trace.json"]).fails(3, &["generation 1", "is gone", "--latest", "there are 2, 3"]);
+    place.run(&["replay", "trace.json", "--generation", "2"]).fails(1, &["generation: 1 in the trace, 2 now"]);
+}
+
+#[test]
+fn a_collection_that_moved_is_named_and_can_be_pointed_to() {
+    let place = tides();
+    let delivered = context(&place, "trace.json", &["--budget", "120"]);
+    std::fs::rename(place.path(".cento"), place.path("elsewhere")).unwrap();
+    place.run(&["replay", "trace.json"]).fails(3, &["trace.json", ".cento", "--collection DIR"]);
+    assert_eq!(place.ok(&["replay", "trace.json", "--collection", "elsewhere"]).out, delivered);
+    // A setting behind the command line is not what the trace says, and does not replace it.
+    place.write("cento.toml", "collection = \"elsewhere\"\n");
+    place.run(&["replay", "trace.json"]).fails(3, &["--collection DIR"]);
+    // Another collection of the same generation is told apart.
+    place.write("other/tides.md", TIDES);
+    place.ok(&["index", "other", "--model", &tiny_model(), "--collection", "third"]);
+    place
+        .run(&["replay", "trace.json", "--collection", "third"])
+        .fails(1, &["differs: collection: ", "differs: chunking.chunk_tokens: 16 in the trace, 128 now"]);
+}
+
+#[test]
+fn what_differs_is_said_in_the_order_in_which_it_follows() {
+    let place = tides();
+    context(&place, "trace.json", &["--budget", "120", "--strategy", "flat"]);
+    let second = |pointer: &str, value: Value| damage(&place, "changed.json", "changed.json", pointer, value);
+    damage(&place, "trace.json", "changed.json", "/cento", json!("0.0.1"));
+    second("/collection/config/model_fingerprint", json!("abc"));
+    second("/collection/config/header", json!("flat"));
+    second("/assembly/records/2/retrieval_score", json!(0.125));
+    second("/assembly/records/1/final_reason", json!("too_redundant"));
+    second("/delivered/n_bytes", json!(1));
+    let answer = place.run(&["replay", "changed.json", "--json"]);
+    assert_eq!(answer.code, 1, "{answer:?}");
+    let answer: Value = serde_json::from_str(&answer.out).unwrap();
+    let what: Vec<&str> =
+        answer["differences"].as_array().unwrap().iter().map(|found| found["what"].as_str().unwrap()).collect();
+    let trace = trace(&place, "trace.json");
+    let id = |n: usize| records(&trace)[n]["chunk_id"].as_str().unwrap();
+    let expected = [
+        "cento".to_owned(),
+        "model".to_owned(),
+        "chunking.header".to_owned(),
+        format!("candidate {}", id(2)),
+        format!("decision {}", id(1)),
+        "delivered".to_owned(),
+    ];
+    assert_eq!(what, expected);
+    assert_eq!(answer["differences"][3]["before"], "retrieval_score 0.125");
+}
+
+#[test]
+fn a_file_that_is_no_trace_is_named_with_the_place() {
+    let place = tides();
+    context(&place, "trace.json", &["--budget", "120"]);
+    let whole = String::from_utf8(place.read("trace.json")).unwrap();
+    place.write("cut.json", &whole[..whole.len() / 2]);
+    place.write("text.json", "The tide rises.");
+    place.write("foreign.json", "{\"version\": 1, \"hits\": []}");
+    place.write("list.json", "[1, 2]");
+    damage(&place, "trace.json", "newer.json", "/version", json!(4));
+    damage(&place, "trace.json", "type.json", "/assembly/config/budget_tokens", json!("many"));
+    let mut assembly = trace(&place, "trace.json")["assembly"].clone();
+    assembly["version"] = json!(2);
+    place.write("older.json", assembly.to_string());
+    damage(&place, "trace.json", "filter.json", "/search/filter", json!("year >="));
+    damage(&place, "trace.json", "policy.json", "/policy", json!("delta = 7.0"));
+    let commands: [&dyn Fn(&str) -> Vec<String>; 3] = [
+        &|file| vec!["replay".into(), file.into()],
+        &|file| vec!["why".into(), file.into(), "notes/tides.md#1".into()],
+        &|file| vec!["diff".into(), "trace.json".into(), file.into()],
+    ];
+    for command in commands {
+        let run = |file: &str| {
+            let arguments = command(file);
+            place.run(&arguments.iter().map(String::as_str).collect::<Vec<_>>())
+        };
+        run("missing.json").fails(3, &["missing.json", "No such file"]);
+        run("cut.json").fails(3, &["cut.json", "not a trace", "line ", "column "]);
+        run("text.json").fails(3, &["text.json", "not a trace", "line 1 column 1"]);
+        run("foreign.json").fails(3, &["foreign.json", "not a trace", "missing field"]);
+        run("list.json").fails(3, &["list.json", "not a trace"]);
+        run("newer.json").fails(3, &["newer.json", "trace version 4", "reads 3", "update cento"]);
+        run("older.json").fails(3, &["older.json", "trace version 2", "reads 3", "make the trace again"]);
+        run("type.json").fails(3, &["type.json", "\"many\""]);
+    }
+    place.run(&["replay", "filter.json"]).fails(2, &["filter"]);
+    place.run(&["replay", "policy.json"]).fails(2, &["delta"]);
+    place.run(&["replay"]).fails(2, &["<TRACE>"]);
+    place.run(&["replay", "trace.json", "--latest", "--generation", "1"]).fails(2, &["--latest"]);
+}
+
+/// Assembles with these settings and explains the first candidate with this reason: its id, what decided, the changes.
+#[track_caller]
+fn why(place: &Place, policy: &str, arguments: &[&str], reason: &str) -> (String, String, Vec<String>) {
+    place.write("policy.toml", policy);
+    context(place, "trace.json", &[arguments, &["--policy", "policy.toml"]].concat());
+    let trace = trace(place, "trace.json");
+    let record = records(&trace).iter().find(|record| record["final_reason"] == reason);
+    let seen: BTreeSet<String> = records(&trace).iter().map(|record| record["final_reason"].to_string()).collect();
+    let id = record.unwrap_or_else(|| panic!("no {reason} among {seen:?}"))["chunk_id"].as_str().unwrap().to_owned();
+    let answer = place.json(&["why", "trace.json", &id]);
+    let chunk = &answer["chunks"][0];
+    assert_eq!(chunk["record"], *record.unwrap(), "the numbers are the trace's");
+    let because = chunk["because"].as_str().unwrap().to_owned();
+    let changes = chunk["changes"].as_array().unwrap().iter().map(|change| change.as_str().unwrap().to_owned());
+    let told = place.ok(&["why", "trace.json", &id]).out;
+    assert!(told.contains(&because) && told.contains(reason), "{told}");
+    (id, because, changes.collect())
+}
+
+/// Whether the settings deliver the chunk.
+fn delivers(place: &Place, policy: &str, arguments: &[&str], id: &str) -> bool {
+    place.write("policy.toml", policy);
+    context(place, "again.json", &[arguments, &["--policy", "policy.toml"]].concat());
+    let trace = trace(place, "again.json");
+    records(&trace).iter().any(|record| record["chunk_id"] == id && record["final_decision"] == "selected")
+}
+
+/// The value of `a KEY of VALUE instead of …`.
+fn value<'c>(change: &'c str, key: &str) -> &'c str {
+    let rest = change.split_once(&format!("{key} of ")).unwrap_or_else(|| panic!("no {key} in {change}")).1;
+    rest.split_once(" instead").map_or(rest, |(value, _)| value)
+}
+
+#[test]
+fn why_names_the_constraint_and_the_change_it_names_admits_the_chunk() {
+    let place = tides();
+    // Each gate by itself: a budget that holds everything, or nothing but the budget.
+    let wide = ["--budget", "2000", "--strategy", "bubble"];
+    for (key, policy, reason) in [
+        ("max_per_document", "max_per_document = 2\ngate = \"none\"\n", "document_chunks_exceeded"),
+        ("max_per_section", "max_per_section = 1\ngate = \"none\"\n", "section_chunks_exceeded"),
+        ("candidates", "candidates = 3\ngate = \"none\"\n", "beyond_candidates"),
+        ("min_relevance", "min_relevance = 0.5\ngate = \"none\"\n", "low_relevance"),
+    ] {
+        let (id, because, changes) = why(&place, policy, &wide, reason);
+        assert!(because.chars().any(|c| c.is_ascii_digit()), "{reason}: {because}");
+        let (changed, rest) = (value(&changes[0], key), policy.split_once('\n').unwrap().1);
+        assert!(!delivers(&place, policy, &wide, &id), "{reason}");
+        assert!(delivers(&place, &format!("{key} = {changed}\n{rest}"), &wide, &id), "{reason}: {}", changes[0]);
+    }
+    for strategy in ["flat", "bubble", "cento"] {
+        let policy = "gate = \"none\"\n";
+        let (id, because, changes) =
+            why(&place, policy, &["--budget", "80", "--strategy", strategy], "budget_exceeded");
+        let budget = value(&changes[0], "budget").trim_start_matches("at least ");
+        assert!(because.contains("budget of 80") && budget.parse::<usize>().unwrap() > 80, "{because}: {changes:?}");
+        // The walk is the same up to the chunk; an optimum may spend the tokens on something better.
+        if strategy != "cento" {
+            assert!(
+                delivers(&place, policy, &["--budget", budget, "--strategy", strategy], &id),
+                "{strategy} {id} {budget}"
+            );
+        }
+    }
+    let policy = "gate = \"none\"\nslack = \"none\"\n[rho]\n\"*\" = 0.02\n";
+    let (id, because, changes) = why(&place, policy, &wide, "section_budget_exceeded");
+    assert!(because.contains("its section may have 40 tokens (rho \"*\" = 0.02 of 2000)"), "{because}");
+    let rho = value(&changes[0], "rho").split_once(" for ").unwrap();
+    assert!(delivers(&place, &format!("{policy}{} = {}\n", rho.1, rho.0), &wide, &id), "{}", changes[0]);
+    assert!(
+        changes[1].contains("slack = \"global\"")
+            && delivers(&place, &policy.replace("slack = \"none\"", ""), &wide, &id)
+    );
+}
+
+#[test]
+fn why_knows_every_other_reason_too() {
+    let place = tides();
+    let wide = |strategy: &'static str| ["--budget", "2000", "--strategy", strategy];
+    let (id, because, changes) = why(&place, "", &wide("bubble"), "too_redundant");
+    let partner = id.replace("copy", "tides");
+    assert_eq!(because, format!("says the same as {partner}: containment 1, not below delta = 0.9"));
+    assert_eq!(changes, ["gate = \"none\"".to_owned(), format!("leaving out {partner}")]);
+    assert!(delivers(&place, "gate = \"none\"", &wide("bubble"), &id));
+    let (_, because, _) = why(&place, "", &wide("cento"), "too_redundant");
+    assert!(because.contains("cento.same_words = 0.8") && because.contains("cento.same_meaning = 0.98"), "{because}");
+
+    let (_, because, changes) = why(&place, "", &wide("flat"), "passed_all_gates");
+    assert!(because.starts_with("delivered whole: ") && changes.is_empty(), "{because}");
+    let (_, because, _) = why(&place, "", &["--budget", "24", "--strategy", "flat"], "cut_to_fit");
+    assert!(because.contains("delivered in part") && because.contains("bytes "), "{because}");
+
+    let one = ["--budget", "2000", "--candidates", "1", "--mode", "dense"];
+    let (_, because, _) = why(&place, "", &[&one[..], &["--strategy", "flat"]].concat(), "not_found");
+    assert!(because.contains("stands beside what was found"), "{because}");
+    for (strategy, policy, key) in [
+        ("window", "[window]\nradius = 1\n", "window.radius"),
+        ("rse-kadane", "[kadane]\nmax_segment_length = 1\n", "kadane.k"),
+        ("automerge", "[automerge]\nratio = 0.9\n", "automerge.ratio"),
+    ] {
+        let (_, because, changes) =
+            why(&place, policy, &[&one[..], &["--strategy", strategy]].concat(), "not_proposed");
+        assert!(
+            because.starts_with("not found by itself, and ") && changes[0].contains(key) || changes[1].contains(key),
+            "{because}"
+        );
+    }
+    let (_, because, changes) = why(&place, "gate = \"none\"\n[cento]\nrun_max = 1\n", &wide("cento"), "run_too_long");
+    assert!(because.contains("more than 1 chunk") && changes[0].contains("cento.run_max"), "{because}");
+    let (_, because, changes) =
+        why(&place, "gate = \"none\"\n[cento]\ncandidates = 2\n", &wide("cento"), "beyond_candidates");
+    assert!(
+        because.contains("beyond the 2 likeliest") && changes[0].starts_with("a cento.candidates of "),
+        "{because}"
+    );
+    let (_, because, changes) = why(&place, "relevance = \"tf\"\n", &wide("bubble"), "low_relevance");
+    assert!(
+        because.contains("no term of the query") && changes[0].starts_with("a prior above 0 for "),
+        "{because} {changes:?}"
+    );
+}
+
+#[test]
+fn why_needs_no_collection_takes_documents_and_names_the_nearest_ids() {
+    let place = tides();
+    context(&place, "trace.json", &["--budget", "100"]);
+    std::fs::remove_dir_all(place.path(".cento")).unwrap();
+    let answer = place.json(&["why", "trace.json", "notes/tides.md"]);
+    let chunks = answer["chunks"].as_array().unwrap();
+    assert!(chunks.len() > 3 && chunks.iter().all(|chunk| chunk["record"]["document"] == "notes/tides.md"), "{answer}");
+    let told = place.ok(&["why", "trace.json", "notes/tides.md#1"]).out;
+    for word in ["notes/tides.md#1: ", "dense: rank ", "lexical: rank ", "normalised ", "weight ", "because ", "place "]
+    {
+        assert!(told.contains(word), "no {word:?} in {told}");
+    }
+    place.run(&["why", "trace.json", "notes/tide.md#1"]).fails(1, &["notes/tide.md#1", "nearest", "notes/tides.md#1"]);
+}
+
+#[test]
+fn why_not_follows_a_document_to_the_stage_that_lost_it() {
+    let place = tides();
+    let lost = |doc: &str, arguments: &[&str]| {
+        let asked = [&["why-not", QUERY, doc], arguments].concat();
+        let answer = place.json(&asked);
+        let told = place.ok(&asked).out;
+        match answer["lost"]["stage"].as_str() {
+            Some(stage) => assert!(told.contains(&format!("lost at {stage}: ")), "{told}"),
+            None => assert!(told.ends_with("delivered\n"), "{told}"),
+        }
+        answer
+    };
+    let wide = ["--budget", "2000"];
+    let with = |more: &[&'static str]| [&wide[..], more].concat();
+
+    assert_eq!(lost("notes/moon.md", &with(&["--within", "notes/bread.md"]))["lost"]["stage"], "scope");
+    let filtered = lost("notes/moon.md", &with(&["--filter", "title = \"Bread\""]));
+    assert_eq!(filtered["lost"]["stage"], "filter");
+    assert!(filtered["lost"]["because"].as_str().unwrap().contains("title = \"Bread\""), "{filtered}");
+
+    let lexical = lost("notes/moon.md", &with(&["--mode", "lexical"]));
+    assert_eq!((&lexical["lost"]["stage"], &lexical["lexical"]), (&json!("lexical"), &Value::Null));
+    assert!(lexical["terms"]["terms"].as_array().unwrap().iter().all(|term| term["tf"] == 0.0), "{lexical}");
+
+    let dense = lost("notes/bread.md", &with(&["--mode", "dense", "--candidates", "1"]));
+    assert_eq!(dense["lost"]["stage"], "dense");
+    let rank = dense["dense"]["rank"].as_u64().unwrap();
+    assert_eq!(dense["lost"]["changes"][0], format!("--candidates {rank} instead of 1"));
+    let reached = ["--budget", "2000", "--mode", "dense", "--candidates", &rank.to_string(), "--strategy", "flat"];
+    assert_eq!(place.json(&[&["why-not", QUERY, "notes/bread.md"], &reached[..]].concat())["lost"], Value::Null);
+
+    let both = lost("notes/bread.md#0", &with(&["--candidates", "1"]));
+    assert_eq!(both["lost"]["stage"], "lexical and dense");
+    assert!(both["fused"].is_null() && both["assembly"] == json!([]), "{both}");
+
+    let assembly = lost("notes/copy.md", &with(&["--strategy", "bubble"]));
+    assert_eq!(assembly["lost"]["stage"], "assembly");
+    assert!(assembly["lost"]["because"].as_str().unwrap().contains("says the same as notes/tides.md#"), "{assembly}");
+    // The places are those of the arms, and the matched terms those of the score.
+    let hit = &place.json(&["search", QUERY, "-k", "20", "--mode", "lexical"])["hits"];
+    let first = hit.as_array().unwrap().iter().find(|hit| hit["document"] == "notes/copy.md").unwrap();
+    assert_eq!((&assembly["lexical"]["chunk_id"], &assembly["lexical"]["rank"]), (&first["id"], &first["rank"]));
+    assert_eq!(assembly["lexical"]["score"], assembly["terms"]["score"]);
+
+    assert_eq!(lost("notes/tides.md", &with(&["--strategy", "bubble"]))["lost"], Value::Null);
+}
+
+#[test]
+fn why_not_of_what_is_not_there_names_the_nearest() {
+    let place = tides();
+    place.run(&["why-not", QUERY, "notes/tide.md", "--budget", "100"]).fails(1, &["notes/tide.md", "notes/tides.md"]);
+    place.run(&["why-not", QUERY, "notes/tides.md#99", "--budget", "100"]).fails(1, &["notes/tides.md", "chunk 99"]);
+    place.run(&["why-not", " ", "notes/tides.md", "--budget", "100"]).fails(2, &["empty"]);
+    place.run(&["why-not", QUERY, "notes/tides.md", "--budget", "1"]).fails(2, &["budget"]);
+}
+
+#[test]
+fn diff_names_settings_decisions_and_what_was_delivered() {
+    let place = tides();
+    context(&place, "wide.json", &["--budget", "300", "--strategy", "cento"]);
+    context(&place, "again.json", &["--budget", "300", "--strategy", "cento"]);
+    context(&place, "narrow.json", &["--budget", "60", "--strategy", "cento"]);
+    let same = place.ok(&["diff", "wide.json", "again.json"]);
+    assert_eq!(same.out, "the contexts are the same\n");
+    let differ = place.run(&["diff", "wide.json", "narrow.json"]);
+    assert_eq!(differ.code, 1, "{differ:?}");
+    for word in [
+        "config.budget_tokens: 300 -> 60",
+        "delivered by the first alone",
+        "decisions (",
+        "tokens: ",
+        "value: ",
+        "not the same",
+    ] {
+        assert!(differ.out.contains(word), "no {word:?} in {}", differ.out);
+    }
+    let answer: Value = serde_json::from_str(&place.run(&["diff", "wide.json", "narrow.json", "--json"]).out).unwrap();
+    let (wide, narrow) = (trace(&place, "wide.json"), trace(&place, "narrow.json"));
+    let selected = |trace: &Value| {
+        let ids = trace["assembly"]["manifest"]["selected"].as_array().unwrap().iter();
+        ids.map(|id| id.as_str().unwrap().to_owned()).collect::<BTreeSet<_>>()
+    };
+    let only: Vec<String> = selected(&wide).difference(&selected(&narrow)).cloned().collect();
+    assert_eq!(answer["delivered_before"], json!(only));
+    assert!(!only.is_empty());
+    context(&place, "copy.json", &["--budget", "300", "--strategy", "cento", "--within", "notes/copy.md"]);
+    let scoped = place.run(&["diff", "wide.json", "copy.json"]).out;
+    assert!(
+        scoped.contains("search.scope.0: absent -> notes/copy.md") && scoped.contains("candidates of the first alone"),
+        "{scoped}"
+    );
+}
+
+/// Holds a value to a schema: types, constants, choices, properties, items, references, bounds. What it does not know, it refuses.
+fn hold(schema: &Value, value: &Value, root: &Value, place: &str) {
+    for (key, rule) in schema.as_object().unwrap() {
+        match key.as_str() {
+            "$schema" | "$defs" | "title" | "description" => {}
+            "$ref" => hold(root.pointer(rule.as_str().unwrap().trim_start_matches('#')).unwrap(), value, root, place),
+            "const" => assert_eq!(value, rule, "{place}"),
+            "enum" => assert!(rule.as_array().unwrap().contains(value), "{place}: {value} is none of {rule}"),
+            "anyOf" => {
+                let holds = |schema: &Value| std::panic::catch_unwind(|| hold(schema, value, root, place)).is_ok();
+                assert!(rule.as_array().unwrap().iter().any(holds), "{place}: {value}");
+            }
+            "type" => {
+                let is = |name: &Value| match name.as_str().unwrap() {
+                    "object" => value.is_object(),
+                    "array" => value.is_array(),
+                    "string" => value.is_string(),
+                    "integer" => value.is_i64() || value.is_u64(),
+                    "number" => value.is_number(),
+                    "boolean" => value.is_boolean(),
+                    "null" => value.is_null(),
+                    other => panic!("{place}: type {other}"),
+                };
+                let holds = rule.as_array().map_or_else(|| is(rule), |names| names.iter().any(is));
+                assert!(holds, "{place}: {value} is no {rule}");
+            }
+            "minimum" => {
+                assert!(value.as_f64().is_none_or(|number| number >= rule.as_f64().unwrap()), "{place}: {value}")
+            }
+            "maximum" => {
+                assert!(value.as_f64().is_none_or(|number| number <= rule.as_f64().unwrap()), "{place}: {value}")
+            }
+            "pattern" => assert!(value.as_str().unwrap().len() == 64, "{place}: {rule}"),
+            "required" => {
+                for name in rule.as_array().unwrap() {
+                    assert!(value.get(name.as_str().unwrap()).is_some(), "{place}: no {name}");
+                }
+            }
+            "additionalProperties" => {
+                for name in value.as_object().into_iter().flat_map(|object| object.keys()) {
+                    assert!(schema["properties"].get(name).is_some(), "{place}: {name} is not in the schema");
+                }
+            }
+            "properties" => {
+                for (name, inner) in rule.as_object().unwrap() {
+                    if let Some(value) = value.get(name) {
+                        hold(inner, value, root, &format!("{place}/{name}"));
+                    }
+                }
+            }
+            "items" => {
+                for (n, value) in value.as_array().into_iter().flatten().enumerate() {
+                    hold(rule, value, root, &format!("{place}/{n}"));
+                }
+            }
+            other => panic!("{place}: {other}"),
+        }
+    }
+}
+
+#[test]
+fn every_trace_is_what_the_schema_says() {
+    let place = tides();
+    let published = place.ok(&["replay", "--schema"]).out;
+    assert_eq!(published, std::fs::read_to_string(root().join("docs/trace.schema.json")).unwrap());
+    let schema: Value = serde_json::from_str(&published).unwrap();
+    place.write("policy.toml", "slack = \"none\"\ntheta = \"median\"\nmax_per_document = 3\n[rho]\n\"*\" = 0.3\n");
+    let settings: [&[&str]; 4] = [
+        &["--budget", "90"],
+        &["--budget", "2000", "--candidates", "3"],
+        &["--budget", "24", "--mode", "lexical", "--format", "xml"],
+        &["--budget", "150", "--policy", "policy.toml", "--filter", "title exists", "--format", "json"],
+    ];
+    let (mut reasons, mut details) = (BTreeSet::new(), BTreeSet::new());
+    for strategy in STRATEGIES {
+        for settings in settings {
+            context(&place, "trace.json", &[settings, &["--strategy", strategy]].concat());
+            let trace = trace(&place, "trace.json");
+            hold(&schema, &trace, &schema, strategy);
+            for record in records(&trace) {
+                reasons.insert(record["final_reason"].as_str().unwrap().to_owned());
+                details.extend(record["step_details"].as_object().unwrap().keys().cloned());
+            }
+        }
+    }
+    assert!(reasons.len() >= 9 && details.len() >= 12, "the traces exercise the schema: {reasons:?} {details:?}");
+    // What is strict about it finds a field too many, one too few, and a value of another kind.
+    let refused = |pointer: &str, value: Option<Value>| {
+        let mut trace = trace(&place, "trace.json");
+        let (parent, name) = pointer.rsplit_once('/').unwrap();
+        let parent = trace.pointer_mut(parent).unwrap().as_object_mut().unwrap();
+        match value {
+            Some(value) => drop(parent.insert(name.to_owned(), value)),
+            None => drop(parent.remove(name)),
+        }
+        std::panic::catch_unwind(|| hold(&schema, &trace, &schema, pointer)).is_err()
+    };
+    assert!(refused("/assembly/records/0/mood", Some(json!(1))));
+    assert!(refused("/assembly/records/0/final_reason", Some(json!("liked"))));
+    assert!(refused("/delivered/blake3", None));
+    assert!(refused("/search/candidates", Some(json!(-1))));
+    assert!(refused("/version", Some(json!(4))));
+}
