@@ -94,6 +94,7 @@ fn a_collection_that_went_on_is_asked_as_it_was_and_a_generation_that_is_gone_is
     assert_eq!(latest.out, "", "other bytes are not given for the same");
     index("# Tides\n\nNothing moves the tide.\n");
     place.run(&["replay", "trace.json"]).fails(3, &["generation 1", "is gone", "--latest", "there are 2, 3"]);
+    place.run(&["replay", "trace.json", "--generation", "9"]).fails(3, &["no generation 9", "there are 2, 3"]);
     place.run(&["replay", "trace.json", "--generation", "2"]).fails(1, &["generation: 1 in the trace, 2 now"]);
 }
 
