@@ -1,7 +1,7 @@
 //! Explain: what decided about a candidate, in a sentence with its numbers, and the least that would let it past what kept it out.
 //!
 //! Works on a [`Trace`] alone. A change undoes the one constraint that decided; what a context is made of then, only assembling it
-//! again can tell.
+//! again can tell. Tokens are as they were counted at the decision: the whole may come out a few apart from its parts.
 
 use crate::Strategy;
 use crate::policy::{Gate, OTHER_SECTIONS, Policy, Relevance, Slack};

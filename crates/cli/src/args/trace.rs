@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::query::{At, Context, Device};
+use super::query::{Context, Device};
 
 #[derive(Debug, Args)]
 pub(crate) struct Replay {
@@ -14,8 +14,12 @@ pub(crate) struct Replay {
     /// Ask the last generation instead of the trace's
     #[arg(long, value_parser = clap::builder::BoolishValueParser::new(), conflicts_with_all = ["generation", "snapshot"])]
     pub(crate) latest: bool,
-    #[command(flatten)]
-    pub(crate) at: At,
+    /// Ask this generation instead of the trace's
+    #[arg(long, value_name = "N", conflicts_with = "snapshot")]
+    pub(crate) generation: Option<u64>,
+    /// Ask the generation that a snapshot names instead of the trace's
+    #[arg(long, value_name = "NAME")]
+    pub(crate) snapshot: Option<String>,
     /// Another place of the collection's encoder
     #[arg(long, value_name = "NAME|DIR")]
     pub(crate) model: Option<String>,

@@ -75,9 +75,10 @@ fn searcher(args: &Replay, invocation: &Invocation, path: &Path, trace: &Context
         false => PathBuf::from(&trace.collection.folder),
     };
     let generation = trace.collection.generation;
-    let at = match options::at(&args.at) {
-        At::Current if !args.latest => At::Generation(generation),
-        asked => asked,
+    let at = match (&args.snapshot, args.generation) {
+        (Some(name), _) => At::Snapshot(name.clone()),
+        (_, asked) if !args.latest => At::Generation(asked.unwrap_or(generation)),
+        _ => At::Current,
     };
     let open = SearcherOptions { model: args.model.clone(), device: args.device.device, threads: global.threads, at };
     let searcher = Searcher::open(&folder, open).map_err(|error| {
@@ -87,7 +88,7 @@ fn searcher(args: &Replay, invocation: &Invocation, path: &Path, trace: &Context
                 path.display(),
                 folder.display()
             ),
-            Error::UnknownGeneration { .. } => format!(
+            Error::UnknownGeneration { .. } if args.generation.is_none() => format!(
                 "{}: generation {generation} of {} is gone; replay it on another one with --latest or --generation N",
                 path.display(),
                 folder.display()
