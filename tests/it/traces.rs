@@ -42,8 +42,20 @@ fn damage(place: &Place, file: &str, into: &str, pointer: &str, value: Value) {
     place.write(into, trace.to_string());
 }
 
-const STRATEGIES: [&str; 11] =
-    ["cento", "flat", "mmr", "adaptive", "bubble", "rse", "rse-kadane", "rse-exact", "window", "parent", "automerge"];
+const STRATEGIES: [&str; 12] = [
+    "cento",
+    "flat",
+    "mmr",
+    "adaptive",
+    "bubble",
+    "rse",
+    "rse-kadane",
+    "rse-exact",
+    "window",
+    "parent",
+    "automerge",
+    "seal",
+];
 
 #[test]
 fn a_replay_gives_the_same_bytes_for_every_strategy_and_format() {

@@ -218,7 +218,12 @@ impl Pool<'_> {
         let sealed =
             self.searcher.retrieval(self.search.clone()).seal(&self.search.query, &config, request.tokenizer)?;
         self.places.borrow_mut().extend(sealed.places.iter().map(|(id, place)| (id.clone(), *place)));
-        let kept: Vec<&str> = sealed.outcome.kept.iter().map(String::as_str).collect();
+        let mut kept: Vec<&str> = sealed.outcome.kept.iter().map(String::as_str).collect();
+        if kept.is_empty() {
+            // No passage fits whole: the best one is offered, and cut.
+            let best_first = |a: &&Candidate, b: &&Candidate| a.relevance.total_cmp(&b.relevance).then(a.id.cmp(&b.id));
+            kept.extend(sealed.candidates.iter().max_by(best_first).map(|best| best.id.as_str()));
+        }
         self.assemble(request, &sealed.candidates, &kept)
     }
 
