@@ -3,6 +3,7 @@
 //! A speed stands beside its error or its recall, and beside a slow peer in the same run: absolute times of a shared
 //! machine say little.
 
+pub mod assembly;
 pub mod graphs;
 pub mod lexical;
 

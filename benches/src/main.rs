@@ -1,10 +1,11 @@
 //! Runs the benchmarks at full size: `cento-bench [MODEL_FOLDER]`, one JSON object a line, `cento-bench lexical`, a table,
-//! and `cento-bench graphs`, one contestant of `scripts/bench-graphs`.
+//! `cento-bench graphs`, one contestant of `scripts/bench-graphs`, and `cento-bench assembly`, how long contexts take.
 
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use cento_benches::{graphs, lexical};
+use cento_assembly::Strategy;
+use cento_benches::{assembly, graphs, lexical};
 use clap::{Parser, Subcommand};
 
 /// Benchmarks at full size; without a command those of speed
@@ -31,6 +32,15 @@ enum Command {
         #[arg(long)]
         json: bool,
     },
+    /// Contexts from 200 and 2,000 candidates, by every strategy that needs no search of its own
+    Assembly {
+        /// Tokens of a context
+        #[arg(long, default_value_t = 1600)]
+        budget: usize,
+        /// Contexts of each size and strategy
+        #[arg(long, default_value_t = 100)]
+        rounds: usize,
+    },
     /// A graph of Cento's, or of the crate hnsw_rs, over given vectors: one JSON object
     Graphs {
         #[command(subcommand)]
@@ -44,6 +54,15 @@ fn main() -> Result<()> {
         None => speed(args.model.as_deref()),
         Some(Command::Graphs { task }) => {
             println!("{}", graphs::run(&task)?);
+            Ok(())
+        }
+        Some(Command::Assembly { budget, rounds }) => {
+            for n_candidates in [200, 2_000] {
+                for strategy in Strategy::ALL.into_iter().filter(|strategy| *strategy != Strategy::Seal) {
+                    let figures = assembly::assembly(strategy, n_candidates, budget, rounds)?;
+                    println!("{}", serde_json::to_string(&figures)?);
+                }
+            }
             Ok(())
         }
         Some(Command::Lexical { data, sets, json }) => {

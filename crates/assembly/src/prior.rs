@@ -115,13 +115,13 @@ pub(crate) fn found_only(candidates: &[&Candidate], scores: Scores) -> Scores {
     Scores { pool, beyond, ..scores }
 }
 
-/// Candidates by how likely they hold what is asked for, priors and boosts of the policy added, within `[0, 1]`.
+/// Candidates by how likely they hold what is asked for, priors and boosts of the policy added.
 pub(crate) fn by_likelihood(candidates: &[&Candidate], likelihoods: &[f64], policy: &Policy) -> Scores {
     let score = |(candidate, &relevance): (usize, &f64)| {
         let chunk = candidates[candidate];
         let prior = policy.priors.get(&normalize_label(&chunk.label)).copied().unwrap_or(0.0);
         let boost = boost(&chunk.text, policy);
-        let raw = (relevance + prior + boost).clamp(0.0, 1.0);
+        let raw = relevance + prior + boost;
         Scored { candidate, tf: None, relevance, prior, boost, len_penalty: 1.0, raw, score: raw }
     };
     let mut pool: Vec<Scored> = likelihoods.iter().enumerate().map(score).collect();

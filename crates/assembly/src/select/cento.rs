@@ -9,7 +9,7 @@
 
 use super::{Selection, Verdict, admit_first, quoted, section_limit};
 use crate::bridge::{self, Bridge};
-use crate::budget::Ledger;
+use crate::budget::{Ledger, Quote};
 use crate::candidate::Candidate;
 use crate::error::Result;
 use crate::likelihood;
@@ -97,9 +97,13 @@ pub(super) fn walk<'a>(
         let place = lines.place(candidate);
         let mut with: Vec<usize> = admitted.iter().map(|&other| lines.place(other)).chain([place]).collect();
         with.sort_unstable();
+        let quote = ledger.quote(candidate);
+        let price = |quote: &Quote| solved.price * quote.needed as f64;
         let verdict = if value(candidate) <= 0.0 {
             let details = StepDetails { value: Some(value(candidate)), ..StepDetails::default() };
             Some(Verdict::new(Stage::Walk, Reason::LowRelevance, details))
+        } else if let Some(quote) = quote.err().filter(|quote| value(candidate) < price(quote)) {
+            Some(Verdict::over_budget(Stage::Walk, ledger, quote)) // whatever else stands against it
         } else {
             refused(place, &with, &problem, &same, ledger)
         };

@@ -49,6 +49,8 @@ fn any_corpus() -> impl Strategy<Value = Corpus> {
                         span,
                         section,
                         label: label.into(),
+                        is_neighbor: *relevance == 0 && index % 3 == 1,
+                        title: if index == 2 { "Title".into() } else { String::new() },
                         ..candidate(&document, index as u32, &chunk, f64::from(*relevance) / 4.0)
                     });
                 }
@@ -95,7 +97,8 @@ fn any_policy() -> impl Strategy<Value = String> {
 }
 
 fn any_strategy() -> impl Strategy<Value = crate::Strategy> {
-    prop_oneof![3 => Just(crate::Strategy::Bubble), 1 => Just(crate::Strategy::Flat)]
+    let any = prop::sample::select(crate::Strategy::ALL.to_vec());
+    prop_oneof![2 => Just(crate::Strategy::Cento), 2 => Just(crate::Strategy::Bubble), 4 => any]
 }
 
 fn any_format() -> impl Strategy<Value = Format> {
