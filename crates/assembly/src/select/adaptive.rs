@@ -131,7 +131,7 @@ pub(super) fn plan(candidates: &[&Candidate], pool: &[Scored], settings: &Adapti
     let mut plan = Plan::default();
     for (at, scored) in found.iter().enumerate() {
         if at < k {
-            plan.blocks.push(Block { candidates: vec![scored.candidate], value: scored.score });
+            plan.blocks.push(Block::new(vec![scored.candidate], scored.score));
         } else {
             let details = StepDetails { chunks_limit: Some(k), ..StepDetails::default() };
             plan.reasons.insert(scored.candidate, (Reason::BeyondCandidates, details));

@@ -15,6 +15,14 @@ pub(crate) struct Block {
     pub(crate) candidates: Vec<usize>,
     /// What the strategy holds it to be worth, on its own scale.
     pub(crate) value: f64,
+    /// What is offered in its place where it does not fit, widest first.
+    pub(crate) narrower: Vec<Vec<usize>>,
+}
+
+impl Block {
+    pub(crate) fn new(candidates: Vec<usize>, value: f64) -> Self {
+        Self { candidates, value, narrower: Vec::new() }
+    }
 }
 
 /// Blocks in the order of offering, and why what is in none of them is not.
@@ -31,7 +39,7 @@ pub(crate) struct Plan {
 pub(super) fn given(candidates: &[&Candidate], ids: &[&str]) -> Plan {
     let place = |id: &&str| candidates.binary_search_by(|candidate| candidate.id.as_str().cmp(id)).ok();
     let n = ids.len() as f64;
-    let block = |(rank, at): (usize, usize)| Block { candidates: vec![at], value: (n - rank as f64) / n };
+    let block = |(rank, at): (usize, usize)| Block::new(vec![at], (n - rank as f64) / n);
     Plan { blocks: ids.iter().filter_map(place).enumerate().map(block).collect(), ..Plan::default() }
 }
 
@@ -42,20 +50,25 @@ pub(super) fn walk(pool: &[Scored], ledger: &mut Ledger<'_>, plan: &Plan, first:
         verdicts.insert(excerpt.candidate, admit_first(ledger, excerpt));
     }
     for block in &plan.blocks {
-        let is_in = |candidate: &usize| verdicts.get(candidate).is_some_and(Verdict::is_selected);
-        let missing: Vec<Excerpt> = block
-            .candidates
-            .iter()
-            .filter(|candidate| !is_in(candidate))
-            .map(|&candidate| Excerpt { candidate, part: None })
-            .collect();
-        let (reason, quote) = match ledger.admit_all(&missing) {
-            Ok(quote) => (Reason::PassedAllGates, quote),
-            Err(quote) => (Reason::BudgetExceeded, quote),
-        };
-        let details = StepDetails { value: Some(block.value), ..quoted(ledger, quote) };
-        for excerpt in missing {
-            verdicts.insert(excerpt.candidate, Verdict::new(Stage::Walk, reason, details.clone()));
+        for wanted in std::iter::once(&block.candidates).chain(&block.narrower) {
+            let is_in = |candidate: &usize| verdicts.get(candidate).is_some_and(Verdict::is_selected);
+            let missing: Vec<Excerpt> = wanted
+                .iter()
+                .filter(|candidate| !is_in(candidate))
+                .map(|&candidate| Excerpt { candidate, part: None })
+                .collect();
+            let offered = ledger.admit_all(&missing);
+            let (reason, quote) = match offered {
+                Ok(quote) => (Reason::PassedAllGates, quote),
+                Err(quote) => (Reason::BudgetExceeded, quote),
+            };
+            let details = StepDetails { value: Some(block.value), ..quoted(ledger, quote) };
+            for excerpt in missing {
+                verdicts.insert(excerpt.candidate, Verdict::new(Stage::Walk, reason, details.clone()));
+            }
+            if offered.is_ok() {
+                break;
+            }
         }
     }
     let mut verdict = |scored: &Scored| {

@@ -56,7 +56,7 @@ pub(super) fn plan(
             ..StepDetails::default()
         };
         plan.reasons.insert(found[at], (Reason::NotProposed, details));
-        plan.blocks.push(Block { candidates: vec![found[at]], value });
+        plan.blocks.push(Block::new(vec![found[at]], value));
         for &other in &open {
             let alike = similarity.between(found[at], found[other]);
             if alike > nearest[other].0 {
@@ -65,6 +65,6 @@ pub(super) fn plan(
         }
     }
     let rest = found[n_ordered..].iter().zip(&relevance[n_ordered..]);
-    plan.blocks.extend(rest.map(|(&at, share)| Block { candidates: vec![at], value: settings.lambda * share }));
+    plan.blocks.extend(rest.map(|(&at, share)| Block::new(vec![at], settings.lambda * share)));
     Ok(plan)
 }

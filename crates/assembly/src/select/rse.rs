@@ -302,7 +302,7 @@ pub(super) fn plan_exact(ledger: &mut Ledger<'_>, pool: &[Scored], lines: &Lines
 }
 
 fn blocks(lines: &Lines, segments: Vec<(Range<usize>, f64)>) -> Vec<Block> {
-    let block = |(places, value): (Range<usize>, f64)| Block { candidates: lines.candidates[places].to_vec(), value };
+    let block = |(places, value): (Range<usize>, f64)| Block::new(lines.candidates[places].to_vec(), value);
     segments.into_iter().map(block).collect()
 }
 

@@ -2,8 +2,9 @@
 //!
 //! Sources: the two retrievers and the configuration of "Small-to-Big RAG" (Codcompass); LlamaIndex's `SentenceWindow` and
 //! `AutoMergingRetriever`, LangChain's `ParentDocumentRetriever`.
-//! - [`window`]: the chunks on either side of each chunk found, never across the edge of a document.
-//! - [`parent`]: the section that a chunk lies in; a section that is too long by parts; a chunk without a section by its window.
+//! - [`window`]: the chunks on either side of each chunk found, never across the edge of a document, fewer where the budget ends.
+//! - [`parent`]: the section that a chunk lies in; a section that is too long by parts; a chunk without a section, or
+//!   whose section does not fit, by its window.
 //! - [`automerge`]: chunks found are replaced by their section where more than a share of its chunks is found, section by section
 //!   up to the document.
 //!
@@ -77,11 +78,24 @@ const FAN_OUT: u32 = 4;
 const LEVELS: u32 = 2;
 
 pub(super) fn window(candidates: &[&Candidate], pool: &[Scored], lines: &Lines, settings: &Window) -> Plan {
-    let blocks = found(candidates, pool).map(|scored| Block {
-        candidates: lines.candidates[window_around(candidates, lines, scored.candidate, settings)].to_vec(),
-        value: scored.score,
-    });
-    Plan { blocks: blocks.collect(), ..Plan::default() }
+    let block = |scored: &Scored| {
+        let mut windows = windows(candidates, lines, scored.candidate, settings).into_iter();
+        Block { candidates: windows.next().unwrap_or_default(), value: scored.score, narrower: windows.collect() }
+    };
+    Plan { blocks: found(candidates, pool).map(block).collect(), ..Plan::default() }
+}
+
+/// Windows around a chunk from the widest within the tokens to the chunk alone: neighbours only take what is left of a budget.
+fn windows(candidates: &[&Candidate], lines: &Lines, candidate: usize, settings: &Window) -> Vec<Vec<usize>> {
+    let place = lines.place(candidate);
+    let widest = window_around(candidates, lines, candidate, settings);
+    let mut windows: Vec<Range<usize>> = (0..=settings.radius)
+        .rev()
+        .map(|radius| lines.around(place, radius))
+        .skip_while(|window| window.len() > widest.len())
+        .collect();
+    windows.dedup();
+    windows.into_iter().map(|window| lines.candidates[window].to_vec()).collect()
 }
 
 fn found<'p>(candidates: &'p [&Candidate], pool: &'p [Scored]) -> impl Iterator<Item = &'p Scored> {
@@ -123,7 +137,11 @@ pub(super) fn parent(
             }
         };
         if !seen.contains(&places) {
-            plan.blocks.push(Block { candidates: lines.candidates[places.clone()].to_vec(), value: scored.score });
+            plan.blocks.push(Block {
+                candidates: lines.candidates[places.clone()].to_vec(),
+                value: scored.score,
+                narrower: windows(candidates, lines, scored.candidate, fallback),
+            });
             seen.push(places);
         }
     }
@@ -182,7 +200,7 @@ pub(super) fn automerge(candidates: &[&Candidate], pool: &[Scored], lines: &Line
             let within = |&place: &usize| (start..end).contains(&candidates[lines.candidates[place]].index);
             let places: Vec<usize> = lines.documents[document].clone().filter(within).collect();
             let first = places.first().copied().unwrap_or_default();
-            (Block { candidates: places.iter().map(|&place| lines.candidates[place]).collect(), value: score }, first)
+            (Block::new(places.iter().map(|&place| lines.candidates[place]).collect(), score), first)
         })
         .collect();
     blocks.sort_by(|a, b| b.0.value.total_cmp(&a.0.value).then(a.1.cmp(&b.1)));
