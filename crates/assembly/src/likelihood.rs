@@ -35,11 +35,14 @@ const RUN_LENGTHS: [f64; 4] = [1.0, 2.0, 4.0, 8.0];
 /// No more than this share of the candidates is taken to be relevant, however few there are.
 const SHARE_MAX: f64 = 0.6;
 
-/// Halvings of the interval in which an offset lies.
-const HALVINGS: usize = 32;
+/// Halvings of the interval in which an offset lies: to some 1e-10 of its logarithm.
+const HALVINGS: usize = 44;
 
-/// Deviations beyond this are as good as certain, and `exp` stays finite.
-const DEVIATIONS_MAX: f64 = 200.0;
+/// Deviations beyond this are taken for this many: `exp` of twice as much is still a number.
+const DEVIATIONS_MAX: f64 = 300.0;
+
+/// Logarithms of offsets lie within this.
+const OFFSET_MAX: f64 = 660.0;
 
 /// The likelihood of each place. `scores` by place; none for what retrieval did not find, which is taken to score as the least of
 /// what it did.
@@ -88,7 +91,7 @@ struct Evidence {
 impl Evidence {
     fn new(z: &[f64], mu: f64) -> Self {
         let greatest = z.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        Self { ratios: z.iter().map(|z| (mu * (z - greatest).max(-DEVIATIONS_MAX)).exp()).collect() }
+        Self { ratios: z.iter().map(|z| (mu * (z - greatest)).exp()).collect() }
     }
 
     /// `sigmoid(mu z - t + logit(PRIOR))` for the `t` at which they add up to `sum`, and the ratio that `t` stands for.
@@ -96,8 +99,8 @@ impl Evidence {
         let sum = sum.min(SHARE_MAX * self.ratios.len() as f64);
         let odds = PRIOR / (1.0 - PRIOR);
         let at = |offset: f64| self.ratios.iter().map(move |ratio| ratio * odds / (ratio * odds + offset));
-        let (mut low, mut high) = (-DEVIATIONS_MAX, DEVIATIONS_MAX);
-        for _ in 0..HALVINGS + 8 {
+        let (mut low, mut high) = (-OFFSET_MAX, OFFSET_MAX);
+        for _ in 0..HALVINGS {
             let middle = f64::midpoint(low, high);
             if at(middle.exp()).sum::<f64>() > sum { low = middle } else { high = middle }
         }
@@ -148,7 +151,8 @@ fn deviations(scores: &[Option<f64>]) -> Result<Vec<f64>> {
     if width <= 0.0 {
         return Ok(vec![0.0; scores.len()]);
     }
-    Ok(scores.iter().map(|score| (score.unwrap_or(least) - middle) / width).collect())
+    let deviations = |score: &Option<f64>| (score.unwrap_or(least) - middle) / width;
+    Ok(scores.iter().map(|score| deviations(score).clamp(-DEVIATIONS_MAX, DEVIATIONS_MAX)).collect())
 }
 
 /// Median of ascending numbers, the mean of the middle two of an even number.
@@ -187,8 +191,8 @@ mod tests {
         let sigmoid = |x: f64| 1.0 / (1.0 + (-x).exp());
         let logit = (PRIOR / (1.0 - PRIOR)).ln();
         let solve = |mu: f64, sum: f64| {
-            let (mut low, mut high) = (-400.0, 400.0);
-            for _ in 0..80 {
+            let (mut low, mut high) = (-900.0, 900.0);
+            for _ in 0..90 {
                 let t = (low + high) / 2.0;
                 let total: f64 = z.iter().map(|z| sigmoid(mu * z - t + logit)).sum();
                 if total > sum.min(0.6 * n as f64) { low = t } else { high = t }
@@ -243,7 +247,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_sweeps_give_what_the_definition_gives(scores in prop::collection::vec(0.0..1.0_f64, 2..30)) {
+        fn the_sweeps_give_what_the_definition_gives(scores in prop::collection::vec(prop_oneof![4 => 0.0..1.0_f64, 1 => 0.500..0.501_f64, 1 => Just(0.5)], 2..30)) {
             for (fast, slow) in line(scores.clone()).iter().zip(by_definition(&scores)) {
                 prop_assert!((fast - slow).abs() < 1e-7, "{} {}", fast, slow);
             }
