@@ -155,19 +155,20 @@ impl<'a> Ledger<'a> {
         tokens
     }
 
-    /// What a whole chunk would add to the context. `Err` if that is more than is left.
-    pub(crate) fn quote(&mut self, candidate: usize) -> Result<Quote, Quote> {
+    /// What whole chunks of one document would add to the context. `Err` if that is more than is left.
+    pub(crate) fn quote(&mut self, chunks: &[Excerpt]) -> Result<Quote, Quote> {
         let (used, left) = (self.used(), self.left());
-        if !self.joins_two_pieces(candidate) {
-            if let Some(needed) = self.surely_needed(candidate).filter(|&needed| needed > left) {
-                return Err(Quote { used, needed, estimated: true });
+        if !self.joins_two_pieces(chunks) {
+            let sure = chunks.iter().map(|chunk| self.surely_needed(chunk.candidate).unwrap_or(0)).sum();
+            if sure > left {
+                return Err(Quote { used, needed: sure, estimated: true });
             }
-            let needed = self.text_tokens(&Excerpt { candidate, part: None });
+            let needed = chunks.iter().map(|chunk| self.text_tokens(chunk)).sum();
             if needed > left {
                 return Err(Quote { used, needed, estimated: false });
             }
         }
-        let needed = self.added(&[Excerpt { candidate, part: None }]);
+        let needed = self.added(chunks);
         let quote = Quote { used, needed, estimated: false };
         if needed > left { Err(quote) } else { Ok(quote) }
     }
@@ -176,6 +177,11 @@ impl<'a> Ledger<'a> {
     pub(crate) fn frame_tokens(&mut self, candidate: usize) -> (i64, i64) {
         let piece = Piece { candidates: vec![candidate], part: None, omitted: 0, form: Form::Full };
         (self.header(&piece).1, self.gap_tokens(1))
+    }
+
+    /// Admits whole chunks of one document, all or none, unless it is plain without counting the whole that they do not fit.
+    pub(crate) fn offer(&mut self, chunks: &[Excerpt]) -> Result<Quote, Quote> {
+        self.quote(chunks).and_then(|_| self.admit_all(chunks))
     }
 
     /// Admits an excerpt. Near the budget the whole is counted first: `Err`, with the true cost, if it is over.
@@ -310,14 +316,17 @@ impl<'a> Ledger<'a> {
         tokens
     }
 
-    /// Whether the chunk lies between two admitted ones, so that it saves a header: only then may it cost less than its text.
-    fn joins_two_pieces(&self, candidate: usize) -> bool {
-        let chunk = self.candidates[candidate];
-        let Some(shelf) = self.documents.get(chunk.document.as_str()) else { return false };
+    /// Whether the chunks touch admitted ones on two sides, so that they save a header: only then may they cost less than their
+    /// texts.
+    fn joins_two_pieces(&self, chunks: &[Excerpt]) -> bool {
+        let Some(first) = chunks.first() else { return false };
+        let Some(shelf) = self.documents.get(self.candidates[first.candidate].document.as_str()) else { return false };
         let has = |index: Option<u32>| {
             shelf.excerpts.iter().any(|other| Some(self.candidates[other.candidate].index) == index)
         };
-        has(chunk.index.checked_sub(1)) && has(chunk.index.checked_add(1))
+        let sides = chunks.iter().map(|chunk| self.candidates[chunk.candidate].index);
+        let sides = sides.flat_map(|index| [index.checked_sub(1), index.checked_add(1)]);
+        sides.filter(|side| has(*side)).count() >= 2
     }
 
     /// Tokens a text needs at the very least, judged by its bytes and the texts counted before; none if it was counted itself.

@@ -70,7 +70,8 @@ pub struct Manifest {
     pub certificate: Option<Certificate>,
 }
 
-/// What was chosen is worth `value`, and nothing within the constraints is worth more than `bound`.
+/// What was chosen is worth `value`, and nothing within the constraints is worth more than `bound`, among the candidates that were
+/// weighed, tokens counted part by part.
 ///
 /// Units are the strategy's: tokens weighed by likelihood for `cento`, dsRAG's values for `rse-exact`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

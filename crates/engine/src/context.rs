@@ -1,6 +1,6 @@
 //! Context: the candidates of a query, with what assembly needs to know of each, and the assembled answer.
 
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 use std::rc::Rc;
@@ -14,6 +14,7 @@ use cento_corpus as corpus;
 
 use crate::error::Result;
 use crate::retrieve::{ChunkKey, SearchRequest, Timings};
+use crate::seal::Retrieval;
 use crate::searcher::Searcher;
 use crate::segment::{DocumentRecord, Segment};
 use crate::tokens::BudgetTokenizer;
@@ -75,10 +76,17 @@ impl Searcher {
         let found = ranking.fused.into_iter().map(Found::from);
         let keys: Vec<Found> = found.chain(neighbors).collect();
         let places = keys.iter().map(Found::place).collect();
-        let places = RefCell::new(places);
         let (search, candidates) = (search.clone(), self.candidates(keys)?);
-        let (counts, vectors) = (RefCell::default(), RefCell::default());
-        let pool = Pool { searcher: self, search, candidates, places, counts, vectors };
+        let pool = Pool {
+            searcher: self,
+            search,
+            candidates,
+            places,
+            removed: Vec::new(),
+            counts: RefCell::default(),
+            vectors: RefCell::default(),
+            retrieval: OnceCell::new(),
+        };
         timings.texts = start.elapsed();
         Ok(pool)
     }
@@ -92,8 +100,10 @@ impl Searcher {
             let at = &self.snapshot.segments[*segment];
             let chunk = at.chunks.record(*row as usize)?;
             let document = at.document(chunk.document)?;
-            let rows = document.first_row..document.first_row + document.n_rows;
-            let near = |radius: u32| rows.start.max(row.saturating_sub(radius))..rows.end.min(row + radius + 1);
+            let rows = document.rows();
+            let near = |radius: u32| {
+                rows.start.max(row.saturating_sub(radius))..rows.end.min(row.saturating_add(radius).saturating_add(1))
+            };
             let mut beside: Vec<u32> = near(NEIGHBOR_RADIUS).collect();
             if rank < SECTIONED && chunk.section < document.n_sections {
                 let section = at.section(&document, chunk.section)?;
@@ -192,10 +202,14 @@ pub struct Pool<'s> {
     search: SearchRequest,
     candidates: Vec<Candidate>,
     /// Segment and row of each candidate, by id.
-    places: RefCell<HashMap<String, (usize, u32)>>,
+    places: HashMap<String, (usize, u32)>,
     counts: RefCell<Counts>,
     /// Vectors that were asked for, by id.
     vectors: RefCell<HashMap<String, Rc<[f32]>>>,
+    /// Documents that are no candidates, whatever a further search finds.
+    removed: Vec<String>,
+    /// What a repair searched for besides, kept for contexts of other budgets.
+    retrieval: OnceCell<Retrieval<'s>>,
 }
 
 /// Tokens of the texts that one tokenizer has counted: contexts of several budgets count the same ones.
@@ -215,9 +229,9 @@ impl Pool<'_> {
         if config.budget == Budget::Request {
             config.budget = Budget::Tokens(request.budget_tokens);
         }
-        let sealed =
-            self.searcher.retrieval(self.search.clone()).seal(&self.search.query, &config, request.tokenizer)?;
-        self.places.borrow_mut().extend(sealed.places.iter().map(|(id, place)| (id.clone(), *place)));
+        let retrieval =
+            self.retrieval.get_or_init(|| self.searcher.retrieval(self.search.clone()).without(self.removed.clone()));
+        let sealed = retrieval.seal(&self.search.query, &config, request.tokenizer)?;
         let mut kept: Vec<&str> = sealed.outcome.kept.iter().map(String::as_str).collect();
         if kept.is_empty() {
             // No passage fits whole: the best one is offered, and cut.
@@ -228,7 +242,14 @@ impl Pool<'_> {
     }
 
     fn assemble(&self, request: &ContextRequest<'_>, candidates: &[Candidate], kept: &[&str]) -> Result<Context> {
-        Ok(assembly::assemble(&Request {
+        let fault = RefCell::new(None);
+        let cosine = |a: &str, b: &str| {
+            self.cosine(a, b).unwrap_or_else(|error| {
+                fault.borrow_mut().get_or_insert(error);
+                0.0
+            })
+        };
+        let context = assembly::assemble(&Request {
             query: &self.search.query,
             candidates,
             kept,
@@ -240,23 +261,26 @@ impl Pool<'_> {
             tokenizer: request.tokenizer.name(),
             sentences: &corpus::sentences,
             terms: &|text| self.searcher.analyzer.terms(text),
-            cosine: Some(&|a, b| self.cosine(a, b)),
-        })?)
-    }
-
-    /// The cosine of two candidates; of one whose vector cannot be read, which a query then says of itself, 0.
-    fn cosine(&self, a: &str, b: &str) -> f64 {
-        let (Some(a), Some(b)) = (self.cached_vector(a), self.cached_vector(b)) else { return 0.0 };
-        a.iter().zip(b.iter()).map(|(x, y)| f64::from(x * y)).sum()
-    }
-
-    fn cached_vector(&self, chunk: &str) -> Option<Rc<[f32]>> {
-        if let Some(vector) = self.vectors.borrow().get(chunk) {
-            return Some(Rc::clone(vector));
+            cosine: Some(&cosine),
+        });
+        match fault.into_inner() {
+            Some(error) => Err(error), // what was left out for a vector that cannot be read is not known
+            None => Ok(context?),
         }
-        let vector: Rc<[f32]> = self.vector(chunk).ok()?.into();
+    }
+
+    fn cosine(&self, a: &str, b: &str) -> Result<f64> {
+        let (a, b) = (self.cached_vector(a)?, self.cached_vector(b)?);
+        Ok(a.iter().zip(b.iter()).map(|(x, y)| f64::from(x * y)).sum())
+    }
+
+    fn cached_vector(&self, chunk: &str) -> Result<Rc<[f32]>> {
+        if let Some(vector) = self.vectors.borrow().get(chunk) {
+            return Ok(Rc::clone(vector));
+        }
+        let vector: Rc<[f32]> = self.vector(chunk)?.into();
         self.vectors.borrow_mut().insert(chunk.to_owned(), Rc::clone(&vector));
-        Some(vector)
+        Ok(vector)
     }
 
     fn count(&self, tokenizer: &BudgetTokenizer<'_>, text: &str) -> usize {
@@ -273,6 +297,8 @@ impl Pool<'_> {
     /// Takes the chunks of a document from the candidates.
     pub fn remove_document(&mut self, document: &str) {
         self.candidates.retain(|candidate| candidate.document != document);
+        self.removed.push(document.to_owned());
+        self.retrieval = OnceCell::new();
     }
 
     /// The bytes that a citation of one of this pool's contexts names.
@@ -290,7 +316,9 @@ impl Pool<'_> {
     }
 
     fn place(&self, chunk: &str) -> (usize, u32) {
-        *self.places.borrow().get(chunk).unwrap_or_else(|| panic!("{chunk} is not a candidate of this query"))
+        let known = self.places.get(chunk).copied();
+        let known = known.or_else(|| self.retrieval.get().and_then(|retrieval| retrieval.place(chunk)));
+        known.unwrap_or_else(|| panic!("{chunk} is not a candidate of this query"))
     }
 }
 
@@ -334,12 +362,13 @@ impl DocumentFacts {
 
     /// Number of the first chunk with a row that starts at a byte of the document or behind it; behind the last one if there is none.
     fn chunk_at(&self, segment: &Segment, byte: u64) -> Result<u32> {
-        let (mut low, mut high) = (self.record.first_row, self.record.first_row + self.record.n_rows);
+        let Range { start: mut low, end } = self.record.rows();
+        let mut high = end;
         while low < high {
             let middle = low + (high - low) / 2;
             if segment.chunks.record(middle as usize)?.start < byte { low = middle + 1 } else { high = middle }
         }
-        if low == self.record.first_row + self.record.n_rows {
+        if low == end {
             return Ok(self.record.n_chunks);
         }
         Ok(segment.chunks.record(low as usize)?.index)

@@ -25,7 +25,10 @@ pub struct Retrieval<'s> {
     searcher: &'s Searcher,
     settings: SearchRequest,
     found: RefCell<HashMap<String, Rc<Vec<Candidate>>>>,
+    /// Segment and row of what was found, by id.
     places: RefCell<HashMap<String, (usize, u32)>>,
+    /// Documents that are not found.
+    without: Vec<String>,
     idf: RefCell<HashMap<String, f64>>,
     /// Terms of short texts: names come again and again.
     terms: RefCell<HashMap<String, Vec<String>>>,
@@ -38,8 +41,6 @@ pub struct Sealed {
     pub outcome: Outcome,
     /// What was seen, by id; the relevance is that to the question itself, 0 where only a micro-query found the chunk.
     pub candidates: Vec<Candidate>,
-    /// Segment and row of each candidate.
-    pub(crate) places: HashMap<String, (usize, u32)>,
     /// Searches made, the question's own included; what was remembered is not counted.
     pub n_searches: usize,
 }
@@ -52,6 +53,7 @@ impl Searcher {
             settings,
             found: RefCell::default(),
             places: RefCell::default(),
+            without: Vec::new(),
             idf: RefCell::default(),
             terms: RefCell::default(),
         }
@@ -59,6 +61,17 @@ impl Searcher {
 }
 
 impl Retrieval<'_> {
+    /// The same, but documents of these ids are not found.
+    #[must_use]
+    pub fn without(self, documents: Vec<String>) -> Self {
+        Self { without: documents, ..self }
+    }
+
+    /// Segment and row of a chunk that was found.
+    pub(crate) fn place(&self, chunk: &str) -> Option<(usize, u32)> {
+        self.places.borrow().get(chunk).copied()
+    }
+
     /// Keeps what a question finds within the budget, and repairs it. `tokenizer` counts where the budget is tokens; otherwise a
     /// chunk is as long as the encoder says.
     ///
@@ -114,8 +127,7 @@ impl Retrieval<'_> {
         if let Some(error) = failed.into_inner() {
             return Err(Error::Lexical(error));
         }
-        let places = self.places.borrow().clone();
-        Ok(Sealed { outcome, candidates: seen.into_values().collect(), places, n_searches })
+        Ok(Sealed { outcome, candidates: seen.into_values().collect(), n_searches })
     }
 
     fn terms(&self, text: &str) -> Vec<String> {
@@ -141,7 +153,9 @@ impl Retrieval<'_> {
         let ranking = self.searcher.rank(&request, &mut Timings::default())?;
         let best: Vec<Found> = ranking.fused.into_iter().take(depth).map(Found::from).collect();
         self.places.borrow_mut().extend(best.iter().map(Found::place));
-        let found = Rc::new(self.searcher.candidates(best)?);
+        let mut found = self.searcher.candidates(best)?;
+        found.retain(|candidate| !self.without.contains(&candidate.document));
+        let found = Rc::new(found);
         remember(&self.found, &key, Rc::clone(&found), QUERIES_MAX);
         Ok(found)
     }

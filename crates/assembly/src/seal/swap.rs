@@ -171,7 +171,7 @@ pub(crate) fn fits<'p>(
     let fits = match config.budget {
         Budget::Items(k) => n <= k,
         Budget::Tokens(most) => tokens <= most,
-        Budget::Request => n == 0, // nobody said how much
+        Budget::Request => false, // nobody said how much
     };
     fits && config.max_per_document.is_none_or(|most| of_document <= most)
 }

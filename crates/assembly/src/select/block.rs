@@ -57,7 +57,10 @@ pub(super) fn walk(pool: &[Scored], ledger: &mut Ledger<'_>, plan: &Plan, first:
                 .filter(|candidate| !is_in(candidate))
                 .map(|&candidate| Excerpt { candidate, part: None })
                 .collect();
-            let offered = ledger.admit_all(&missing);
+            if missing.is_empty() {
+                break; // other blocks brought all of it
+            }
+            let offered = ledger.offer(&missing);
             let (reason, quote) = match offered {
                 Ok(quote) => (Reason::PassedAllGates, quote),
                 Err(quote) => (Reason::BudgetExceeded, quote),

@@ -95,7 +95,7 @@ impl<'a> Gates<'_, 'a> {
         if let Some((reason, details)) = self.too_many(scored.candidate) {
             return rejected(reason, details);
         }
-        let quote = match self.ledger.quote(scored.candidate) {
+        let quote = match self.ledger.quote(&[Excerpt { candidate: scored.candidate, part: None }]) {
             Ok(quote) => quote,
             Err(quote) => return Verdict::over_budget(stage, self.ledger, quote),
         };

@@ -1,8 +1,9 @@
 //! Cento: the segments that hold most relevant text within the budget, with a bound on what any others could hold.
 //!
 //! A chunk is worth its likelihood (see [`crate::likelihood`] and [`crate::bridge`]) times the tokens that it costs alone, so that its length
-//! by itself neither helps nor harms, and a chunk that touches a chosen one is the cheaper by a header. What is worth most together is chosen by [`crate::optimum`]; two chunks that say the same are in conflict. Then everything is
-//! counted as delivered, and what the count leaves is filled by what is worth most per token.
+//! by itself neither helps nor harms, and a chunk that touches a chosen one is the cheaper by a header. What is worth most together is
+//! chosen by [`crate::optimum`]; two chunks that say the same are in conflict. Then everything is counted as delivered, and what the count
+//! leaves is filled by what is worth most per token.
 //!
 //! Units: value in tokens of the budget's tokenizer, weighed by likelihood.
 //! Cost: one token count for each chunk of the pool; see `optimum`.
@@ -79,7 +80,7 @@ pub(super) fn walk<'a>(
     let weighed = weighed(pool, ledger, policy, &verdicts);
     let same = Same::new(lines, policy, similarity);
     let conflict = |a: usize, b: usize| same.is_same(a, b);
-    let problem = problem(&weighed, ledger, lines, policy, &conflict);
+    let mut problem = problem(&weighed, ledger, lines, policy, &conflict);
     let solved = optimum::solve(&problem, NODES_MAX);
 
     let mut chosen: Vec<usize> = solved.chosen.iter().map(|&place| lines.candidates[place]).collect();
@@ -97,7 +98,7 @@ pub(super) fn walk<'a>(
         let place = lines.place(candidate);
         let mut with: Vec<usize> = admitted.iter().map(|&other| lines.place(other)).chain([place]).collect();
         with.sort_unstable();
-        let quote = ledger.quote(candidate);
+        let quote = ledger.quote(&[Excerpt { candidate, part: None }]);
         let price = |quote: &Quote| solved.price * quote.needed as f64;
         let verdict = if value(candidate) <= 0.0 {
             let details = StepDetails { value: Some(value(candidate)), ..StepDetails::default() };
@@ -112,7 +113,8 @@ pub(super) fn walk<'a>(
             None => admit(candidate, value(candidate), ledger, &mut verdicts, &mut admitted),
         }
     }
-    selection.certificate = Some(certificate(&solved, &problem, lines, &admitted, ledger));
+    let price = solved.price;
+    selection.certificate = Some(certificate(solved, &mut problem, &admitted, ledger));
     for scored in pool {
         let beyond = || {
             let details = StepDetails { chunks_limit: Some(policy.cento.candidates), ..StepDetails::default() };
@@ -123,7 +125,7 @@ pub(super) fn walk<'a>(
             let place = lines.place(scored.candidate);
             verdict.details.value = Some(problem.values[place]);
             let needed = verdict.details.tokens_needed.unwrap_or(0);
-            verdict.details.value_needed = Some(solved.price * needed as f64);
+            verdict.details.value_needed = Some(price * needed as f64);
             verdict.details.budget_needed = verdict.details.tokens_used.map(|used| used + needed);
         }
         selection.verdicts.push(verdict);
@@ -138,7 +140,7 @@ fn admit(
     verdicts: &mut HashMap<usize, Verdict>,
     admitted: &mut Vec<usize>,
 ) {
-    let verdict = match ledger.quote(candidate).and_then(|_| ledger.admit(&Excerpt { candidate, part: None })) {
+    let verdict = match ledger.offer(&[Excerpt { candidate, part: None }]) {
         Ok(quote) => {
             admitted.push(candidate);
             let details = StepDetails { value: Some(value), ..quoted(ledger, quote) };
@@ -289,18 +291,17 @@ fn refused(
     })
 }
 
-fn certificate(
-    solved: &Optimum,
-    problem: &Problem<'_>,
-    lines: &Lines,
-    admitted: &[usize],
-    ledger: &Ledger<'_>,
-) -> Certificate {
-    let mut places: Vec<usize> = admitted.iter().map(|&candidate| lines.place(candidate)).collect();
+/// How near what was admitted is to the best. Where the whole counts fewer tokens than its parts, the bound is that of a budget which
+/// is larger by as many: others may save as much.
+fn certificate(mut solved: Optimum, problem: &mut Problem<'_>, admitted: &[usize], ledger: &Ledger<'_>) -> Certificate {
+    let mut places: Vec<usize> = admitted.iter().map(|&candidate| problem.lines.place(candidate)).collect();
     places.sort_unstable();
+    let saved = problem.cost(&places) - (problem.budget - ledger.left());
+    if saved > 0 {
+        problem.budget += saved;
+        solved.bound = optimum::solve(problem, NODES_MAX).bound;
+    }
     let value = problem.value(&places);
-    // Where the whole counts fewer tokens than its parts, more may fit than the bound allowed for: at the price of a token.
-    let saved = (problem.cost(&places) - (problem.budget - ledger.left())).max(0);
-    let bound = (solved.bound + solved.price * saved as f64).max(value);
+    let bound = solved.bound.max(value);
     Certificate { value, bound, gap: optimum::gap(value, bound), n_relaxations: solved.n_nodes }
 }

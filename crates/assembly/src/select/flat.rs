@@ -11,7 +11,7 @@ pub(super) fn walk(pool: &[Scored], ledger: &mut Ledger<'_>, first: Option<&Exce
     let first = first.map(|excerpt| (excerpt.candidate, admit_first(ledger, excerpt)));
     let mut verdict = |candidate: usize| match &first {
         Some((first, verdict)) if *first == candidate => verdict.clone(),
-        _ => match ledger.quote(candidate).and_then(|_| ledger.admit(&Excerpt { candidate, part: None })) {
+        _ => match ledger.offer(&[Excerpt { candidate, part: None }]) {
             Ok(quote) => Verdict::new(Stage::Walk, Reason::PassedAllGates, quoted(ledger, quote)),
             Err(quote) => Verdict::over_budget(Stage::Walk, ledger, quote),
         },

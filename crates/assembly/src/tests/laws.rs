@@ -192,3 +192,53 @@ proptest! {
         }
     }
 }
+
+/// Every subset of a few chunks, assembled for itself: what fits is worth no more than the bound, and where the gap is 0 no more than
+/// what was chosen.
+#[test]
+fn no_context_that_fits_is_worth_more_than_the_bound() {
+    let mut state = 11_u64;
+    let mut next = |below: u64| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) % below
+    };
+    let mut n_proven = 0;
+    for round in 0..60 {
+        let mut pool = Vec::new();
+        for number in 0..7_u32 {
+            let words: Vec<String> = (0..3 + next(12)).map(|at| format!("w{round}x{number}x{at}")).collect();
+            let (document, text) = (format!("d{}", next(3)), words.join(" ") + "\n");
+            let index = number + number * next(2) as u32;
+            let span = u64::from(index) * 1_000..u64::from(index) * 1_000 + text.len() as u64;
+            pool.push(Candidate { span, ..candidate(&document, index, &text, next(100) as f64 / 100.0) });
+        }
+        let mut places = BTreeSet::new();
+        pool.retain(|chunk| places.insert((chunk.document.clone(), chunk.index)));
+        let budget = 20 + next(60) as usize;
+        let assembly = |candidates: &[Candidate], strategy| {
+            Assembly { strategy, ..Assembly::of(candidates.to_vec()).policy("gate = \"none\"") }.try_within(budget)
+        };
+        let Ok(best) = assembly(&pool, crate::Strategy::Cento) else { continue };
+        if best.citations.iter().any(|citation| citation.cut) {
+            continue; // a cut chunk is not among the choices
+        }
+        let value = |id: &str| record(&best, id).step_details.value.unwrap();
+        let certificate = best.trace.manifest.certificate.clone().unwrap();
+        n_proven += usize::from(certificate.gap == 0.0);
+        for subset in 1_u32..1 << pool.len() {
+            let some: Vec<Candidate> = pool
+                .iter()
+                .enumerate()
+                .filter(|(at, _)| subset >> at & 1 == 1)
+                .map(|(_, chunk)| chunk.clone())
+                .collect();
+            let Ok(whole) = assembly(&some, crate::Strategy::Flat) else { continue };
+            if chosen(&whole).len() < some.len() || whole.citations.iter().any(|citation| citation.cut) {
+                continue;
+            }
+            let worth: f64 = some.iter().map(|chunk| value(&chunk.id)).sum();
+            assert!(worth <= certificate.bound + 1e-9, "{worth} of {some:?} above {certificate:?}");
+        }
+    }
+    assert!(n_proven > 30, "{n_proven}");
+}

@@ -1,7 +1,9 @@
 //! A repair over a collection.
 
 use super::Place;
-use crate::{BudgetTokenizer, Mode, SealBudget, SealConfig, SearchRequest};
+use crate::{
+    BudgetTokenizer, Context, ContextRequest, Format, Mode, Policy, SealBudget, SealConfig, SearchRequest, Strategy,
+};
 
 const QUESTION: &str = "In which town was the director of Night Train born?";
 
@@ -44,4 +46,23 @@ fn a_repair_finds_the_second_hop_and_asks_each_query_once() {
         let headers = sealed.outcome.n_tokens - delivered;
         assert!(sealed.outcome.n_tokens <= tokens && headers == 24 * sealed.outcome.kept.len());
     }
+}
+
+#[test]
+fn a_document_taken_from_the_candidates_is_not_found_again() {
+    let (place, tokenizer) = (two_hops(), BudgetTokenizer::named("o200k").unwrap());
+    let searcher = place.searcher();
+    let mut pool = searcher.pool(&SearchRequest { mode: Mode::Lexical, ..SearchRequest::new(QUESTION) }).unwrap();
+    let policy = Policy::default();
+    let request = ContextRequest {
+        budget_tokens: 120,
+        tokenizer: &tokenizer,
+        strategy: Strategy::Seal,
+        policy: &policy,
+        format: Format::Markdown,
+    };
+    let delivers = |context: Context| context.citations.iter().any(|citation| citation.document == "notes/ada.md");
+    assert!(delivers(pool.context(&request).unwrap()));
+    pool.remove_document("notes/ada.md");
+    assert!(!delivers(pool.context(&request).unwrap()));
 }
