@@ -132,3 +132,30 @@ fn check_citation(place: &Place, context: &Value, citation: &Value) {
         (citation["span"]["start"].as_u64().unwrap() as usize, citation["span"]["end"].as_u64().unwrap() as usize);
     assert!(context["context"].as_str().unwrap().contains(&file[start..end]), "{citation}");
 }
+
+#[test]
+fn a_question_on_something_else_gets_an_empty_context_and_its_own_questions_do_not() {
+    let (Some(set), Some(other)) = (data("xquad.en"), data("cosqa")) else { return };
+    let Some(model) = default_model() else { return };
+    let place = Place::new();
+    let set = set.display().to_string();
+    place.ok(&["index", "--model", &model, &set]);
+    let share_empty = |queries: &Path| {
+        let queries = std::fs::read_to_string(queries.join("queries.jsonl")).unwrap();
+        let some: Vec<&str> = queries.lines().step_by(queries.lines().count() / 100).take(100).collect();
+        place.write("topics.jsonl", some.join("\n"));
+        let files = ["--topics", "topics.jsonl", "-k", "1", "-o", "run.trec", "--contexts", "contexts.jsonl"];
+        place.ok(&[&["run"][..], &files, &["--budget", "400"]].concat());
+        let contexts = String::from_utf8(place.read("contexts.jsonl")).unwrap();
+        let is_empty = |line: &&str| {
+            let context: Value = serde_json::from_str(line).unwrap();
+            context["citations"].as_array().unwrap().is_empty()
+        };
+        contexts.lines().filter(is_empty).count() as f64 / contexts.lines().count() as f64
+    };
+    let (own, others) = (share_empty(Path::new(&set)), share_empty(&other));
+    assert!(own <= 0.02 && others >= 0.95, "own {own}, others {others}");
+    let ran = place.run(&["context", "python check if a variable is iterable", "--budget", "400"]);
+    assert_eq!(ran.code, 1, "{ran:?}");
+    assert!(ran.err.contains("the collection has no answer (support "), "{ran:?}");
+}

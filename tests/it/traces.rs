@@ -538,3 +538,52 @@ fn every_trace_is_what_the_schema_says() {
     assert!(refused("/search/candidates", Some(json!(-1))));
     assert!(refused("/version", Some(json!(4))));
 }
+
+#[test]
+fn what_is_included_excluded_and_ordered_is_replayed() {
+    let place = tides();
+    let asked = ["--budget", "120", "--include", "notes/bread.md#0", "--exclude", "notes/copy.md", "--order", "edges"];
+    let text = context(&place, "trace.json", &asked);
+    assert!(text.contains("flour, water") && !text.contains("notes/copy.md"), "{text}");
+    assert_eq!(place.ok(&["replay", "trace.json"]).out, text);
+    let why = place.ok(&["why", "trace.json", "notes/copy.md#0"]).out;
+    assert!(why.contains("the request leaves it out"), "{why}");
+    let published: Value = serde_json::from_str(&place.ok(&["replay", "--schema"]).out).unwrap();
+    hold(&published, &trace(&place, "trace.json"), &published, "included").unwrap();
+
+    let all = context(&place, "whole.json", &["--budget", "200", "--include", "notes/bread.md"]);
+    assert!(all.contains("flour, water") && all.contains("wild yeast"), "a document is all of its chunks: {all}");
+    for (flag, id, words) in [
+        ("--include", "notes/bred.md", "no document \"notes/bred.md\" in this collection; nearest: \"notes/bread.md\""),
+        ("--exclude", "notes/bread.md#77", "notes/bread.md: chunk 77 is outside the document"),
+    ] {
+        place.run(&["context", QUERY, "--budget", "120", flag, id]).fails(1, &[words]);
+    }
+    let both = ["context", QUERY, "--budget", "120", "--include", "notes/bread.md#0", "--exclude", "notes/bread.md"];
+    place.run(&both).fails(1, &["notes/bread.md#0 cannot be included", "left out at once"]);
+    let long = ["context", QUERY, "--budget", "12", "--include", "notes/bread.md"];
+    place.run(&long).fails(1, &["what must be included (notes/bread.md#0", "needs ", "the budget is 12"]);
+}
+
+#[test]
+fn a_budget_may_be_left_to_the_curve() {
+    let place = tides();
+    let curve = place.json(&["context", QUERY, "--budget", "300", "--budget-curve"]);
+    let points = curve["points"].as_array().unwrap();
+    let value = |point: &Value| point["value"].as_f64().unwrap();
+    assert!(points.len() > 1 && points.windows(2).all(|pair| value(&pair[0]) < value(&pair[1])), "{curve}");
+    let knee = curve["knee"].as_u64().unwrap();
+    assert!(curve["solved"].as_array().unwrap().iter().any(|solved| solved["tokens"] == knee));
+    let table = place.ok(&["context", QUERY, "--budget", "300", "--budget-curve"]).out;
+    assert!(table.contains("knee") && table.ends_with('\n'), "{table}");
+
+    let context = place.json(&["context", QUERY, "--budget", "auto:300", "--trace", "auto.json"]);
+    assert_eq!(context["budget_tokens"], knee);
+    let delivered = context["certificate"]["value"].as_f64().unwrap();
+    let within = points.iter().filter(|point| point["tokens"].as_u64().unwrap() <= knee).next_back().unwrap();
+    assert!(delivered <= value(within) + 1e-9, "{delivered} {within}");
+    assert!(place.ok(&["replay", "auto.json"]).err.contains("the same bytes"));
+    place.run(&["context", QUERY, "--budget", "plenty"]).fails(2, &["expected a number of tokens, auto or auto:N"]);
+    let flat = ["context", QUERY, "--budget", "auto", "--strategy", "flat"];
+    place.run(&flat).fails(2, &["a budget curve is of the strategy cento: `flat` knows no value of a token"]);
+}

@@ -2,19 +2,19 @@
 
 use crate::bridge::Bridge;
 use crate::budget::Ledger;
-use crate::candidate::{Candidate, by_id};
+use crate::candidate::Candidate;
 use crate::cite::Citation;
 use crate::cut::Reader;
 use crate::error::{Error, Result};
-use crate::line::Lines;
-use crate::pack::{self, Format};
+use crate::evidence::Evidence;
+use crate::pack::{self, Excerpt, Format, Order};
 use crate::policy::Policy;
-use crate::prior::{self, Scored, Scores};
-use crate::redundancy::Similarity;
-use crate::select::{Choice, Selection, Strategy, cento, section_limit, select};
+use crate::prepare::Prepared;
+use crate::prior::Scored;
+use crate::select::{Choice, Selection, Strategy, Verdict, section_limit, select};
 use crate::trace::{
     BridgeRecord, Config, Decision, Manifest, Outcome, Reason, Record, SectionTokens, SlackRecord, Stage, StepDetails,
-    TRACE_VERSION, Trace,
+    Support, TRACE_VERSION, Trace,
 };
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -30,6 +30,12 @@ pub struct Request<'a> {
     pub candidates: &'a [Candidate],
     /// Ids of what a repair kept, in its order; the strategy `seal` delivers these, no other looks at them.
     pub kept: &'a [&'a str],
+    /// Ids of candidates that are delivered whatever the strategy makes of them.
+    pub include: &'a [&'a str],
+    /// Ids of candidates, or of documents, that are not delivered; one that is no candidate is none to leave out.
+    pub exclude: &'a [&'a str],
+    /// What the collection has for the question as a whole, where that is known; `cento` looks at it.
+    pub evidence: Option<Evidence>,
     /// Most tokens of the context, headers and marks included.
     pub budget_tokens: usize,
     /// What the bubble looks at.
@@ -38,6 +44,8 @@ pub struct Request<'a> {
     pub strategy: Strategy,
     /// How they are written.
     pub format: Format,
+    /// In which order.
+    pub order: Order,
     /// Tokens of a text. Must give the same number for the same text; need not be additive.
     pub count: &'a dyn Fn(&str) -> usize,
     /// Name of the tokenizer that counts.
@@ -94,10 +102,11 @@ impl Context {
 ///
 /// # Errors
 /// [`Error::BudgetTooSmall`] if the budget cannot hold the line "nothing relevant", or something is relevant and not even the
-/// shortest cut of it fits; [`Error::Candidate`] for candidates that contradict each other; a policy out of its ranges.
+/// shortest cut of it fits; [`Error::Candidate`] for candidates that contradict each other; [`Error::Include`] and
+/// [`Error::IncludeTooLong`] for what cannot be included; a policy out of its ranges.
 ///
 /// ```
-/// use cento_assembly::{Candidate, Format, Policy, Request, Strategy, assemble};
+/// use cento_assembly::{Candidate, Format, Order, Policy, Request, Strategy, assemble};
 /// let text = "Parents may take twelve months of leave.\n";
 /// let candidate = Candidate {
 ///     id: "handbook/leave.md#0".into(), document: "handbook/leave.md".into(), title: "Leave".into(), index: 0,
@@ -107,8 +116,8 @@ impl Context {
 /// };
 /// let words = |text: &str| text.split_whitespace().map(str::to_lowercase).collect::<Vec<_>>();
 /// let context = assemble(&Request {
-///     query: "how long is parental leave?", candidates: &[candidate], kept: &[], budget_tokens: 200, policy: &Policy::default(),
-///     strategy: Strategy::Cento, format: Format::Markdown,
+///     query: "how long is parental leave?", candidates: &[candidate], kept: &[], include: &[], exclude: &[], evidence: None, budget_tokens: 200, policy: &Policy::default(),
+///     strategy: Strategy::Cento, format: Format::Markdown, order: Order::Document,
 ///     count: &|text| text.split_whitespace().count(), tokenizer: "words", sentences: &|text| vec![0..text.len()], terms: &words,
 ///     cosine: None,
 /// })?;
@@ -117,60 +126,48 @@ impl Context {
 /// # Ok::<(), cento_assembly::Error>(())
 /// ```
 pub fn assemble(request: &Request<'_>) -> Result<Context> {
-    let policy = request.policy.checked()?;
-    let nothing = pack::nothing_relevant(request.format);
-    let least = (request.count)(nothing).max(1);
-    if request.budget_tokens < least {
-        return Err(Error::BudgetTooSmall { budget: request.budget_tokens, needed: least });
-    }
-    let candidates = by_id(request.candidates)?;
-    let lines = Lines::new(&candidates);
-    let mut bridges = Vec::new();
-    let scores = match request.strategy {
-        Strategy::Bubble => {
-            let scores = prior::score(&candidates, request.query, &policy, request.terms)?;
-            prior::found_only(&candidates, scores)
-        }
-        Strategy::Flat => prior::found_only(&candidates, prior::by_relevance(&candidates)),
-        Strategy::Cento => {
-            let (likelihoods, lifted) = cento::likelihoods(&candidates, &lines, &policy.cento)?;
-            bridges = lifted;
-            prior::by_likelihood(&candidates, &likelihoods, &policy)
-        }
-        _ => prior::by_relevance(&candidates),
-    };
-    let mut ledger = Ledger::new(
-        &candidates,
-        by_candidate(candidates.len(), &scores.pool),
-        request.format,
-        request.budget_tokens,
-        request.count,
-    );
+    let prepared = Prepared::new(request)?;
+    let Prepared { candidates, include, lines, scores, bridges, policy, .. } = &prepared;
+    let mut ledger = prepared.ledger(request);
     let reader = Reader { query: request.query, sentences: request.sentences, terms: request.terms };
-    let similarity = Similarity::new(&candidates, request.cosine);
+    let similarity = prepared.similarity(request);
     let choice = Choice {
         pool: &scores.pool,
-        lines: &lines,
+        lines,
         strategy: request.strategy,
         kept: request.kept,
-        policy: &policy,
+        include,
+        policy,
         similarity: &similarity,
     };
-    let selection = select(&choice, &mut ledger, &reader)?;
+    let support = request.evidence.map(|evidence| Support { evidence, support: evidence.support() });
+    let unsupported = support.as_ref().filter(|support| {
+        request.strategy == Strategy::Cento && include.is_empty() && support.support < policy.cento.min_support
+    });
+    let selection = match unsupported {
+        Some(support) => not_supported(&scores.pool, support, policy),
+        None => {
+            check_fit(include, request, &mut ledger)?;
+            select(&choice, &mut ledger, &reader)?
+        }
+    };
 
     let admitted = ledger.admitted().to_vec();
     let pieces = ledger.pieces(&admitted);
-    let counted =
-        if pieces.is_empty() { nothing.to_owned() } else { pack::render(request.format, &candidates, &pieces) };
+    let counted = match pieces.is_empty() {
+        true => pack::nothing_relevant(request.format).to_owned(),
+        false => pack::render(request.format, candidates, &pieces),
+    };
     let n_tokens = (request.count)(&counted);
     assert!(
         n_tokens <= request.budget_tokens,
         "{n_tokens} tokens for a budget of {}: the tokenizer counts one text twice differently",
         request.budget_tokens
     );
-    let citations = pack::citations(&candidates, &pieces);
-    let manifest = manifest(&mut ledger, &policy, request.strategy, &selection, &citations, n_tokens);
-    let mut trace = trace(request, policy, &candidates, &scores, selection, manifest);
+    let citations = pack::citations(candidates, &pieces);
+    let manifest =
+        Manifest { support, ..manifest(&mut ledger, policy, request.strategy, &selection, &citations, n_tokens) };
+    let mut trace = trace(request, &prepared, selection, manifest);
     for (record, scored) in trace.records.iter_mut().zip(&scores.pool) {
         record.bridge = bridges
             .get(scored.candidate)
@@ -186,12 +183,27 @@ pub fn assemble(request: &Request<'_>) -> Result<Context> {
     Ok(Context { text, n_tokens, budget_tokens: request.budget_tokens, tokenizer, citations, trace, counted })
 }
 
-fn by_candidate(n_candidates: usize, pool: &[Scored]) -> Vec<f64> {
-    let mut scores = vec![f64::NEG_INFINITY; n_candidates];
-    for scored in pool {
-        scores[scored.candidate] = scored.raw;
+/// Whether what must be delivered fits the budget by itself. If not, the budget named is one whose headers are all full.
+fn check_fit(include: &[usize], request: &Request<'_>, ledger: &mut Ledger<'_>) -> Result<()> {
+    let whole: Vec<Excerpt> = include.iter().map(|&candidate| Excerpt { candidate, part: None }).collect();
+    if whole.is_empty() || ledger.whole_tokens(&whole) <= ledger.budget() as i64 {
+        return Ok(());
     }
-    scores
+    let (candidates, form) = (ledger.candidates(), (request.format, request.order));
+    let mut roomy = Ledger::new(candidates, vec![0.0; candidates.len()], form, usize::MAX, request.count);
+    let needed = roomy.whole_tokens(&whole) as usize;
+    Err(Error::IncludeTooLong { ids: request.include.join(", "), needed, budget: request.budget_tokens })
+}
+
+/// Nothing is delivered, as the collection has nothing to say to the question.
+fn not_supported(pool: &[Scored], support: &Support, policy: &Policy) -> Selection {
+    let details = StepDetails {
+        support: Some(support.support),
+        min_support: Some(policy.cento.min_support),
+        ..StepDetails::default()
+    };
+    let verdict = Verdict::new(Stage::Pool, Reason::NotSupported, details);
+    Selection { verdicts: vec![verdict; pool.len()], ..Selection::default() }
 }
 
 fn manifest(
@@ -247,17 +259,12 @@ fn manifest(
             reallocated: selection.reallocated.clone(),
         },
         certificate: selection.certificate.clone(),
+        support: None,
     }
 }
 
-fn trace(
-    request: &Request<'_>,
-    policy: Policy,
-    candidates: &[&Candidate],
-    scores: &Scores,
-    selection: Selection,
-    manifest: Manifest,
-) -> Trace {
+fn trace(request: &Request<'_>, prepared: &Prepared<'_>, selection: Selection, manifest: Manifest) -> Trace {
+    let Prepared { candidates, excluded, scores, policy, .. } = prepared;
     let walked = scores.pool.iter().zip(selection.verdicts).enumerate().map(|(at, (scored, verdict))| {
         let decision = if verdict.is_selected() { Decision::Selected } else { Decision::Rejected };
         let record = record(at + 1, candidates[scored.candidate], scored);
@@ -271,17 +278,7 @@ fn trace(
         }
     });
     let beyond = scores.beyond.iter().enumerate().map(|(at, &candidate)| {
-        let unscored = Scored {
-            candidate,
-            tf: None,
-            relevance: 0.0,
-            prior: 0.0,
-            boost: 0.0,
-            len_penalty: 1.0,
-            raw: 0.0,
-            score: 0.0,
-        };
-        record(scores.pool.len() + at + 1, candidates[candidate], &unscored)
+        record(scores.pool.len() + at + 1, candidates[candidate], &Scored::unscored(candidate))
     });
     let mut records: Vec<Record> = walked.chain(beyond).collect();
     for (record, &candidate) in records[scores.pool.len()..].iter_mut().zip(&scores.beyond) {
@@ -291,14 +288,27 @@ fn trace(
             record.step_details = StepDetails { chunks_limit: policy.candidates, ..StepDetails::default() };
         }
     }
+    for chunk in excluded {
+        let rank = records.len() + 1;
+        let reason = Reason::Excluded;
+        records.push(Record {
+            step_decision: reason,
+            final_reason: reason,
+            ..record(rank, chunk, &Scored::unscored(rank))
+        });
+    }
+    let owned = |ids: &[&str]| ids.iter().map(|&id| id.to_owned()).collect::<Vec<_>>();
     let config = Config {
         strategy: request.strategy,
         format: request.format,
+        order: request.order,
+        include: owned(request.include),
+        exclude: owned(request.exclude),
         budget_tokens: request.budget_tokens,
         tokenizer: request.tokenizer.to_owned(),
-        policy,
+        policy: policy.clone(),
         theta: scores.theta,
-        n_candidates: candidates.len(),
+        n_candidates: candidates.len() + excluded.len(),
         n_pool: scores.pool.len(),
     };
     Trace {

@@ -8,7 +8,7 @@
 //! counted once per admission within [`NEAR_TOKENS`] of the budget, and once at the end.
 
 use crate::candidate::Candidate;
-use crate::pack::{self, Excerpt, FORMS, Form, Format, Piece, in_document_order, pieces_of_document};
+use crate::pack::{self, Excerpt, FORMS, Form, Format, Order, Piece, in_document_order, pieces_of_document};
 use std::collections::HashMap;
 
 /// A header may take one part in so many of the budget; else a shorter form is used.
@@ -33,6 +33,7 @@ pub(crate) struct Ledger<'a> {
     /// By candidate; they order the documents.
     scores: Vec<f64>,
     format: Format,
+    order: Order,
     count: &'a dyn Fn(&str) -> usize,
     budget: i64,
     counts: Counts,
@@ -79,7 +80,7 @@ impl<'a> Ledger<'a> {
     pub(crate) fn new(
         candidates: &'a [&'a Candidate],
         scores: Vec<f64>,
-        format: Format,
+        (format, order): (Format, Order),
         budget: usize,
         count: &'a dyn Fn(&str) -> usize,
     ) -> Self {
@@ -89,6 +90,7 @@ impl<'a> Ledger<'a> {
             candidates,
             scores,
             format,
+            order,
             count,
             budget,
             counts,
@@ -244,7 +246,8 @@ impl<'a> Ledger<'a> {
                 pieces.push(piece);
             }
         }
-        pieces
+        let best = |piece: &Piece| piece.candidates.iter().map(|&at| self.scores[at]).fold(f64::NEG_INFINITY, f64::max);
+        self.order.arrange(pieces, best)
     }
 
     /// Tokens by which excerpts of one document lengthen its pieces.
@@ -305,8 +308,8 @@ impl<'a> Ledger<'a> {
     }
 
     fn gap_tokens(&mut self, omitted: u32) -> i64 {
-        if omitted == 0 {
-            return 0;
+        if omitted == 0 || self.order != Order::Document {
+            return 0; // no mark says so
         }
         if let Some(&tokens) = self.counts.gaps.get(&omitted) {
             return tokens;

@@ -15,6 +15,34 @@ pub enum Error {
         /// The least budget that would have been answered.
         needed: usize,
     },
+    /// Only some strategies know that.
+    #[error("{what} is of the strategy cento: `{strategy}` knows no value of a token")]
+    Strategy {
+        /// What was asked for.
+        what: &'static str,
+        /// Of which strategy.
+        strategy: crate::Strategy,
+    },
+    /// A chunk cannot be included.
+    #[error("{id} cannot be included: {reason}")]
+    Include {
+        /// Its id as given.
+        id: String,
+        /// Why not, and the way out.
+        reason: &'static str,
+    },
+    /// What is to be included does not fit.
+    #[error(
+        "what must be included ({ids}) needs {needed} tokens, the budget is {budget}: include less, or raise the budget to {needed} or more"
+    )]
+    IncludeTooLong {
+        /// Ids of the chunks.
+        ids: String,
+        /// Tokens of a context of them alone.
+        needed: usize,
+        /// Tokens asked for.
+        budget: usize,
+    },
     /// A candidate contradicts itself or another one; the caller built it wrongly.
     #[error("candidate {id}: {reason}")]
     Candidate {

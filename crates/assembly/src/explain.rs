@@ -4,6 +4,7 @@
 //! again can tell. Tokens are as they were counted at the decision: the whole may come out a few apart from its parts.
 
 use crate::Strategy;
+use crate::evidence::Evidence;
 use crate::policy::{Gate, OTHER_SECTIONS, Policy, Relevance, Slack};
 use crate::trace::{Decision, Reason, Record, StepDetails, Trace};
 use serde::Serialize;
@@ -61,6 +62,12 @@ impl Case<'_> {
             Reason::NotFound => self.not_found(),
             Reason::NotProposed => self.not_proposed(),
             Reason::RunTooLong => self.run_too_long(),
+            Reason::Included => ("delivered because the request includes it".to_owned(), Vec::new()),
+            Reason::Excluded => {
+                let because = "the request leaves it out".to_owned();
+                (because, vec!["not excluding it or its document".to_owned()])
+            }
+            Reason::NotSupported => self.not_supported(),
         }
     }
 
@@ -252,6 +259,23 @@ impl Case<'_> {
         }
         changes.extend(partner.iter().filter(|_| !union).map(|partner| format!("leaving out {partner}")));
         (because, changes)
+    }
+
+    fn not_supported(&self) -> (String, Vec<String>) {
+        let StepDetails { support, min_support, .. } = self.details;
+        let measured = support.unwrap_or(f64::NAN);
+        let evidence = self.trace.manifest.support.as_ref().map_or_else(String::new, |support| {
+            let Evidence { cosine, cosine_typical, words, .. } = support.evidence;
+            format!(
+                "; the nearest chunk has a cosine of {} where {} is typical, the best one {} of what the question's words could give",
+                number(cosine),
+                number(cosine_typical),
+                number(words)
+            )
+        });
+        let least = min_support.map_or_else(|| "?".to_owned(), number);
+        let because = format!("the collection has no answer: support {}, below {least}{evidence}", number(measured));
+        (because, vec![format!("a cento.min_support of {} instead of {least}", floor(measured))])
     }
 
     fn dropped(&self) -> (String, Vec<String>) {

@@ -15,6 +15,7 @@ pub mod policy;
 mod prior;
 
 mod line;
+pub mod evidence;
 mod bridge;
 mod likelihood;
 
@@ -31,7 +32,9 @@ mod pack;
 pub mod trace;
 pub mod explain;
 
+mod prepare;
 mod assemble;
+pub mod curve;
 mod error;
 
 #[cfg(test)]
@@ -40,9 +43,11 @@ mod tests;
 pub use assemble::{Context, Request, assemble};
 pub use candidate::Candidate;
 pub use cite::Citation;
+pub use curve::{Curve, budget_curve};
 pub use error::{Error, Result};
+pub use evidence::Evidence;
 pub use explain::{Why, why};
-pub use pack::Format;
+pub use pack::{Format, Order};
 pub use policy::Policy;
 pub use select::Strategy;
 pub use trace::Trace;

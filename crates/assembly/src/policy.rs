@@ -52,6 +52,7 @@ run_max = 20            # Most chunks in a row. Default: no limit.
 same_words = 0.8        # Of two chunks one is left out if this share of the shorter one's three-word runs is in the other, or
 same_meaning = 0.98     # if their vectors have this cosine.
 bridges = true          # Whether a document that likely text names is likely too.
+min_support = 0.72      # Below this support nothing is delivered: the collection has no answer. 0: something always is.
 
 [mmr]
 lambda = 0.5            # Weight of relevance against novelty.
@@ -289,6 +290,11 @@ impl Policy {
         some(cento.candidates, "cento.candidates")?;
         some(cento.run_max.unwrap_or(1), "cento.run_max")?;
         demand(cento.run_max.is_none_or(|max| max <= RUN_MAX), "cento.run_max", "must be at most 100")?;
+        demand(
+            cento.min_support >= 0.0 && cento.min_support.is_finite(),
+            "cento.min_support",
+            "must be a number, 0 or more",
+        )?;
         demand(cento.same_words > 0.0 && cento.same_words <= 1.0, "cento.same_words", "must be above 0 and at most 1")?;
         demand(
             cento.same_meaning > 0.0 && cento.same_meaning <= 1.0,

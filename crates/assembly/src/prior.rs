@@ -115,6 +115,25 @@ pub(crate) fn found_only(candidates: &[&Candidate], scores: Scores) -> Scores {
     Scores { pool, beyond, ..scores }
 }
 
+impl Scores {
+    /// Puts candidates that must be delivered into the pool, behind it where they are not in it.
+    pub(crate) fn include(&mut self, include: &[usize]) {
+        for &candidate in include {
+            if self.beyond.contains(&candidate) {
+                self.beyond.retain(|&other| other != candidate);
+                self.pool.push(Scored::unscored(candidate));
+            }
+        }
+    }
+}
+
+impl Scored {
+    /// A candidate that nothing is known of.
+    pub(crate) fn unscored(candidate: usize) -> Self {
+        Self { candidate, tf: None, relevance: 0.0, prior: 0.0, boost: 0.0, len_penalty: 1.0, raw: 0.0, score: 0.0 }
+    }
+}
+
 /// Candidates by how likely they hold what is asked for, priors and boosts of the policy added.
 pub(crate) fn by_likelihood(candidates: &[&Candidate], likelihoods: &[f64], policy: &Policy) -> Scores {
     let score = |(candidate, &relevance): (usize, &f64)| {

@@ -4,9 +4,10 @@
 //! the label and `row_number` the number of the chunk in its document.
 //! Units: `token_count` is the encoder's, which the length penalty looks at; all other tokens are the budget tokenizer's.
 
+use crate::evidence::Evidence;
 use crate::fuse::Contribution;
 use crate::policy::{Policy, Slack};
-use crate::{Format, Strategy};
+use crate::{Format, Order, Strategy};
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
@@ -37,6 +38,15 @@ pub struct Config {
     pub strategy: Strategy,
     /// How they were written.
     pub format: Format,
+    /// In which order.
+    #[serde(default)]
+    pub order: Order,
+    /// Ids of chunks that had to be delivered.
+    #[serde(default)]
+    pub include: Vec<String>,
+    /// Ids of chunks and documents that must not be.
+    #[serde(default)]
+    pub exclude: Vec<String>,
     /// The budget.
     pub budget_tokens: usize,
     /// Name of the tokenizer that counts it.
@@ -68,6 +78,18 @@ pub struct Manifest {
     pub slack: SlackRecord,
     /// How near the choice is to the best; none where the strategy is a procedure that knows no bound.
     pub certificate: Option<Certificate>,
+    /// How far the collection supports an answer at all; none where that is not known.
+    #[serde(default)]
+    pub support: Option<Support>,
+}
+
+/// What the best of the collection has for the question.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Support {
+    /// What was measured.
+    pub evidence: Evidence,
+    /// [`Evidence::support`].
+    pub support: f64,
 }
 
 /// What was chosen is worth `value`, and nothing within the constraints is worth more than `bound`, among the candidates that were
@@ -94,7 +116,7 @@ pub enum Outcome {
     Whole,
     /// One chunk is cut to fit; others may stand beside it.
     Cut,
-    /// Only the line that says so: there was no candidate, or a gate kept out each one.
+    /// Only the line that says so: there was no candidate, a gate kept out each one, or the collection does not support an answer.
     NothingRelevant,
 }
 
@@ -252,6 +274,12 @@ pub enum Reason {
     NotProposed,
     /// More chunks in a row than the policy allows.
     RunTooLong,
+    /// Delivered because the request includes it.
+    Included,
+    /// The request leaves it or its document out.
+    Excluded,
+    /// The collection as a whole has too little to say to the question, see [`Evidence`].
+    NotSupported,
 }
 
 /// The numbers behind a decision; those that played no part are absent.
@@ -306,6 +334,12 @@ pub struct StepDetails {
     /// The budget at which it would have fitted beside what was chosen.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub budget_needed: Option<usize>,
+    /// How far the collection supports an answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub support: Option<f64>,
+    /// The least support the policy asks for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub min_support: Option<f64>,
     /// Bytes of the document that were kept of a cut chunk.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kept: Option<Range<u64>>,

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use roaring::RoaringBitmap;
 
+use crate::calibration::Calibration;
 use crate::config::CollectionConfig;
 use crate::error::{AtPath, Result};
 use crate::fs::Fs;
@@ -45,6 +46,8 @@ pub(crate) struct Base<'a> {
     pub(crate) deleted: &'a dyn Fn(usize) -> RoaringBitmap,
     /// What the next generation says it lost.
     pub(crate) losses: Vec<Loss>,
+    /// What the cosines of the next generation mean.
+    pub(crate) calibration: Option<Calibration>,
     /// Whether the next generation only lies differently on the disk: then it stands for this one, which need not stay.
     pub(crate) is_answered_alike: bool,
 }
@@ -63,6 +66,7 @@ impl Commit {
             manifest: snapshot.map(|snapshot| &snapshot.manifest),
             deleted: &|at| snapshot.expect("a segment is of a snapshot").segments[at].deleted.clone(),
             losses: snapshot.map(|snapshot| snapshot.manifest.losses.clone()).unwrap_or_default(),
+            calibration: snapshot.and_then(|snapshot| snapshot.manifest.calibration.clone()),
             is_answered_alike: false,
         };
         self.publish_over(fs, folder, base)
@@ -87,6 +91,7 @@ impl Commit {
             roots,
             segments,
             losses: base.losses,
+            calibration: base.calibration,
         };
         pins::create(fs, folder, generation)?;
         manifest.publish(fs, folder)?;

@@ -255,6 +255,7 @@ fn merge(
         manifest: Some(manifest),
         deleted: &|at| snapshot.segments[at].deleted.clone(),
         losses: manifest.losses.clone(),
+        calibration: manifest.calibration.clone(),
         is_answered_alike: true,
     };
     let committed = commit.publish_over(fs, folder, base)?;

@@ -1,5 +1,6 @@
 //! Context: the candidates of a query, with what assembly needs to know of each, and the assembled answer.
 
+use std::borrow::Cow;
 use std::cell::{OnceCell, RefCell};
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
@@ -9,14 +10,18 @@ use std::time::{Duration, Instant};
 use cento_assembly::fuse::{Contribution, Fused};
 use cento_assembly::policy::normalize_label;
 use cento_assembly::seal::Budget;
-use cento_assembly::{self as assembly, Candidate, Citation, Context, Format, Policy, Request, Strategy};
+use cento_assembly::{
+    self as assembly, Candidate, Citation, Context, Curve, Evidence, Format, Order, Policy, Request, Strategy,
+};
 use cento_corpus as corpus;
+use cento_lexical::Unit;
 
 use crate::error::Result;
-use crate::retrieve::{ChunkKey, SearchRequest, Timings};
+use crate::retrieve::{ChunkKey, DENSE, LEXICAL, Mode, SearchRequest, Timings};
 use crate::seal::Retrieval;
 use crate::searcher::Searcher;
 use crate::segment::{DocumentRecord, Segment};
+use crate::target::Target;
 use crate::tokens::BudgetTokenizer;
 
 /// What a context must keep to, and how it is chosen and written.
@@ -32,6 +37,29 @@ pub struct ContextRequest<'a> {
     pub policy: &'a Policy,
     /// How the context is written.
     pub format: Format,
+    /// In which order its pieces stand.
+    pub order: Order,
+    /// Ids of chunks, or of documents, that are delivered whatever else is; they need not be found.
+    pub include: &'a [String],
+    /// Ids of chunks, or of documents, that are not delivered.
+    pub exclude: &'a [String],
+}
+
+impl<'a> ContextRequest<'a> {
+    /// A context of the default strategy, as Markdown, in the order of documents.
+    #[must_use]
+    pub fn new(budget_tokens: usize, tokenizer: &'a BudgetTokenizer<'a>, policy: &'a Policy) -> Self {
+        Self {
+            budget_tokens,
+            tokenizer,
+            strategy: Strategy::default(),
+            policy,
+            format: Format::default(),
+            order: Order::default(),
+            include: &[],
+            exclude: &[],
+        }
+    }
 }
 
 /// Where the time of one context went.
@@ -56,21 +84,21 @@ impl Searcher {
         search: &SearchRequest,
         request: &ContextRequest<'_>,
     ) -> Result<(Context, ContextTimings)> {
-        let mut timings = ContextTimings::default();
-        let pool = self.pool_timed(search, &mut timings.search)?;
+        let (pool, search) = self.pool_timed(search)?;
         let start = Instant::now();
         let context = pool.context(request)?;
-        timings.assemble = start.elapsed();
-        Ok((context, timings))
+        Ok((context, ContextTimings { search, assemble: start.elapsed() }))
     }
 
     /// What a query found, from which contexts of any budget and strategy can be assembled.
     pub fn pool(&self, search: &SearchRequest) -> Result<Pool<'_>> {
-        self.pool_timed(search, &mut Timings::default())
+        self.pool_timed(search).map(|(pool, _)| pool)
     }
 
-    fn pool_timed(&self, search: &SearchRequest, timings: &mut Timings) -> Result<Pool<'_>> {
-        let ranking = self.rank(search, timings)?;
+    /// What a query found, and where the time went.
+    pub fn pool_timed(&self, search: &SearchRequest) -> Result<(Pool<'_>, Timings)> {
+        let mut timings = Timings::default();
+        let ranking = self.rank(search, &mut timings)?;
         let start = Instant::now();
         let neighbors = self.neighbors(&ranking.fused)?;
         let found = ranking.fused.into_iter().map(Found::from);
@@ -83,12 +111,14 @@ impl Searcher {
             candidates,
             places,
             removed: Vec::new(),
+            evidence: OnceCell::new(),
+            asked_for: RefCell::default(),
             counts: RefCell::default(),
             vectors: RefCell::default(),
             retrieval: OnceCell::new(),
         };
         timings.texts = start.elapsed();
-        Ok(pool)
+        Ok((pool, timings))
     }
 
     /// The chunks that stand beside the best ones and were not found: what lies between two of them, or makes a window or a section
@@ -203,9 +233,13 @@ pub struct Pool<'s> {
     candidates: Vec<Candidate>,
     /// Segment and row of each candidate, by id.
     places: HashMap<String, (usize, u32)>,
+    /// The same of chunks that a request includes.
+    asked_for: RefCell<HashMap<String, (usize, u32)>>,
     counts: RefCell<Counts>,
     /// Vectors that were asked for, by id.
     vectors: RefCell<HashMap<String, Rc<[f32]>>>,
+    /// What the collection has for the question; none where that cannot be told.
+    evidence: OnceCell<Option<Evidence>>,
     /// Documents that are no candidates, whatever a further search finds.
     removed: Vec<String>,
     /// What a repair searched for besides, kept for contexts of other budgets.
@@ -223,7 +257,7 @@ impl Pool<'_> {
     /// Assembles a context.
     pub fn context(&self, request: &ContextRequest<'_>) -> Result<Context> {
         if request.strategy != Strategy::Seal {
-            return self.assemble(request, &self.candidates, &[]);
+            return self.ask(request, Cow::Borrowed(&self.candidates), &[], assembly::assemble);
         }
         let mut config = request.policy.seal.clone();
         if config.budget == Budget::Request {
@@ -238,10 +272,32 @@ impl Pool<'_> {
             let best_first = |a: &&Candidate, b: &&Candidate| a.relevance.total_cmp(&b.relevance).then(a.id.cmp(&b.id));
             kept.extend(sealed.candidates.iter().max_by(best_first).map(|best| best.id.as_str()));
         }
-        self.assemble(request, &sealed.candidates, &kept)
+        self.ask(request, Cow::Borrowed(&sealed.candidates), &kept, assembly::assemble)
     }
 
-    fn assemble(&self, request: &ContextRequest<'_>, candidates: &[Candidate], kept: &[&str]) -> Result<Context> {
+    /// What contexts of every budget up to the request's are worth.
+    ///
+    /// # Errors
+    /// Those of [`Pool::context`]; only the strategy `cento` has a curve.
+    pub fn budget_curve(&self, request: &ContextRequest<'_>) -> Result<Curve> {
+        self.ask(request, Cow::Borrowed(&self.candidates), &[], assembly::budget_curve)
+    }
+
+    fn ask<T>(
+        &self,
+        request: &ContextRequest<'_>,
+        mut candidates: Cow<'_, [Candidate]>,
+        kept: &[&str],
+        answer: impl Fn(&Request<'_>) -> assembly::Result<T>,
+    ) -> Result<T> {
+        let include = self.include(request.include, &mut candidates)?;
+        for id in request.exclude {
+            self.searcher.target(id)?; // an id that is none would leave out nothing
+        }
+        let evidence = match request.strategy {
+            Strategy::Cento => self.evidence()?,
+            _ => None,
+        };
         let fault = RefCell::new(None);
         let cosine = |a: &str, b: &str| {
             self.cosine(a, b).unwrap_or_else(|error| {
@@ -249,14 +305,18 @@ impl Pool<'_> {
                 0.0
             })
         };
-        let context = assembly::assemble(&Request {
+        let answered = answer(&Request {
             query: &self.search.query,
-            candidates,
+            candidates: &candidates,
             kept,
+            include: &strs(&include),
+            exclude: &strs(request.exclude),
+            evidence,
             budget_tokens: request.budget_tokens,
             policy: request.policy,
             strategy: request.strategy,
             format: request.format,
+            order: request.order,
             count: &|text| self.count(request.tokenizer, text),
             tokenizer: request.tokenizer.name(),
             sentences: &corpus::sentences,
@@ -265,7 +325,7 @@ impl Pool<'_> {
         });
         match fault.into_inner() {
             Some(error) => Err(error), // what was left out for a vector that cannot be read is not known
-            None => Ok(context?),
+            None => Ok(answered?),
         }
     }
 
@@ -294,11 +354,66 @@ impl Pool<'_> {
         }
     }
 
+    /// The ids of the chunks to be included, of documents those of all their chunks; what was not found becomes a candidate.
+    fn include(&self, include: &[String], candidates: &mut Cow<'_, [Candidate]>) -> Result<Vec<String>> {
+        let (mut ids, mut missing) = (Vec::new(), Vec::new());
+        for target in include.iter().map(|id| self.searcher.target(id)) {
+            let Target { segment, rows, .. } = target?;
+            for row in rows {
+                let found = Found { key: self.searcher.chunk_key(segment, row)?, relevance: None, arms: Vec::new() };
+                let (id, place) = found.place();
+                if candidates.iter().all(|candidate| candidate.id != id) {
+                    self.asked_for.borrow_mut().insert(id.clone(), place);
+                    missing.push(found);
+                }
+                ids.push(id);
+            }
+        }
+        if !missing.is_empty() {
+            candidates.to_mut().extend(self.searcher.candidates(missing)?);
+        }
+        Ok(ids)
+    }
+
+    /// What the collection has for the question as a whole. None where it is not calibrated, one arm alone was asked, or some documents
+    /// alone may answer: the best of few stands lower than the best of all, and whoever names documents says where the answer is.
+    fn evidence(&self) -> Result<Option<Evidence>> {
+        if let Some(known) = self.evidence.get() {
+            return Ok(*known);
+        }
+        let evidence = self.measure_evidence()?;
+        Ok(*self.evidence.get_or_init(|| evidence))
+    }
+
+    fn measure_evidence(&self) -> Result<Option<Evidence>> {
+        let Some(calibration) = &self.searcher.manifest().calibration else { return Ok(None) };
+        let is_narrowed = self.search.scope.is_some() || self.search.filter.is_some();
+        if self.search.mode != Mode::Hybrid || is_narrowed {
+            return Ok(None);
+        }
+        let best = |arm: &str| {
+            let given = self.candidates.iter().flat_map(|candidate| &candidate.arms).filter(|given| given.arm == arm);
+            given.filter_map(|given| given.raw).reduce(f64::max)
+        };
+        let Some(cosine) = best(DENSE) else { return Ok(None) };
+        let lexical = self.searcher.lexical(Unit::Row, None)?;
+        let mut most = 0.0;
+        for term in self.searcher.analyzer.terms(&self.search.query) {
+            most += lexical.idf(&term)?;
+        }
+        Ok(Some(Evidence {
+            cosine,
+            cosine_typical: calibration.cosine_typical,
+            cosine_unrelated: calibration.cosine_unrelated,
+            words: if most > 0.0 { (best(LEXICAL).unwrap_or(0.0) / most).clamp(0.0, 1.0) } else { 0.0 },
+        }))
+    }
+
     /// Takes the chunks of a document from the candidates.
     pub fn remove_document(&mut self, document: &str) {
         self.candidates.retain(|candidate| candidate.document != document);
         self.removed.push(document.to_owned());
-        self.retrieval = OnceCell::new();
+        (self.retrieval, self.evidence) = (OnceCell::new(), OnceCell::new());
     }
 
     /// The bytes that a citation of one of this pool's contexts names.
@@ -318,8 +433,13 @@ impl Pool<'_> {
     fn place(&self, chunk: &str) -> (usize, u32) {
         let known = self.places.get(chunk).copied();
         let known = known.or_else(|| self.retrieval.get().and_then(|retrieval| retrieval.place(chunk)));
+        let known = known.or_else(|| self.asked_for.borrow().get(chunk).copied());
         known.unwrap_or_else(|| panic!("{chunk} is not a candidate of this query"))
     }
+}
+
+fn strs(ids: &[String]) -> Vec<&str> {
+    ids.iter().map(String::as_str).collect()
 }
 
 /// What every candidate of a document shares.

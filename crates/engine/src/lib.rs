@@ -5,7 +5,7 @@
 //!
 //! ```
 //! use cento_engine::{IndexOptions, OsFs, Policy, Root, SearchRequest, Searcher, SearcherOptions};
-//! use cento_engine::{BudgetTokenizer, ContextRequest, Format, Strategy};
+//! use cento_engine::{BudgetTokenizer, ContextRequest, Strategy};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let work = tempfile::tempdir()?;
@@ -22,13 +22,10 @@
 //! let response = searcher.search(&SearchRequest::new("what moves the sea"))?;
 //! assert_eq!(response.hits[0].document, "notes/tides.md");
 //!
-//! let tokenizer = BudgetTokenizer::named("o200k")?;
+//! let (tokenizer, policy) = (BudgetTokenizer::named("o200k")?, Policy::default());
 //! let context = searcher.context(&SearchRequest::new("what moves the sea"), &ContextRequest {
-//!     budget_tokens: 200,
-//!     tokenizer: &tokenizer,
 //!     strategy: Strategy::Bubble,
-//!     policy: &Policy::default(),
-//!     format: Format::Markdown,
+//!     ..ContextRequest::new(200, &tokenizer, &policy)
 //! })?;
 //! assert!(context.n_tokens <= 200 && context.text.contains("moon"));
 //! # Ok(())
@@ -41,6 +38,7 @@ pub mod config;
 mod fs;
 mod lock;
 mod health;
+mod calibration;
 mod losses;
 mod manifest;
 
@@ -65,6 +63,7 @@ mod scan;
 mod searcher;
 mod filter;
 mod scope;
+mod target;
 mod retrieve;
 mod dense;
 mod run;
@@ -88,7 +87,7 @@ mod tests;
 
 pub use cento_assembly::fuse;
 pub use cento_assembly::seal::{Budget as SealBudget, Outcome as SealOutcome, SealConfig};
-pub use cento_assembly::{Citation, Context, Format, Policy, Strategy, Why, explain, trace};
+pub use cento_assembly::{Citation, Context, Curve, Evidence, Format, Order, Policy, Strategy, Why, explain, trace};
 pub use cento_corpus as corpus;
 pub use cento_corpus::{HeaderStyle, ReadOptions, Root};
 pub use cento_embedder as embedder;

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use crate::calibration::Calibration;
 use crate::config::CollectionConfig;
 use crate::error::{AtPath, Error, Result};
 use crate::fs::Fs;
@@ -41,6 +42,9 @@ pub struct Manifest {
     /// Documents that were damaged beyond repair and were not indexed again since.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub losses: Vec<Loss>,
+    /// What its cosines mean; none where that could not be measured, or was not yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub calibration: Option<Calibration>,
 }
 
 /// A segment as a manifest names it.
@@ -204,6 +208,7 @@ mod tests {
             roots: BTreeMap::new(),
             segments: Vec::new(),
             losses: Vec::new(),
+            calibration: None,
         }
     }
 

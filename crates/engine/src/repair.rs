@@ -300,6 +300,7 @@ impl<'a> Repair<'a> {
             manifest: Some(manifest),
             deleted: &|at| examined[at].deleted.clone().unwrap_or_default(),
             losses,
+            calibration: manifest.calibration.clone(),
             is_answered_alike: false,
         };
         let commit = Commit {

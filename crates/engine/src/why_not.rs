@@ -4,8 +4,6 @@
 //! vectors exactly, so that a chunk has a place even where retrieval stops long before it.
 //! Cost: every vector and every posting of the query's terms is read, and an id made for each row that has a score.
 
-use std::ops::Range;
-
 use cento_assembly::fuse::Contribution;
 use cento_assembly::{Why, explain};
 use cento_embedder::Kind;
@@ -17,6 +15,7 @@ use crate::error::{Error, Result};
 use crate::retrieve::{ChunkKey, Mode, Scan, SearchRequest, Timings};
 use crate::scope::Scope;
 use crate::searcher::Searcher;
+use crate::target::Target;
 
 /// Where a document or chunk stands at every stage.
 #[derive(Debug, Clone, Serialize)]
@@ -73,20 +72,6 @@ pub struct WhereLost {
     pub because: String,
     /// The least changes, each of them enough to undo that.
     pub changes: Vec<String>,
-}
-
-/// The rows that were asked for.
-struct Target {
-    id: String,
-    document: String,
-    segment: usize,
-    rows: Range<u32>,
-}
-
-impl Target {
-    fn has(&self, key: &ChunkKey) -> bool {
-        key.segment == self.segment && self.rows.contains(&key.row)
-    }
 }
 
 impl Searcher {
@@ -167,48 +152,6 @@ impl Searcher {
             answer.dense = standing(&found.chunks, target, search.candidates);
         }
         Ok(())
-    }
-
-    /// The rows that an id names: a document's, or the one of a chunk. An id that holds `#` itself is tried first as it stands.
-    fn target(&self, id: &str) -> Result<Target> {
-        let of_document = |document: &str| -> Result<Option<Target>> {
-            let Some((segment, number)) = self.snapshot.find(document)? else { return Ok(None) };
-            let rows = self.snapshot.segments[segment].document(number)?.rows();
-            Ok(Some(Target { id: id.to_owned(), document: document.to_owned(), segment, rows }))
-        };
-        if let Some(target) = of_document(id)? {
-            let has = "none that is searched".to_owned();
-            return match target.rows.is_empty() {
-                true => Err(Error::OutOfRange { id: id.to_owned(), what: "any chunk".to_owned(), has }),
-                false => Ok(target),
-            };
-        }
-        let chunk = id.rsplit_once('#').and_then(|(document, index)| Some((document, index.parse::<u32>().ok()?)));
-        let document = chunk.map_or(id, |(document, _)| document);
-        let Some(target) = of_document(document)? else {
-            let nearest = crate::documents::nearest(&self.snapshot, document)?;
-            return Err(Error::UnknownDocument { nearest, id: document.to_owned() });
-        };
-        let index = chunk.map_or(0, |(_, index)| index);
-        match self.row(&target, index)? {
-            Some(row) => Ok(Target { rows: row..row + 1, ..target }),
-            None => Err(Error::OutOfRange {
-                id: document.to_owned(),
-                what: format!("chunk {index}"),
-                has: format!("{} that can be searched", target.rows.len()),
-            }),
-        }
-    }
-
-    /// The row of a chunk by its number in the document.
-    fn row(&self, target: &Target, index: u32) -> Result<Option<u32>> {
-        let chunks = &self.snapshot.segments[target.segment].chunks;
-        for row in target.rows.clone() {
-            if chunks.record(row as usize)?.index == index {
-                return Ok(Some(row));
-            }
-        }
-        Ok(None)
     }
 }
 

@@ -19,6 +19,7 @@ mod relax;
 mod tests;
 
 pub(crate) use problem::{Cap, Need, Problem};
+pub(crate) use relax::by_tokens;
 
 use relax::{Fixed, Relaxed};
 use std::cmp::Ordering;

@@ -107,6 +107,22 @@ impl Problem<'_> {
         cost
     }
 
+    /// Makes places forced. What they break among themselves is allowed for: they are in whatever else is asked.
+    pub(crate) fn force(&mut self, mut must: Vec<usize>) {
+        must.sort_unstable();
+        let tokens = &self.tokens;
+        for cap in &mut self.caps {
+            let members: Vec<usize> = must.iter().copied().filter(|&place| cap.has(place)).collect();
+            let spent: i64 = members.iter().map(|&place| tokens[place]).sum();
+            cap.tokens_max = cap.tokens_max.map(|max| max.max(spent));
+            cap.chunks_max = cap.chunks_max.map(|max| max.max(members.len()));
+        }
+        self.must = must;
+        while !self.runs_hold(&self.must) {
+            self.run_max = self.run_max.map(|max| max + 1);
+        }
+    }
+
     /// Whether ascending places keep to everything.
     pub(crate) fn is_feasible(&self, chosen: &[usize]) -> bool {
         self.cost(chosen) <= self.budget && self.keeps_rules(chosen)

@@ -95,6 +95,58 @@ pub(crate) fn solve(problem: &Problem<'_>, fixed: &[Fixed], known: f64) -> Optio
     })
 }
 
+/// What the best of the relaxation is worth at every budget from 0 to the problem's, in one pass. None: what is forced alone does not
+/// fit, or breaks a rule.
+pub(crate) fn by_tokens(problem: &Problem<'_>) -> Option<Vec<f64>> {
+    let walk = Walk::new(problem, &problem.fixed())?;
+    let width = usize::try_from(problem.budget).ok()?.saturating_add(1);
+    let mut states = States::new(walk.n_states, width);
+    let places = walk.undecided();
+    let mut at = 0;
+    for document in &problem.lines.documents {
+        let first = at;
+        while at < places.len() && document.contains(&places[at]) {
+            let before = if at > first { Some(places[at - 1]) } else { None };
+            walk.take(&mut states, before, places[at], |_, _| {});
+            at += 1;
+        }
+        if at > first {
+            states.close(|_, _| {});
+        }
+    }
+    let worth = states.now[..width].to_vec();
+    (worth[width - 1] != NOWHERE).then_some(worth)
+}
+
+/// Best worth by state and tokens.
+struct States {
+    n: usize,
+    width: usize,
+    now: Vec<f64>,
+    next: Vec<f64>,
+}
+
+impl States {
+    fn new(n: usize, width: usize) -> Self {
+        let mut now = vec![NOWHERE; n * width];
+        now[..width].fill(0.0);
+        Self { n, width, now, next: vec![NOWHERE; n * width] }
+    }
+
+    /// A document ends: the best of its states is where the next one starts. `ended(tokens, state)` is told which.
+    fn close(&mut self, mut ended: impl FnMut(usize, usize)) {
+        let (now, width) = (&mut self.now, self.width);
+        for w in 0..width {
+            let better =
+                |best: usize, state: usize| if now[state * width + w] > now[best * width + w] { state } else { best };
+            let state = (0..self.n).fold(0, better);
+            ended(w, state);
+            now[w] = now[state * width + w];
+        }
+        now[width..].fill(NOWHERE);
+    }
+}
+
 struct Priced {
     chosen: Vec<usize>,
     /// Value less price times cost.
@@ -270,50 +322,21 @@ impl<'p> Walk<'p> {
         }
         let mut came = vec![0_u8; places.len() * n * width];
         let mut closed = vec![0_u8; problem.lines.documents.len() * width]; // the state in which a document ended, by tokens
-        let mut now = vec![NOWHERE; n * width];
-        now[..width].fill(0.0);
-        let mut next = vec![NOWHERE; n * width];
+        let mut states = States::new(n, width);
         let mut at = 0;
         for (number, document) in problem.lines.documents.iter().enumerate() {
             let first = at;
             while at < places.len() && document.contains(&places[at]) {
-                let (place, came) = (places[at], &mut came[at * n * width..][..n * width]);
-                let value = self.values[place];
-                next.fill(NOWHERE);
-                self.steps_from(
-                    places.get(at.wrapping_sub(1)).copied().filter(|_| at > first),
-                    place,
-                    |from, to, tokens, taken| {
-                        let Ok(tokens) = usize::try_from(tokens) else { return };
-                        let gain = if taken { value } else { 0.0 };
-                        for w in tokens..width {
-                            let worth = now[from * width + w - tokens] + gain;
-                            if worth > next[to * width + w] {
-                                next[to * width + w] = worth;
-                                came[to * width + w] = from as u8 | if taken { TAKEN } else { 0 };
-                            }
-                        }
-                    },
-                );
-                std::mem::swap(&mut now, &mut next);
+                let came = &mut came[at * n * width..][..n * width];
+                let before = if at > first { Some(places[at - 1]) } else { None };
+                self.take(&mut states, before, places[at], |cell, step| came[cell] = step);
                 at += 1;
             }
             if at > first {
-                for w in 0..width {
-                    let state =
-                        (0..n).fold(
-                            0,
-                            |best, state| {
-                                if now[state * width + w] > now[best * width + w] { state } else { best }
-                            },
-                        );
-                    closed[number * width + w] = state as u8;
-                    now[w] = now[state * width + w];
-                }
-                now[width..].fill(NOWHERE);
+                states.close(|w, state| closed[number * width + w] = state as u8);
             }
         }
-        let worth = now[width - 1];
+        let worth = states.now[width - 1];
         if worth == NOWHERE {
             return Exact::Nothing;
         }
@@ -343,6 +366,25 @@ impl<'p> Walk<'p> {
         }
         chosen.sort_unstable();
         Exact::Found(chosen, worth)
+    }
+
+    /// One more chunk of a document, at every number of tokens. `reached(cell, step)` is told how a cell of the next states was reached.
+    fn take(&self, states: &mut States, before: Option<usize>, place: usize, mut reached: impl FnMut(usize, u8)) {
+        let (value, width) = (self.values[place], states.width);
+        let (now, next) = (&states.now, &mut states.next);
+        next.fill(NOWHERE);
+        self.steps_from(before, place, |from, to, tokens, taken| {
+            let Ok(tokens) = usize::try_from(tokens) else { return };
+            let gain = if taken { value } else { 0.0 };
+            for w in tokens..width {
+                let worth = now[from * width + w - tokens] + gain;
+                if worth > next[to * width + w] {
+                    next[to * width + w] = worth;
+                    reached(to * width + w, from as u8 | if taken { TAKEN } else { 0 });
+                }
+            }
+        });
+        std::mem::swap(&mut states.now, &mut states.next);
     }
 
     /// Places that are not left out, ascending.

@@ -1,11 +1,12 @@
 //! Packing: chosen chunks become pieces in document order, and pieces become text a language model reads.
 //!
-//! Chunks of one document that touch are one piece; as spans partition a document, their texts are simply joined. Documents
-//! stand in the order of their best chunk's score, pieces in the order of the document, and what is left out between two
-//! pieces of a document is said where it is missing. The text of a piece is exactly the bytes its citation names.
+//! Chunks of one document that touch are one piece; as spans partition a document, their texts are simply joined. Unless another
+//! [`Order`] is asked for, documents stand in the order of their best chunk's score, pieces in the order of the document, and what is
+//! left out between two pieces of a document is said where it is missing. The text of a piece is exactly the bytes its citation names.
 
 pub(crate) mod json;
 pub(crate) mod markdown;
+mod order;
 pub(crate) mod xml;
 
 use crate::candidate::Candidate;
@@ -18,6 +19,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Range;
 use std::str::FromStr;
+
+pub use order::Order;
 
 /// How a context is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]

@@ -1,6 +1,6 @@
 //! Blocks: a strategy that wants chunks together says which, in which order, and the budget admits a block whole or not at all.
 
-use super::{Selection, Verdict, admit_first, quoted};
+use super::{First, Selection, Verdict, admit_firsts, quoted};
 use crate::budget::Ledger;
 use crate::candidate::Candidate;
 use crate::pack::Excerpt;
@@ -43,12 +43,9 @@ pub(super) fn given(candidates: &[&Candidate], ids: &[&str]) -> Plan {
     Plan { blocks: ids.iter().filter_map(place).enumerate().map(block).collect(), ..Plan::default() }
 }
 
-pub(super) fn walk(pool: &[Scored], ledger: &mut Ledger<'_>, plan: &Plan, first: Option<&Excerpt>) -> Selection {
+pub(super) fn walk(pool: &[Scored], ledger: &mut Ledger<'_>, plan: &Plan, firsts: &[First]) -> Selection {
     ledger.clear();
-    let mut verdicts: HashMap<usize, Verdict> = HashMap::new();
-    if let Some(excerpt) = first {
-        verdicts.insert(excerpt.candidate, admit_first(ledger, excerpt));
-    }
+    let mut verdicts = admit_firsts(ledger, firsts);
     for block in &plan.blocks {
         for wanted in std::iter::once(&block.candidates).chain(&block.narrower) {
             let is_in = |candidate: &usize| verdicts.get(candidate).is_some_and(Verdict::is_selected);

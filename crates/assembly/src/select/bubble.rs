@@ -7,7 +7,7 @@
 //! unspent shares: here a second pass offers all that is left to the candidates that only their section's share kept out.
 //! Cost: one pass, or two with shares; gates from the cheapest to the dearest.
 
-use super::{Selection, Verdict, admit_first, quoted};
+use super::{First, Selection, Verdict, admit_first, quoted};
 use crate::budget::Ledger;
 use crate::candidate::Candidate;
 use crate::pack::Excerpt;
@@ -17,12 +17,7 @@ use crate::redundancy::Bubble;
 use crate::trace::{Reallocated, Reason, Stage, StepDetails};
 use std::collections::{BTreeMap, HashMap};
 
-pub(super) fn walk<'a>(
-    pool: &[Scored],
-    ledger: &mut Ledger<'a>,
-    policy: &Policy,
-    first: Option<&Excerpt>,
-) -> Selection {
+pub(super) fn walk<'a>(pool: &[Scored], ledger: &mut Ledger<'a>, policy: &Policy, firsts: &[First]) -> Selection {
     ledger.clear();
     let mut gates = Gates {
         ledger,
@@ -31,12 +26,12 @@ pub(super) fn walk<'a>(
         documents: HashMap::new(),
         sections: BTreeMap::new(),
     };
-    let first = first.map(|excerpt| (excerpt.candidate, gates.admit_first(excerpt)));
+    let firsts: HashMap<usize, Verdict> = firsts.iter().map(|first| gates.admit_first(first)).collect();
     let mut verdicts: Vec<Verdict> = Vec::with_capacity(pool.len());
     for scored in pool {
-        verdicts.push(match &first {
-            Some((first, verdict)) if *first == scored.candidate => verdict.clone(),
-            _ => gates.decide(scored, Stage::Walk),
+        verdicts.push(match firsts.get(&scored.candidate) {
+            Some(verdict) => verdict.clone(),
+            None => gates.decide(scored, Stage::Walk),
         });
     }
     let kept_out = |verdict: &Verdict| verdict.last == Reason::SectionBudgetExceeded;
@@ -174,12 +169,13 @@ impl<'a> Gates<'_, 'a> {
         StepDetails { overlap: Some(overlap.share), partner, ..details }
     }
 
-    fn admit_first(&mut self, excerpt: &Excerpt) -> Verdict {
-        let verdict = admit_first(self.ledger, excerpt);
+    fn admit_first(&mut self, first: &First) -> (usize, Verdict) {
+        let verdict = admit_first(self.ledger, first);
+        let excerpt = &first.excerpt;
         if verdict.is_selected() {
             self.record(excerpt.candidate, excerpt.part.clone());
         }
-        verdict
+        (excerpt.candidate, verdict)
     }
 
     fn record(&mut self, candidate: usize, part: Option<std::ops::Range<usize>>) {

@@ -8,10 +8,11 @@
 //! Units: value in tokens of the budget's tokenizer, weighed by likelihood.
 //! Cost: one token count for each chunk of the pool; see `optimum`.
 
-use super::{Selection, Verdict, admit_first, quoted, section_limit};
+use super::{First, Selection, Verdict, admit_first, quoted, section_limit};
 use crate::bridge::{self, Bridge};
 use crate::budget::{Ledger, Quote};
 use crate::candidate::Candidate;
+use crate::curve::Curve;
 use crate::error::Result;
 use crate::likelihood;
 use crate::line::Lines;
@@ -39,11 +40,23 @@ pub struct Cento {
     pub same_meaning: f64,
     /// Whether a document that likely text names is likely too.
     pub bridges: bool,
+    /// Support below which nothing is delivered, see [`crate::evidence`]; 0: something always is.
+    pub min_support: f64,
 }
+
+/// Support below which nothing is delivered.
+const MIN_SUPPORT: f64 = 0.72;
 
 impl Default for Cento {
     fn default() -> Self {
-        Self { candidates: 400, run_max: None, same_words: 0.8, same_meaning: 0.98, bridges: true }
+        Self {
+            candidates: 400,
+            run_max: None,
+            same_words: 0.8,
+            same_meaning: 0.98,
+            bridges: true,
+            min_support: MIN_SUPPORT,
+        }
     }
 }
 
@@ -69,18 +82,21 @@ pub(super) fn walk<'a>(
     lines: &Lines,
     policy: &Policy,
     similarity: &Similarity<'_>,
-    first: Option<&Excerpt>,
+    firsts: &[First],
 ) -> Selection {
     ledger.clear();
     let mut selection = Selection::default();
     let mut verdicts: HashMap<usize, Verdict> = HashMap::new();
-    if let Some(excerpt) = first {
-        verdicts.insert(excerpt.candidate, admit_first(ledger, excerpt));
+    for first in firsts.iter().filter(|first| !first.included) {
+        verdicts.insert(first.excerpt.candidate, admit_first(ledger, first));
     }
-    let weighed = weighed(pool, ledger, policy, &verdicts);
+    let must: Vec<usize> = firsts.iter().filter(|first| first.included).map(|first| first.excerpt.candidate).collect();
+    let weighed = weighed(pool, ledger, policy, &verdicts, &must);
     let same = Same::new(lines, policy, similarity);
-    let conflict = |a: usize, b: usize| same.is_same(a, b);
+    let is_must = |place: usize| must.contains(&lines.candidates[place]);
+    let conflict = |a: usize, b: usize| !(is_must(a) && is_must(b)) && same.is_same(a, b);
     let mut problem = problem(&weighed, ledger, lines, policy, &conflict);
+    problem.force(must.iter().map(|&candidate| lines.place(candidate)).collect());
     let solved = optimum::solve(&problem, NODES_MAX);
 
     let mut chosen: Vec<usize> = solved.chosen.iter().map(|&place| lines.candidates[place]).collect();
@@ -88,7 +104,14 @@ pub(super) fn walk<'a>(
     let density = |candidate: usize| value(candidate) / problem.tokens[lines.place(candidate)].max(1) as f64;
     chosen.sort_by(|&a, &b| density(b).total_cmp(&density(a)).then(a.cmp(&b)));
     let mut admitted: Vec<usize> = Vec::new();
+    for first in firsts.iter().filter(|first| first.included) {
+        admitted.push(first.excerpt.candidate);
+        verdicts.insert(first.excerpt.candidate, admit_first(ledger, first));
+    }
     for candidate in chosen {
+        if admitted.contains(&candidate) {
+            continue;
+        }
         admit(candidate, value(candidate), ledger, &mut verdicts, &mut admitted);
     }
     // What the count of the whole leaves: the rest by value per token, where it breaks nothing.
@@ -133,6 +156,31 @@ pub(super) fn walk<'a>(
     selection
 }
 
+/// What the pool is worth at every budget up to the ledger's.
+pub(crate) fn curve(
+    pool: &[Scored],
+    ledger: &mut Ledger<'_>,
+    lines: &Lines,
+    policy: &Policy,
+    similarity: &Similarity<'_>,
+    include: &[usize],
+) -> Curve {
+    let frame = ledger.used().max(0) as usize;
+    let weighed = weighed(pool, ledger, policy, &HashMap::new(), include);
+    let same = Same::new(lines, policy, similarity);
+    let is_must = |place: usize| include.contains(&lines.candidates[place]);
+    let conflict = |a: usize, b: usize| !(is_must(a) && is_must(b)) && same.is_same(a, b);
+    let mut problem = problem(&weighed, ledger, lines, policy, &conflict);
+    problem.force(include.iter().map(|&candidate| lines.place(candidate)).collect());
+    let bounds = optimum::by_tokens(&problem).unwrap_or_default();
+    let solve = |tokens: usize| {
+        problem.budget = (tokens - frame) as i64;
+        let solved = optimum::solve(&problem, NODES_MAX);
+        Certificate { value: solved.value, bound: solved.bound, gap: solved.gap(), n_relaxations: solved.n_nodes }
+    };
+    Curve::new(frame, &bounds, solve)
+}
+
 fn admit(
     candidate: usize,
     value: f64,
@@ -151,15 +199,22 @@ fn admit(
     verdicts.insert(candidate, verdict);
 }
 
-/// Candidates that are weighed: the first of the pool.
-fn weighed(pool: &[Scored], ledger: &Ledger<'_>, policy: &Policy, verdicts: &HashMap<usize, Verdict>) -> Vec<usize> {
+/// Candidates that are weighed: those that must be chosen, and the first of the pool.
+fn weighed(
+    pool: &[Scored],
+    ledger: &Ledger<'_>,
+    policy: &Policy,
+    verdicts: &HashMap<usize, Verdict>,
+    must: &[usize],
+) -> Vec<usize> {
     let candidates = ledger.candidates();
     let relevant = |scored: &&Scored| {
         let chunk = candidates[scored.candidate];
         policy.min_relevance.is_none_or(|least| chunk.is_neighbor || chunk.relevance >= least)
     };
-    let free = |scored: &&Scored| !verdicts.contains_key(&scored.candidate);
-    pool.iter().filter(relevant).filter(free).take(policy.cento.candidates).map(|scored| scored.candidate).collect()
+    let free = |scored: &&Scored| !verdicts.contains_key(&scored.candidate) && !must.contains(&scored.candidate);
+    let likeliest = pool.iter().filter(relevant).filter(free).take(policy.cento.candidates);
+    must.iter().copied().chain(likeliest.map(|scored| scored.candidate)).collect()
 }
 
 fn problem<'p>(

@@ -1,17 +1,17 @@
 //! The flat strategy: by descending relevance until the budget is full. The baseline that every other is measured against.
 
-use super::{Selection, Verdict, admit_first, quoted};
+use super::{First, Selection, Verdict, admit_firsts, quoted};
 use crate::budget::Ledger;
 use crate::pack::Excerpt;
 use crate::prior::Scored;
 use crate::trace::{Reason, Stage};
 
-pub(super) fn walk(pool: &[Scored], ledger: &mut Ledger<'_>, first: Option<&Excerpt>) -> Selection {
+pub(super) fn walk(pool: &[Scored], ledger: &mut Ledger<'_>, firsts: &[First]) -> Selection {
     ledger.clear();
-    let first = first.map(|excerpt| (excerpt.candidate, admit_first(ledger, excerpt)));
-    let mut verdict = |candidate: usize| match &first {
-        Some((first, verdict)) if *first == candidate => verdict.clone(),
-        _ => match ledger.offer(&[Excerpt { candidate, part: None }]) {
+    let firsts = admit_firsts(ledger, firsts);
+    let mut verdict = |candidate: usize| match firsts.get(&candidate) {
+        Some(verdict) => verdict.clone(),
+        None => match ledger.offer(&[Excerpt { candidate, part: None }]) {
             Ok(quote) => Verdict::new(Stage::Walk, Reason::PassedAllGates, quoted(ledger, quote)),
             Err(quote) => Verdict::over_budget(Stage::Walk, ledger, quote),
         },

@@ -26,6 +26,7 @@ use crate::redundancy::Similarity;
 use crate::trace::{Certificate, Reallocated, Reason, Stage, StepDetails};
 use block::Plan;
 use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
 use std::fmt;
 use std::str::FromStr;
 
@@ -143,7 +144,7 @@ pub(crate) struct Verdict {
 }
 
 impl Verdict {
-    fn new(stage: Stage, reason: Reason, details: StepDetails) -> Self {
+    pub(crate) fn new(stage: Stage, reason: Reason, details: StepDetails) -> Self {
         Self { stage, first: reason, last: reason, details }
     }
 
@@ -152,7 +153,7 @@ impl Verdict {
     }
 
     pub(crate) fn is_selected(&self) -> bool {
-        matches!(self.last, Reason::PassedAllGates | Reason::CutToFit)
+        matches!(self.last, Reason::PassedAllGates | Reason::CutToFit | Reason::Included)
     }
 }
 
@@ -162,6 +163,8 @@ pub(crate) struct Choice<'a> {
     pub(crate) lines: &'a Lines,
     pub(crate) strategy: Strategy,
     pub(crate) kept: &'a [&'a str],
+    /// Candidates that are delivered whatever the strategy makes of them.
+    pub(crate) include: &'a [usize],
     pub(crate) policy: &'a Policy,
     pub(crate) similarity: &'a Similarity<'a>,
 }
@@ -186,6 +189,14 @@ impl Choice<'_> {
     }
 }
 
+/// What is admitted before the walk.
+#[derive(Debug, Clone)]
+pub(crate) struct First {
+    pub(crate) excerpt: Excerpt,
+    /// By request; otherwise it is the best candidate, which is cut or goes before what scores higher.
+    pub(crate) included: bool,
+}
+
 /// Chooses from the pool, best first, into the empty ledger.
 ///
 /// # Errors
@@ -193,17 +204,27 @@ impl Choice<'_> {
 pub(crate) fn select(choice: &Choice<'_>, ledger: &mut Ledger<'_>, reader: &Reader<'_>) -> Result<Selection> {
     let &Choice { pool, lines, strategy, policy, similarity, .. } = choice;
     let plan = choice.plan(ledger)?;
-    let walk = |ledger: &mut Ledger<'_>, first: Option<&Excerpt>| {
+    let included: Vec<First> = choice
+        .include
+        .iter()
+        .map(|&candidate| First { excerpt: Excerpt { candidate, part: None }, included: true })
+        .collect();
+    let walk = |ledger: &mut Ledger<'_>, first: Option<Excerpt>| {
+        let best = first.map(|excerpt| First { excerpt, included: false });
+        let firsts: Vec<First> = included.iter().cloned().chain(best).collect();
         let mut selection = match (strategy, &plan) {
-            (_, Some(plan)) => block::walk(pool, ledger, plan, first),
-            (Strategy::Bubble, _) => bubble::walk(pool, ledger, policy, first),
-            (Strategy::Flat, _) => flat::walk(pool, ledger, first),
-            _ => cento::walk(pool, ledger, lines, policy, similarity, first),
+            (_, Some(plan)) => block::walk(pool, ledger, plan, &firsts),
+            (Strategy::Bubble, _) => bubble::walk(pool, ledger, policy, &firsts),
+            (Strategy::Flat, _) => flat::walk(pool, ledger, &firsts),
+            _ => cento::walk(pool, ledger, lines, policy, similarity, &firsts),
         };
         repair(pool, ledger, &mut selection);
         selection
     };
     let selection = walk(ledger, None);
+    if !included.is_empty() {
+        return Ok(selection); // what was asked for is there, so the rest need not be
+    }
     let Some(best) = unrivalled(pool, &selection.verdicts) else { return Ok(selection) };
     let text_max = match strategy {
         Strategy::Bubble | Strategy::Cento => bubble::text_max(ledger, policy, best),
@@ -213,11 +234,11 @@ pub(crate) fn select(choice: &Choice<'_>, ledger: &mut Ledger<'_>, reader: &Read
     if ledger.whole_tokens(std::slice::from_ref(&whole)) <= ledger.budget() as i64 {
         // It fits but for what scores higher; or its parts alone seemed not to fit.
         let share_fits = text_max.is_none_or(|max| ledger.text_tokens(&whole) <= max);
-        return Ok(if nothing && share_fits { walk(ledger, Some(&whole)) } else { selection });
+        return Ok(if nothing && share_fits { walk(ledger, Some(whole)) } else { selection });
     }
     ledger.clear();
     match cut(ledger, best, reader, text_max) {
-        Ok(excerpt) => Ok(walk(ledger, Some(&excerpt))),
+        Ok(excerpt) => Ok(walk(ledger, Some(excerpt))),
         Err(needed) if nothing && needed > ledger.budget() as i64 => {
             Err(Error::BudgetTooSmall { budget: ledger.budget(), needed: needed as usize })
         }
@@ -254,11 +275,17 @@ fn repair(pool: &[Scored], ledger: &mut Ledger<'_>, selection: &mut Selection) {
     }
 }
 
-/// Admits the candidate that goes before the walk, whole or cut to fit.
-fn admit_first(ledger: &mut Ledger<'_>, excerpt: &Excerpt) -> Verdict {
+/// Admits what goes before the walk, by candidate.
+fn admit_firsts(ledger: &mut Ledger<'_>, firsts: &[First]) -> HashMap<usize, Verdict> {
+    firsts.iter().map(|first| (first.excerpt.candidate, admit_first(ledger, first))).collect()
+}
+
+/// Admits a candidate that goes before the walk, whole or cut to fit.
+fn admit_first(ledger: &mut Ledger<'_>, First { excerpt, included }: &First) -> Verdict {
     let start = ledger.candidates()[excerpt.candidate].span.start;
     let kept = excerpt.part.as_ref().map(|part| start + part.start as u64..start + part.end as u64);
     match ledger.admit(excerpt) {
+        Ok(quote) if *included => Verdict::new(Stage::Pool, Reason::Included, quoted(ledger, quote)),
         Ok(quote) if kept.is_none() => Verdict::new(Stage::Walk, Reason::PassedAllGates, quoted(ledger, quote)),
         Ok(quote) => {
             let details = StepDetails { kept, ..quoted(ledger, quote) };

@@ -268,6 +268,10 @@ fn contradictory_candidates_are_refused() {
         terms: &words,
         cosine: None,
         kept: &[],
+        include: &[],
+        exclude: &[],
+        evidence: None,
+        order: crate::Order::Document,
     };
     assert!(
         matches!(assemble(&request), Err(Error::PolicyValue { .. })),

@@ -155,7 +155,7 @@ proptest! {
         corpus in any_corpus(), policy in any_policy(), strategy in any_strategy(), format in any_format(), budget in 0..160usize, counter in 0..6usize,
     ) {
         let (name, count) = counters()[counter];
-        let assembly = Assembly { candidates: corpus.pool.clone(), query: "parents months", policy: &policy, strategy, format, count: &count };
+        let assembly = Assembly { query: "parents months", policy: &policy, strategy, format, count: &count, ..Assembly::of(corpus.pool.clone()) };
         match assembly.try_within(budget) {
             Ok(context) => {
                 prop_assert!(context.n_tokens <= budget, "{} by {}", context.n_tokens, name);

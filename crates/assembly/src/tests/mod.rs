@@ -3,12 +3,14 @@
 //! - `golden`: values computed by hand or taken from the paper
 //! - `cutting`: budgets that no whole chunk fits
 //! - `laws`: what holds for every input, by property
+//! - `requested`: chunks in or out, another order, nothing without evidence
 //! - `formats`: what is delivered, as snapshots, and how a reader takes it apart again
 
 mod cutting;
 mod formats;
 mod golden;
 mod laws;
+mod requested;
 
 use crate::trace::{Decision, Reason, Record};
 use crate::*;
@@ -86,13 +88,28 @@ struct Assembly<'a> {
     policy: &'a str,
     strategy: Strategy,
     format: Format,
+    order: Order,
+    include: &'a [&'a str],
+    exclude: &'a [&'a str],
+    evidence: Option<Evidence>,
     count: &'a dyn Fn(&str) -> usize,
 }
 
 impl<'a> Assembly<'a> {
     fn of(candidates: Vec<Candidate>) -> Self {
         let (strategy, format) = (Strategy::Bubble, Format::Markdown);
-        Self { candidates, query: "query", policy: "", strategy, format, count: &count_words }
+        Self {
+            candidates,
+            query: "query",
+            policy: "",
+            strategy,
+            format,
+            order: Order::Document,
+            include: &[],
+            exclude: &[],
+            evidence: None,
+            count: &count_words,
+        }
     }
 
     fn policy(self, policy: &'a str) -> Self {
@@ -115,21 +132,33 @@ impl<'a> Assembly<'a> {
         Self { format, ..self }
     }
 
-    fn try_within(&self, budget_tokens: usize) -> Result<Context> {
-        assemble(&Request {
+    fn asked<T>(&self, budget_tokens: usize, ask: impl Fn(&Request<'_>) -> Result<T>) -> Result<T> {
+        ask(&Request {
             query: self.query,
             candidates: &self.candidates,
             kept: &[],
+            include: self.include,
+            exclude: self.exclude,
+            evidence: self.evidence,
             budget_tokens,
             policy: &Policy::parse(self.policy)?,
             strategy: self.strategy,
             format: self.format,
+            order: self.order,
             count: self.count,
             tokenizer: "test",
             sentences: &sentences,
             terms: &words,
             cosine: None,
         })
+    }
+
+    fn try_within(&self, budget_tokens: usize) -> Result<Context> {
+        self.asked(budget_tokens, assemble)
+    }
+
+    fn curve(&self, budget_tokens: usize) -> Result<Curve> {
+        self.asked(budget_tokens, budget_curve)
     }
 
     #[track_caller]

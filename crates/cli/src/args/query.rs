@@ -1,8 +1,9 @@
 //! Options of the commands that ask a collection.
 
 use std::path::PathBuf;
+use std::str::FromStr;
 
-use cento_engine::{DeviceChoice, Format, Strategy, VectorColumn};
+use cento_engine::{DeviceChoice, Format, Order, Strategy, VectorColumn};
 use clap::{Args, ValueEnum};
 
 #[derive(Debug, Clone, Args)]
@@ -90,13 +91,52 @@ pub(crate) struct Search {
     pub(crate) format: ResultFormat,
 }
 
+/// How long a context may be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Budget {
+    /// So many tokens.
+    Tokens(usize),
+    /// As many as pay, of so many at most.
+    Auto(usize),
+}
+
+/// The most that `auto` spends.
+const AUTO_TOKENS_MAX: usize = 4_000;
+
+impl Budget {
+    /// The most tokens it allows.
+    pub(crate) fn most(self) -> usize {
+        match self {
+            Self::Tokens(most) | Self::Auto(most) => most,
+        }
+    }
+}
+
+impl FromStr for Budget {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let tokens =
+            |number: &str| number.parse().map_err(|_| "expected a number of tokens, auto or auto:N".to_owned());
+        match text.strip_prefix("auto") {
+            Some("") => Ok(Self::Auto(AUTO_TOKENS_MAX)),
+            Some(rest) => tokens(rest.strip_prefix(':').unwrap_or_default()).map(Self::Auto),
+            None => tokens(text).map(Self::Tokens),
+        }
+    }
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct Context {
     /// The question, in plain words; - reads it from stdin
     pub(crate) query: String,
-    /// Tokens the context may have, everything in it counted
-    #[arg(long, value_name = "N")]
-    pub(crate) budget: usize,
+    /// Tokens the context may have, everything in it counted; auto, or auto:N, for as many as pay, of 4000 or N at most: up to the knee of
+    /// --budget-curve
+    #[arg(long, value_name = "N|auto")]
+    pub(crate) budget: Budget,
+    /// Instead of a context, what contexts of every budget up to this one are worth
+    #[arg(long, value_parser = clap::builder::BoolishValueParser::new())]
+    pub(crate) budget_curve: bool,
     /// How chunks are chosen: cento (the segments worth most within the budget, with a bound), flat (best first), mmr, adaptive,
     /// bubble (priors, section budgets, no redundancy), rse, rse-kadane, rse-exact (relevant segments), window, parent, automerge
     /// (small to big), seal (repaired at a fixed size)
@@ -111,6 +151,16 @@ pub(crate) struct Context {
     /// md, xml or json
     #[arg(long, value_name = "FORMAT", default_value = "md")]
     pub(crate) format: Format,
+    /// document (documents by their best chunk, pieces as they stand there), score (best first) or edges (the best at the beginning and
+    /// the end)
+    #[arg(long, value_name = "ORDER", default_value_t)]
+    pub(crate) order: Order,
+    /// Deliver this chunk (DOCUMENT#NUMBER), or all of a document, whatever else is delivered (repeatable)
+    #[arg(long, value_name = "ID")]
+    pub(crate) include: Vec<String>,
+    /// Do not deliver this chunk, or anything of a document (repeatable)
+    #[arg(long, value_name = "ID")]
+    pub(crate) exclude: Vec<String>,
     /// Write the decision on every candidate as JSON, with all that `cento replay` needs to do the same again
     #[arg(long, value_name = "FILE")]
     pub(crate) trace: Option<PathBuf>,

@@ -1,9 +1,13 @@
 //! `cento context`: the cited context that answers a question, inside its budget.
 
-use anyhow::Context as _;
-use cento_engine::{Citation, ContextRequest, ContextTrace, Filtered, Scan, SearchRequest};
+use std::time::Instant;
 
-use crate::args::{Context, Global};
+use anyhow::Context as _;
+use cento_engine::explain::number;
+use cento_engine::trace::Certificate;
+use cento_engine::{Citation, ContextRequest, ContextTrace, Curve, Filtered, Scan, SearchRequest, trace};
+
+use crate::args::{Budget, Context, Global};
 use crate::exit_code::Outcome;
 use crate::{options, output};
 
@@ -21,6 +25,12 @@ struct Answer<'a> {
     generation: u64,
     model_fingerprint: &'a str,
     citations: &'a [Citation],
+    /// What the context says of itself: `whole`, `cut` or `nothing_relevant`.
+    outcome: trace::Outcome,
+    /// How near the choice is to the best; none where the strategy knows no bound.
+    certificate: Option<&'a trace::Certificate>,
+    /// How far the collection supports an answer; none where that cannot be told.
+    support: Option<&'a trace::Support>,
     warnings: &'a [String],
 }
 
@@ -30,31 +40,117 @@ pub(super) fn search(args: &Context, query: String) -> anyhow::Result<SearchRequ
     Ok(SearchRequest { ef: options::ef(args.ef, request.candidates)?, ..request })
 }
 
+/// The curve as an answer.
+#[derive(serde::Serialize)]
+struct CurveAnswer<'a> {
+    version: u32,
+    budget_tokens: usize,
+    tokenizer: &'a str,
+    #[serde(flatten)]
+    curve: &'a Curve,
+}
+
+/// The curve on stdout: a line for each budget that was solved.
+fn show(curve: &Curve, asked: &ContextRequest<'_>, global: &Global) -> anyhow::Result<Outcome> {
+    if global.json {
+        let (version, budget_tokens, tokenizer) = (output::JSON_VERSION, asked.budget_tokens, asked.tokenizer.name());
+        output::json(&CurveAnswer { version, budget_tokens, tokenizer, curve })?;
+    } else {
+        let rows = curve.solved.iter().map(|solved| {
+            let Certificate { value, gap, .. } = solved.certificate;
+            let bound = curve.bound(solved.tokens);
+            let bar = "#".repeat(share(curve, solved.tokens).map_or(0, |share| (share / 4.0).round() as usize));
+            let knee = if curve.knee == Some(solved.tokens) { "knee" } else { "" };
+            vec![
+                solved.tokens.to_string(),
+                number(value),
+                number(bound),
+                format!("{:.2}", gap * 100.0),
+                format!("{bar:25} {knee}"),
+            ]
+        });
+        println!("{}", output::table(&["tokens", "value", "at most", "gap %", "share of the value"], rows));
+    }
+    if !global.quiet {
+        match curve.knee {
+            Some(knee) => eprintln!(
+                "{} budgets bring more than one token less; `at most` leaves aside that chunks may say the same; knee at {knee} tokens ({})",
+                curve.points.len(),
+                asked.tokenizer.name()
+            ),
+            None => eprintln!("nothing is worth anything"),
+        }
+    }
+    Ok(if curve.points.is_empty() { Outcome::Nothing } else { Outcome::Done })
+}
+
+/// The share of what the curve reaches at most that a budget holds, in percent.
+fn share(curve: &Curve, tokens: usize) -> Option<f64> {
+    curve.points.last().map(|last| curve.bound(tokens) / last.value * 100.0)
+}
+
+/// What is known of the choice: how near it is to the best, or why it is none.
+fn judged(context: &cento_engine::Context) -> String {
+    let manifest = &context.trace.manifest;
+    let unsupported = context.trace.records.iter().find_map(|record| record.step_details.min_support);
+    match (&manifest.certificate, &manifest.support, unsupported) {
+        (_, Some(support), Some(least)) => {
+            format!(": the collection has no answer (support {}, below {})", number(support.support), number(least))
+        }
+        (Some(certificate), ..) if manifest.outcome != trace::Outcome::NothingRelevant => match certificate.gap {
+            0.0 => "; no choice is worth more".to_owned(),
+            gap => format!("; at most {:.2} % below the best choice", gap * 100.0),
+        },
+        _ => String::new(),
+    }
+}
+
 pub(crate) fn execute(args: &Context, global: &Global) -> anyhow::Result<Outcome> {
     let query = options::query(&args.query)?;
     let request = search(args, query.clone())?;
     let policy = options::policy(args.policy.as_deref())?;
     let searcher = options::searcher(global, &args.retrieval)?;
     let tokenizer = options::tokenizer(&args.tokenizer, &searcher)?;
-    let asked = ContextRequest {
-        budget_tokens: args.budget,
+    let most = ContextRequest {
+        budget_tokens: args.budget.most(),
         tokenizer: &tokenizer,
         strategy: args.strategy,
         policy: &policy,
         format: args.format,
+        order: args.order,
+        include: &args.include,
+        exclude: &args.exclude,
     };
-    let (context, timings) = searcher.context_timed(&request, &asked)?;
+    let (pool, searched) = searcher.pool_timed(&request)?;
     options::remark_device(global, &searcher);
+    let start = Instant::now();
+    if args.budget_curve {
+        return show(&pool.budget_curve(&most)?, &most, global);
+    }
+    let asked = match args.budget {
+        Budget::Tokens(_) => most,
+        Budget::Auto(most_tokens) => {
+            let curve = pool.budget_curve(&most)?;
+            let budget_tokens = curve.knee.unwrap_or(most_tokens);
+            if let Some(share) = share(&curve, budget_tokens).filter(|_| !global.quiet) {
+                eprintln!("{budget_tokens} of {most_tokens} tokens hold {share:.0} % of the value");
+            }
+            ContextRequest { budget_tokens, ..most }
+        }
+    };
+    let context = pool.context(&asked)?;
+    let assembled = start.elapsed();
     let filter = request.filter.as_ref().map(|filter| searcher.filtered(filter)).transpose()?;
     options::remark_filter(global, filter.as_ref());
     if args.retrieval.timings {
-        super::search::print_timings(&timings.search);
-        eprintln!("assemble {:.2} ms", timings.assemble.as_secs_f64() * 1e3);
+        super::search::print_timings(&searched);
+        eprintln!("assemble {:.2} ms", assembled.as_secs_f64() * 1e3);
     }
     if let Some(path) = &args.trace {
         let trace = ContextTrace::new(&searcher, &request, &asked, &context)?;
         std::fs::write(path, trace.json()).with_context(|| path.display().to_string())?;
     }
+    let made = &context.trace.manifest;
     if global.json {
         let manifest = searcher.manifest();
         output::json(&Answer {
@@ -68,6 +164,9 @@ pub(crate) fn execute(args: &Context, global: &Global) -> anyhow::Result<Outcome
             generation: manifest.generation,
             model_fingerprint: &manifest.config.model_fingerprint,
             citations: &context.citations,
+            outcome: made.outcome,
+            certificate: made.certificate.as_ref(),
+            support: made.support.as_ref(),
             warnings: &context.trace.warnings,
         })?;
     } else {
@@ -76,11 +175,12 @@ pub(crate) fn execute(args: &Context, global: &Global) -> anyhow::Result<Outcome
     if !global.quiet {
         context.trace.warnings.iter().for_each(|warning| eprintln!("warning: {warning}"));
         eprintln!(
-            "{} of {} tokens ({}), {} citations",
+            "{} of {} tokens ({}), {} citations{}",
             context.n_tokens,
             context.budget_tokens,
             context.tokenizer,
-            context.citations.len()
+            context.citations.len(),
+            judged(&context)
         );
     }
     Ok(if context.citations.is_empty() { Outcome::Nothing } else { Outcome::Done })

@@ -41,6 +41,9 @@ pub(crate) fn execute(args: &Replay, invocation: &Invocation) -> anyhow::Result<
         strategy: config.strategy,
         policy: &policy,
         format: config.format,
+        order: config.order,
+        include: &config.include,
+        exclude: &config.exclude,
     };
     let context = searcher.context(&search, &request)?;
     options::remark_device(global, &searcher);

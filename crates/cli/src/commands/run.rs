@@ -5,8 +5,8 @@ use std::io::Write;
 use std::path::Path;
 
 use cento_engine::{
-    BudgetTokenizer, Context, ContextRequest, Filtered, Format, Policy, Pool, RunQuery, RunRequest, Scan,
-    SearchRequest, Searcher, Strategy,
+    BudgetTokenizer, Context, ContextRequest, Filtered, Policy, Pool, RunQuery, RunRequest, Scan, SearchRequest,
+    Searcher, Strategy,
 };
 use cento_eval::context::redundancy::mean_pairwise_cosine;
 use cento_eval::topics::Topic;
@@ -210,10 +210,7 @@ impl Variants {
         self.strategies.iter().flat_map(move |(strategy, label)| {
             self.budgets.iter().map(move |&budget_tokens| {
                 let (strategy, policy) = (*strategy, &self.policy);
-                (
-                    label.as_str(),
-                    ContextRequest { budget_tokens, tokenizer, strategy, policy, format: Format::Markdown },
-                )
+                (label.as_str(), ContextRequest { strategy, ..ContextRequest::new(budget_tokens, tokenizer, policy) })
             })
         })
     }

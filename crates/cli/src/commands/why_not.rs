@@ -20,11 +20,14 @@ pub(crate) fn execute(args: &args::WhyNot, global: &args::Global) -> anyhow::Res
     let searcher = options::searcher(global, &context.retrieval)?;
     let tokenizer = options::tokenizer(&context.tokenizer, &searcher)?;
     let request = ContextRequest {
-        budget_tokens: context.budget,
+        budget_tokens: context.budget.most(),
         tokenizer: &tokenizer,
         strategy: context.strategy,
         policy: &policy,
         format: context.format,
+        order: context.order,
+        include: &context.include,
+        exclude: &context.exclude,
     };
     let answer = searcher.why_not(&search, &request, &args.doc)?;
     options::remark_device(global, &searcher);

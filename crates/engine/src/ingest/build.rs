@@ -5,18 +5,21 @@ use std::path::Path;
 
 use cento_corpus::{self as corpus, Document, FoundFile, ReadOptions, Root};
 use cento_embedder::Embedder;
+use cento_lexical::Analyzer;
 use rayon::prelude::*;
+use roaring::RoaringBitmap;
 
 use super::ledger::{ContentHash, Group, Ledger};
 use super::vectors::RowVectors;
 use super::{IndexReport, Prepared, Progress, Stage, absolute, prepare};
 use crate::cache::CacheOptions;
+use crate::calibration::Calibration;
 use crate::commit::{Base, Commit, NewSegment};
 use crate::config::CollectionConfig;
 use crate::error::Result;
 use crate::fs::Fs;
 use crate::searcher::Snapshot;
-use crate::segment::SegmentWriter;
+use crate::segment::{Segment, SegmentWriter};
 
 /// A segment in the making.
 pub(super) struct Build<'a> {
@@ -113,7 +116,7 @@ impl<'a> Build<'a> {
         progress: &mut dyn FnMut(&Progress),
     ) -> Result<IndexReport> {
         self.ledger.tombstone_vanished();
-        let counts = self.vectors.counts;
+        let (counts, encoder) = (self.vectors.counts, self.vectors.encoder);
         let report = &mut self.ledger.report;
         report.n_tokens += counts.n_tokens;
         report.n_tokens_embedded += counts.n_tokens_embedded;
@@ -134,6 +137,8 @@ impl<'a> Build<'a> {
             state.n_graph_rows = n_done as u64;
             progress(state);
         })?;
+        let folder = (n_new > 0).then(|| self.folder.join("segments").join(&self.segment_name));
+        let calibration = calibration(self.snapshot, folder.as_deref(), &self.segment_name, self.config, encoder)?;
         let new = NewSegment {
             name: self.segment_name,
             n_documents: n_new as u64,
@@ -152,6 +157,7 @@ impl<'a> Build<'a> {
             manifest,
             deleted: &|at| self.snapshot.expect("a segment is of a snapshot").segments[at].deleted.clone(),
             losses: manifest.map(|manifest| self.ledger.remaining_losses(manifest)).unwrap_or_default(),
+            calibration,
             is_answered_alike: false,
         };
         let committed = commit.publish_over(self.fs, self.folder, base)?;
@@ -159,4 +165,19 @@ impl<'a> Build<'a> {
         self.ledger.report.notes.extend(committed.remark);
         Ok(self.ledger.report)
     }
+}
+
+/// What cosines mean with the new segment, whose files are complete; documents that die with this commit are still looked at.
+fn calibration(
+    snapshot: Option<&Snapshot>,
+    new: Option<&Path>,
+    name: &str,
+    config: &CollectionConfig,
+    encoder: &Embedder,
+) -> Result<Option<Calibration>> {
+    let analyzer = Analyzer::new(config.language()?);
+    let open = |folder| Segment::open(folder, name, &analyzer, config.pooling, RoaringBitmap::new());
+    let new = new.map(open).transpose()?;
+    let old = snapshot.iter().flat_map(|snapshot| &snapshot.segments);
+    Calibration::measure(&old.chain(&new).collect::<Vec<_>>(), encoder)
 }

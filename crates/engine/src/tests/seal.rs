@@ -1,9 +1,7 @@
 //! A repair over a collection.
 
 use super::Place;
-use crate::{
-    BudgetTokenizer, Context, ContextRequest, Format, Mode, Policy, SealBudget, SealConfig, SearchRequest, Strategy,
-};
+use crate::{BudgetTokenizer, Context, ContextRequest, Mode, Policy, SealBudget, SealConfig, SearchRequest, Strategy};
 
 const QUESTION: &str = "In which town was the director of Night Train born?";
 
@@ -54,13 +52,7 @@ fn a_document_taken_from_the_candidates_is_not_found_again() {
     let searcher = place.searcher();
     let mut pool = searcher.pool(&SearchRequest { mode: Mode::Lexical, ..SearchRequest::new(QUESTION) }).unwrap();
     let policy = Policy::default();
-    let request = ContextRequest {
-        budget_tokens: 120,
-        tokenizer: &tokenizer,
-        strategy: Strategy::Seal,
-        policy: &policy,
-        format: Format::Markdown,
-    };
+    let request = ContextRequest { strategy: Strategy::Seal, ..ContextRequest::new(120, &tokenizer, &policy) };
     let delivers = |context: Context| context.citations.iter().any(|citation| citation.document == "notes/ada.md");
     assert!(delivers(pool.context(&request).unwrap()));
     pool.remove_document("notes/ada.md");

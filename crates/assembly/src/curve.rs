@@ -1,0 +1,124 @@
+//! The budget curve: what a context is worth at every budget, from one dynamic programme, and where more tokens stop paying.
+//!
+//! The programme walks documents and tokens once and leaves the best worth at each number of tokens, without the constraints that
+//! hold between chunks (two that say the same, caps of documents and sections): exact where none of them binds, an upper bound
+//! elsewhere. At [`N_SOLVED`] budgets and at the knee the whole problem is solved as well, so that both are seen side by side.
+//! Units: value in tokens weighed by likelihood, as in the certificate of the strategy `cento`.
+//! The knee is the budget at which the curve stands highest above the straight line from its beginning to its end (Satopaa et al. 2011,
+//! "Finding a Kneedle in a Haystack"): before it a token brings more than one does on average, behind it less.
+//! Cost: O(N B) for N chunks and B tokens, and a solution for each of a dozen budgets.
+
+use crate::assemble::Request;
+use crate::error::{Error, Result};
+use crate::prepare::Prepared;
+use crate::select::{Strategy, cento};
+use crate::trace::Certificate;
+use serde::Serialize;
+
+/// Budgets, evenly spread, at which the whole problem is solved.
+const N_SOLVED: usize = 10;
+
+/// Value against tokens.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Curve {
+    /// Every budget at which more can be had than with a token less, ascending, with what can be had at most.
+    pub points: Vec<Point>,
+    /// Solutions of the whole problem, by budget.
+    pub solved: Vec<Solved>,
+    /// The budget at the knee; none where nothing is worth anything.
+    pub knee: Option<usize>,
+}
+
+/// A budget and what it can buy.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Point {
+    /// Tokens.
+    pub tokens: usize,
+    /// No context of so many tokens is worth more.
+    pub value: f64,
+}
+
+/// What is reached at a budget.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Solved {
+    /// The budget.
+    pub tokens: usize,
+    /// What is chosen there, counted part by part, and how near that is to the best.
+    pub certificate: Certificate,
+}
+
+/// The curve of a request of the strategy `cento`, up to its budget.
+///
+/// # Errors
+/// [`Error::Strategy`] for any other strategy, and those of [`assemble`](crate::assemble).
+pub fn budget_curve(request: &Request<'_>) -> Result<Curve> {
+    if request.strategy != Strategy::Cento {
+        return Err(Error::Strategy { what: "a budget curve", strategy: request.strategy });
+    }
+    let prepared = Prepared::new(request)?;
+    let mut ledger = prepared.ledger(request);
+    let similarity = prepared.similarity(request);
+    let Prepared { scores, lines, policy, include, .. } = &prepared;
+    Ok(cento::curve(&scores.pool, &mut ledger, lines, policy, &similarity, include))
+}
+
+impl Curve {
+    /// `bounds` by tokens beyond the `frame` that every context has; `solve` a budget.
+    pub(crate) fn new(frame: usize, bounds: &[f64], mut solve: impl FnMut(usize) -> Certificate) -> Self {
+        let rises = |&at: &usize| bounds[at] > at.checked_sub(1).map_or(0.0, |before| bounds[before]);
+        let points: Vec<Point> =
+            (0..bounds.len()).filter(rises).map(|at| Point { tokens: frame + at, value: bounds[at] }).collect();
+        let most = frame + bounds.len().saturating_sub(1);
+        let knee = knee(&points, most);
+        let mut budgets: Vec<usize> = (1..=N_SOLVED).map(|n| n * most / N_SOLVED).chain(knee).collect();
+        budgets.retain(|&tokens| tokens > frame && !points.is_empty());
+        budgets.sort_unstable();
+        budgets.dedup();
+        let solved = budgets.into_iter().map(|tokens| Solved { tokens, certificate: solve(tokens) }).collect();
+        Self { points, solved, knee }
+    }
+
+    /// What no context within a budget exceeds.
+    #[must_use]
+    pub fn bound(&self, tokens: usize) -> f64 {
+        let within = self.points.partition_point(|point| point.tokens <= tokens);
+        within.checked_sub(1).map_or(0.0, |last| self.points[last].value)
+    }
+}
+
+/// The budget at which the share of the value is furthest above the share of the tokens; of equal ones the smallest.
+fn knee(points: &[Point], most: usize) -> Option<usize> {
+    let last = points.last()?.value;
+    let above = |point: &Point| point.value / last - point.tokens as f64 / most as f64;
+    let best = points.iter().map(above).fold(f64::NEG_INFINITY, f64::max);
+    points.iter().find(|point| above(point) >= best).map(|point| point.tokens)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn no_solution(_: usize) -> Certificate {
+        Certificate { value: 0.0, bound: 0.0, gap: 0.0, n_relaxations: 0 }
+    }
+
+    #[test]
+    fn the_knee_is_where_the_curve_bends() {
+        // 10 a token up to 20 tokens, then 1 a token.
+        let bounds: Vec<f64> = (0..=100).map(|t: i32| f64::from(t.min(20) * 10 + (t - 20).max(0))).collect();
+        let curve = Curve::new(5, &bounds, no_solution);
+        assert_eq!(curve.knee, Some(25));
+        assert_eq!((curve.bound(4), curve.bound(5), curve.bound(15), curve.bound(1_000)), (0.0, 0.0, 100.0, 280.0));
+        assert_eq!(
+            curve.solved.iter().map(|solved| solved.tokens).collect::<Vec<_>>(),
+            [10, 21, 25, 31, 42, 52, 63, 73, 84, 94, 105]
+        );
+    }
+
+    #[test]
+    fn where_nothing_is_worth_anything_there_is_no_knee() {
+        let curve = Curve::new(0, &[0.0; 50], no_solution);
+        assert_eq!((curve.knee, curve.points.len(), curve.solved.len()), (None, 0, 0));
+        assert_eq!(Curve::new(3, &[], no_solution).knee, None);
+    }
+}

@@ -1,0 +1,97 @@
+//! From a request to what a strategy chooses from: candidates checked, laid out along their documents, and scored.
+
+use crate::assemble::Request;
+use crate::bridge::Bridge;
+use crate::budget::Ledger;
+use crate::candidate::{Candidate, by_id};
+use crate::error::{Error, Result};
+use crate::line::Lines;
+use crate::pack;
+use crate::policy::Policy;
+use crate::prior::{self, Scored, Scores};
+use crate::redundancy::Similarity;
+use crate::select::{Strategy, cento};
+
+/// A request, ready to be decided on. Candidates are numbers into `candidates`.
+pub(crate) struct Prepared<'a> {
+    /// By id, without what is excluded.
+    pub(crate) candidates: Vec<&'a Candidate>,
+    pub(crate) excluded: Vec<&'a Candidate>,
+    /// Must be delivered.
+    pub(crate) include: Vec<usize>,
+    pub(crate) lines: Lines,
+    pub(crate) scores: Scores,
+    /// What lifted a candidate, by candidate, where the strategy knows bridges.
+    pub(crate) bridges: Vec<Option<Bridge>>,
+    /// Checked.
+    pub(crate) policy: Policy,
+}
+
+impl<'a> Prepared<'a> {
+    pub(crate) fn new(request: &Request<'a>) -> Result<Self> {
+        let policy = request.policy.checked()?;
+        let least = (request.count)(pack::nothing_relevant(request.format)).max(1);
+        if request.budget_tokens < least {
+            return Err(Error::BudgetTooSmall { budget: request.budget_tokens, needed: least });
+        }
+        let is_excluded = |chunk: &&Candidate| {
+            request.exclude.iter().any(|&id| id == chunk.id.as_str() || id == chunk.document.as_str())
+        };
+        let (excluded, candidates): (Vec<&Candidate>, Vec<&Candidate>) =
+            by_id(request.candidates)?.into_iter().partition(is_excluded);
+        let include = included(&candidates, &excluded, request.include)?;
+        let lines = Lines::new(&candidates);
+        let mut bridges = Vec::new();
+        let mut scores = match request.strategy {
+            Strategy::Bubble => {
+                let scores = prior::score(&candidates, request.query, &policy, request.terms)?;
+                prior::found_only(&candidates, scores)
+            }
+            Strategy::Flat => prior::found_only(&candidates, prior::by_relevance(&candidates)),
+            Strategy::Cento => {
+                let (likelihoods, lifted) = cento::likelihoods(&candidates, &lines, &policy.cento)?;
+                bridges = lifted;
+                prior::by_likelihood(&candidates, &likelihoods, &policy)
+            }
+            _ => prior::by_relevance(&candidates),
+        };
+        scores.include(&include);
+        Ok(Self { candidates, excluded, include, lines, scores, bridges, policy })
+    }
+
+    /// An empty ledger of the request's budget.
+    pub(crate) fn ledger<'s>(&'s self, request: &Request<'s>) -> Ledger<'s> {
+        let scores = by_candidate(self.candidates.len(), &self.scores.pool);
+        let form = (request.format, request.order);
+        Ledger::new(&self.candidates, scores, form, request.budget_tokens, request.count)
+    }
+
+    pub(crate) fn similarity<'s>(&'s self, request: &Request<'s>) -> Similarity<'s> {
+        Similarity::new(&self.candidates, request.cosine)
+    }
+}
+
+/// The candidates that a request includes, in its order.
+fn included(candidates: &[&Candidate], excluded: &[&Candidate], include: &[&str]) -> Result<Vec<usize>> {
+    let mut places: Vec<usize> = Vec::with_capacity(include.len());
+    for &id in include {
+        let wrong = |reason| Err(Error::Include { id: id.to_owned(), reason });
+        match candidates.binary_search_by(|chunk| chunk.id.as_str().cmp(id)) {
+            Ok(place) if places.contains(&place) => return wrong("it is named twice; name it once"),
+            Ok(place) => places.push(place),
+            Err(_) if excluded.iter().any(|chunk| chunk.id == id) => {
+                return wrong("it or its document is left out at once; do one or the other");
+            }
+            Err(_) => return wrong("it is no candidate; name a chunk of the collection as DOCUMENT#NUMBER"),
+        }
+    }
+    Ok(places)
+}
+
+fn by_candidate(n_candidates: usize, pool: &[Scored]) -> Vec<f64> {
+    let mut scores = vec![f64::NEG_INFINITY; n_candidates];
+    for scored in pool {
+        scores[scored.candidate] = scored.raw;
+    }
+    scores
+}

@@ -1,0 +1,154 @@
+//! What a request asks for besides its question: chunks in or out, another order, and nothing where there is no evidence.
+
+use super::*;
+use crate::trace::Outcome;
+use crate::{Evidence, Order};
+
+const STRATEGIES: [Strategy; 12] = [
+    Strategy::Cento,
+    Strategy::Flat,
+    Strategy::Mmr,
+    Strategy::Adaptive,
+    Strategy::Bubble,
+    Strategy::Rse,
+    Strategy::RseKadane,
+    Strategy::RseExact,
+    Strategy::Window,
+    Strategy::Parent,
+    Strategy::Automerge,
+    Strategy::Seal,
+];
+
+fn pool() -> Vec<Candidate> {
+    let mut pool = Vec::new();
+    for document in ["a", "b", "c"] {
+        for index in 0..6 {
+            let relevance = f64::from((index * 7 + u32::from(document.as_bytes()[0])) % 11) / 11.0;
+            let words: Vec<String> = (0..20).map(|at| format!("{document}{index}w{at}")).collect();
+            pool.push(candidate(document, index, &(words.join(" ") + "\n"), relevance));
+        }
+    }
+    pool.last_mut().unwrap().is_neighbor = true;
+    pool
+}
+
+fn of(strategy: Strategy) -> Assembly<'static> {
+    Assembly { strategy, ..Assembly::of(pool()) }
+}
+
+#[test]
+fn what_is_included_is_delivered_by_every_strategy_and_what_is_excluded_by_none() {
+    for strategy in STRATEGIES {
+        let include = ["c#5", "a#0", "a#1"];
+        let context = Assembly { include: &include, exclude: &["b", "a#2"], ..of(strategy) }.within(120);
+        assert!(context.n_tokens <= 120, "{strategy}");
+        for id in include {
+            assert_eq!(reason(&context, id), Reason::Included, "{strategy} {id}");
+            assert!(context.trace.manifest.selected.iter().any(|selected| selected == id), "{strategy} {id}");
+        }
+        for record in &context.trace.records {
+            let out = record.document == "b" || record.chunk_id == "a#2";
+            assert_eq!(out, record.final_reason == Reason::Excluded, "{strategy} {}", record.chunk_id);
+        }
+        assert_eq!(context.trace.records.len(), 18, "{strategy}");
+    }
+}
+
+#[test]
+fn what_is_included_may_break_the_caps_and_takes_its_part_of_them() {
+    let policy = "max_per_document = 1\n[cento]\nrun_max = 1\n[rho]\n\"*\" = 0.1";
+    let context = Assembly { include: &["a#0", "a#1", "b#3"], ..of(Strategy::Cento) }.policy(policy).within(200);
+    let of_document = |document: &str| chosen(&context).iter().filter(|id| id.starts_with(document)).count();
+    assert_eq!((of_document("a"), of_document("b")), (2, 1), "{:?}", chosen(&context));
+}
+
+#[test]
+fn what_cannot_be_included_is_named_with_the_way_out() {
+    let message = |include: &[&str], exclude: &[&str], budget| {
+        let error = Assembly { include, exclude, ..of(Strategy::Cento) }.try_within(budget).unwrap_err();
+        error.to_string()
+    };
+    assert_eq!(
+        message(&["z#1"], &[], 100),
+        "z#1 cannot be included: it is no candidate; name a chunk of the collection as DOCUMENT#NUMBER"
+    );
+    assert!(message(&["a#1"], &["a"], 100).contains("left out at once"));
+    assert!(message(&["a#1", "a#1"], &[], 100).contains("named twice"));
+    let long = message(&["a#1", "b#1"], &[], 30);
+    assert!(long.starts_with("what must be included (a#1, b#1) needs ") && long.contains("the budget is 30"), "{long}");
+    let needed = long.rsplit_once("to ").unwrap().1.split(' ').next().unwrap().parse().unwrap();
+    let fits = Assembly { include: &["a#1", "b#1"], ..of(Strategy::Cento) }.within(needed);
+    assert!(fits.n_tokens <= needed && chosen(&fits).len() == 2, "{needed}");
+}
+
+#[test]
+fn orders_deliver_the_same_chunks_in_another_order() {
+    let (document, score, edges) = (Order::Document, Order::Score, Order::Edges);
+    let in_order = |order| Assembly { order, ..of(Strategy::Flat) }.within(130);
+    let context = in_order(document);
+    let relevance = |context: &Context| -> Vec<f64> {
+        let best = |chunks: &Vec<String>| chunks.iter().map(|id| record(context, id).score_raw).fold(0.0, f64::max);
+        context.citations.iter().map(|citation| best(&citation.chunks)).collect()
+    };
+    let by_score = in_order(score);
+    let figures = relevance(&by_score);
+    assert!(figures.len() > 3 && figures.is_sorted_by(|a, b| a >= b), "{figures:?}");
+    assert!(!by_score.text.contains("omitted"), "no gap is spoken of where pieces do not follow each other");
+    let figures = relevance(&in_order(edges));
+    let mut sorted = figures.clone();
+    sorted.sort_by(|a, b| b.total_cmp(a));
+    assert_eq!((figures[0], *figures.last().unwrap()), (sorted[0], sorted[1]));
+    let falls_then_rises = figures.windows(2).skip_while(|pair| pair[0] >= pair[1]).all(|pair| pair[0] <= pair[1]);
+    assert!(falls_then_rises, "{figures:?}");
+    for other in [&by_score, &in_order(edges)] {
+        assert!(chosen(&context).iter().all(|id| chosen(other).contains(id)), "without gap marks no less fits");
+        let numbers: Vec<usize> = other.citations.iter().map(|citation| citation.n).collect();
+        assert_eq!(numbers, (1..=numbers.len()).collect::<Vec<_>>());
+    }
+}
+
+#[test]
+fn without_evidence_the_default_delivers_nothing_and_says_why() {
+    let evidence = Evidence { cosine: 0.2, cosine_typical: 0.6, cosine_unrelated: 0.0, words: 0.1 };
+    let unsupported = |strategy| Assembly { evidence: Some(evidence), ..of(strategy) };
+    let context = unsupported(Strategy::Cento).within(120);
+    assert_eq!((context.trace.manifest.outcome, context.citations.len()), (Outcome::NothingRelevant, 0));
+    assert_eq!(reason(&context, "a#3"), Reason::NotSupported);
+    let why = why(&context.trace, "a#3").unwrap();
+    assert!(
+        why.because.contains("support 0.433, below 0.72; the nearest chunk has a cosine of 0.2"),
+        "{}",
+        why.because
+    );
+    assert_eq!(why.changes, ["a cento.min_support of 0.433 instead of 0.72"]);
+    let lowered = unsupported(Strategy::Cento).policy("[cento]\nmin_support = 0.433").within(120);
+    assert!(!lowered.citations.is_empty());
+    assert!(!Assembly { include: &["a#0"], ..unsupported(Strategy::Cento) }.within(120).citations.is_empty());
+    assert!(!unsupported(Strategy::Flat).within(120).citations.is_empty(), "the other strategies have no such gate");
+}
+
+#[test]
+fn the_curve_bounds_what_is_delivered_at_every_budget() {
+    for policy in ["", "max_per_document = 2", "gate = \"none\""] {
+        let curve = of(Strategy::Cento).policy(policy).curve(300).unwrap();
+        assert!(curve.points.is_sorted_by(|a, b| a.tokens < b.tokens && a.value < b.value));
+        for solved in &curve.solved {
+            let bound = curve.bound(solved.tokens);
+            assert!(solved.certificate.value <= bound + 1e-9, "{policy} {solved:?} {bound}");
+            if policy.is_empty() {
+                assert!(
+                    (solved.certificate.value - bound).abs() < 1e-9,
+                    "nothing binds, so the bound is met: {solved:?} {bound}"
+                );
+            }
+        }
+        for budget in [40, 77, 150, 299] {
+            let certificate = of(Strategy::Cento).policy(policy).within(budget).trace.manifest.certificate.unwrap();
+            assert!(certificate.value <= curve.bound(budget) + 1e-9, "{policy} {budget}");
+        }
+        let knee = curve.knee.unwrap();
+        assert!(curve.solved.iter().any(|solved| solved.tokens == knee));
+    }
+    let error = of(Strategy::Flat).curve(300).unwrap_err().to_string();
+    assert_eq!(error, "a budget curve is of the strategy cento: `flat` knows no value of a token");
+}
