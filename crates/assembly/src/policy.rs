@@ -59,7 +59,7 @@ candidates = 200        # Candidates that are put in a new order.
 
 [adaptive]
 rule = "largest-gap"    # Where the ranking ends: "largest-gap", "moving-average" or "spike".
-window = 3              # Gaps in a moving average.
+window = 3              # Scores in a moving average.
 buffer = 5              # Candidates beyond the end: a number, or with a point a factor.
 ignore_head = 0         # First and last ranks between which it does not end: a number, or with a point a share.
 ignore_tail = 0.5
