@@ -180,87 +180,74 @@ fn part_of(
 }
 
 pub(super) fn automerge(candidates: &[&Candidate], pool: &[Scored], lines: &Lines, settings: &Automerge) -> Plan {
-    // Runs of chunks by their first and last number, with their score: at first the chunks found, each by itself.
-    let mut runs: BTreeMap<(usize, u32), (u32, f64)> = BTreeMap::new();
+    // Runs of chunks by document and first number: at first the chunks found, each by itself.
+    let mut documents: BTreeMap<usize, Runs> = BTreeMap::new();
     for scored in found(candidates, pool).take(settings.k) {
         let index = candidates[scored.candidate].index;
-        runs.insert((lines.document_number(lines.place(scored.candidate)), index), (index + 1, scored.score));
+        let runs = documents.entry(lines.document_number(lines.place(scored.candidate))).or_default();
+        runs.insert(index, (index + 1, scored.score));
     }
-    fill(&mut runs);
-    while let Some((document, parent, merged)) = merge(candidates, lines, &runs, settings.ratio) {
-        let score = merged.iter().map(|start| runs[&(document, *start)].1).sum::<f64>() / merged.len() as f64;
-        for start in merged {
-            runs.remove(&(document, start));
+    let mut blocks: Vec<(Block, usize)> = Vec::new();
+    for (number, mut runs) in documents {
+        let places = lines.documents[number].clone();
+        let chunks: Vec<&Candidate> = lines.candidates[places.clone()].iter().map(|&at| candidates[at]).collect();
+        fill(&mut runs, &chunks);
+        for section in sections(&chunks) {
+            merge(&mut runs, &section, settings.ratio);
         }
-        runs.insert((document, parent.start), (parent.end, score));
+        for (start, (end, score)) in runs {
+            let before = |index: u32| places.start + chunks.partition_point(|chunk| chunk.index < index);
+            let run = before(start)..before(end);
+            blocks.push((Block::new(lines.candidates[run.clone()].to_vec(), score), run.start));
+        }
     }
-    let mut blocks: Vec<(Block, usize)> = runs
-        .into_iter()
-        .map(|((document, start), (end, score))| {
-            let within = |&place: &usize| (start..end).contains(&candidates[lines.candidates[place]].index);
-            let places: Vec<usize> = lines.documents[document].clone().filter(within).collect();
-            let first = places.first().copied().unwrap_or_default();
-            (Block::new(places.iter().map(|&place| lines.candidates[place]).collect(), score), first)
-        })
-        .collect();
     blocks.sort_by(|a, b| b.0.value.total_cmp(&a.0.value).then(a.1.cmp(&b.1)));
     Plan { blocks: blocks.into_iter().map(|(block, _)| block).collect(), ..Plan::default() }
 }
 
+/// Runs of chunks of a document by their first number: the number behind their last, and their score.
+type Runs = BTreeMap<u32, (u32, f64)>;
+
 /// A chunk between two that are found is as good as found, with their mean score.
-fn fill(runs: &mut BTreeMap<(usize, u32), (u32, f64)>) {
-    let between: Vec<((usize, u32), f64)> = runs
+fn fill(runs: &mut Runs, chunks: &[&Candidate]) {
+    let is_offered = |index: u32| chunks.binary_search_by_key(&index, |chunk| chunk.index).is_ok();
+    let between: Vec<(u32, f64)> = runs
         .iter()
         .zip(runs.iter().skip(1))
-        .filter(|((a, _), (b, _))| a.0 == b.0 && a.1 + 2 == b.1)
-        .map(|((a, (_, x)), (_, (_, y)))| ((a.0, a.1 + 1), f64::midpoint(*x, *y)))
+        .filter(|((a, _), (b, _))| *a + 2 == **b && is_offered(*a + 1))
+        .map(|((a, (_, x)), (_, (_, y)))| (a + 1, f64::midpoint(*x, *y)))
         .collect();
-    for ((document, index), score) in between {
-        runs.insert((document, index), (index + 1, score));
-    }
+    runs.extend(between.into_iter().map(|(index, score)| (index, (index + 1, score))));
 }
 
-/// The first parent of which more than `ratio` of the chunks are in runs smaller than it, and the runs it replaces.
-fn merge(
-    candidates: &[&Candidate],
-    lines: &Lines,
-    runs: &BTreeMap<(usize, u32), (u32, f64)>,
-    ratio: f64,
-) -> Option<(usize, Range<u32>, Vec<u32>)> {
-    for (&(document, start), &(end, _)) in runs {
-        for parent in parents_of(candidates, lines, document, start) {
-            if parent.start > start || parent.end < end || parent.end - parent.start <= end - start {
-                continue; // not around the run
-            }
-            let members: Vec<(u32, u32)> = runs
-                .range((document, parent.start)..(document, parent.end))
-                .map(|(&(_, start), &(end, _))| (start, end))
-                .collect();
-            let covered: u32 = members.iter().map(|(start, end)| end - start).sum();
-            if parent.len() > 1 && f64::from(covered) > ratio * parent.len() as f64 {
-                return Some((document, parent, members.into_iter().map(|(start, _)| start).collect()));
-            }
-            break; // the parents around it are tried when this one has merged
-        }
+/// Replaces the runs in a section by the section if they are more than `ratio` of it.
+fn merge(runs: &mut Runs, section: &Range<u32>, ratio: f64) {
+    let within: Vec<(u32, (u32, f64))> = runs.range(section.clone()).map(|(&start, &run)| (start, run)).collect();
+    let covered: u32 = within.iter().map(|(start, (end, _))| end - start).sum();
+    if section.len() < 2 || f64::from(covered) <= ratio * section.len() as f64 {
+        return;
     }
-    None
+    let sum: f64 = within.iter().map(|(_, (_, score))| score).sum();
+    runs.retain(|start, _| !section.contains(start));
+    runs.insert(section.start, (section.end, sum / within.len() as f64));
 }
 
-/// Runs of chunks around a chunk, smallest first: its sections, or aligned runs where the document has none.
-fn parents_of(candidates: &[&Candidate], lines: &Lines, document: usize, index: u32) -> Vec<Range<u32>> {
-    let places = lines.documents[document].clone();
-    let at = places.clone().find(|&place| candidates[lines.candidates[place]].index == index);
-    let parents = at.map(|place| candidates[lines.candidates[place]].parents.clone()).unwrap_or_default();
-    if !parents.is_empty() {
-        return parents;
+/// The sections of a document, smallest first, so that one is whole before the one around it is looked at; aligned runs where there are
+/// no headings.
+fn sections(chunks: &[&Candidate]) -> Vec<Range<u32>> {
+    let mut sections: Vec<Range<u32>> = chunks.iter().flat_map(|chunk| chunk.parents.clone()).collect();
+    if sections.is_empty() {
+        let behind_last = chunks.last().map_or(0, |chunk| chunk.index + 1);
+        let aligned = |chunk: &&Candidate, level: u32| {
+            let width = FAN_OUT.pow(level);
+            let start = chunk.index / width * width;
+            start..start.saturating_add(width).min(behind_last)
+        };
+        sections.extend(chunks.iter().flat_map(|chunk| (1..=LEVELS).map(move |level| aligned(chunk, level))));
     }
-    let behind_last = candidates[lines.candidates[places.end - 1]].index + 1;
-    let run = |level: u32| {
-        let width = FAN_OUT.pow(level);
-        let start = index / width * width;
-        start..(start + width).min(behind_last)
-    };
-    (1..=LEVELS).map(run).collect()
+    sections.sort_unstable_by_key(|section| (section.len(), section.start));
+    sections.dedup();
+    sections
 }
 
 #[cfg(test)]
@@ -268,7 +255,8 @@ mod tests {
     use super::*;
     use crate::tests::candidate;
 
-    /// Chunks of document `a` with their scores, sections as `parents` says; the pool is in the order of the scores.
+    /// Chunks of document `a` with their scores, sections as `parents` says; the pool is in the order of the scores. Score 0: not found;
+    /// below 0: not offered.
     fn check(
         scores: &[f64],
         parents: &[Range<u32>],
@@ -278,6 +266,7 @@ mod tests {
         let chunks: Vec<Candidate> = scores
             .iter()
             .enumerate()
+            .filter(|(_, score)| **score >= 0.0)
             .map(|(index, &score)| Candidate {
                 n_tokens: 10,
                 is_neighbor: score == 0.0,
@@ -342,6 +331,11 @@ mod tests {
         // A section of one chunk is no merge; the one around it may still be.
         check(&[0.9, 0.0, 0.0, 0.0], &[0..1, 0..4], merge(0.5), &[&[0]]);
         check(&[0.9, 0.8, 0.7, 0.0, 0.6, 0.0], &[0..4, 0..6], merge(0.5), &[&[0, 1, 2, 3, 4, 5]]);
+        // A chunk between two that is not offered is not filled in, and a section counts all its chunks.
+        check(&[0.9, -1.0, 0.7, 0.0], &[0..4], merge(0.5), &[&[0], &[2]]);
+        // The inner section goes first: its mean is .5, and that of .5 and .9 is more than .65; the mean of four chunks would be less.
+        let scores = [0.9, 0.0, 0.0, 0.0, 0.4, 0.5, 0.6, 0.0, 0.0, 0.65];
+        check(&scores, &[0..8, 4..8], merge(0.4), &[&[0, 1, 2, 3, 4, 5, 6, 7], &[9]]);
         // Without headings, aligned runs of four, then of sixteen.
         check(&[0.9, 0.8, 0.7, 0.0, 0.0, 0.0, 0.0, 0.0], &[], merge(0.5), &[&[0, 1, 2, 3]]);
     }
