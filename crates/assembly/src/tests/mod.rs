@@ -4,11 +4,13 @@
 //! - `cutting`: budgets that no whole chunk fits
 //! - `laws`: what holds for every input, by property
 //! - `formats`: what is delivered, as snapshots, and how a reader takes it apart again
+//! - `twins`: every strategy against a naive one
 
 mod cutting;
 mod formats;
 mod golden;
 mod laws;
+mod twins;
 
 use crate::trace::{Decision, Reason, Record};
 use crate::*;
