@@ -12,6 +12,7 @@ pub mod fuse;
 pub mod normalize;
 
 pub mod policy;
+pub mod pipeline;
 mod prior;
 
 mod line;
@@ -43,6 +44,7 @@ pub use cite::Citation;
 pub use error::{Error, Result};
 pub use explain::{Why, why};
 pub use pack::Format;
+pub use pipeline::Pipeline;
 pub use policy::Policy;
 pub use select::Strategy;
 pub use trace::Trace;

@@ -145,6 +145,7 @@ impl Searcher {
                 document: facts.id.clone(),
                 title: facts.title.clone(),
                 index: chunk.index,
+                n_chunks: facts.record.n_chunks,
                 section: format!("{}\u{1f}{heading}", facts.id),
                 label: normalize_label(heading),
                 path,
@@ -327,6 +328,8 @@ struct DocumentFacts {
     record: DocumentRecord,
     id: String,
     title: String,
+    /// Without headings the whole document is no section.
+    has_headings: bool,
     /// Numbers of the chunks of each section that was asked for.
     sections: HashMap<u32, Range<u32>>,
 }
@@ -336,13 +339,18 @@ impl DocumentFacts {
         let record = segment.document(document)?;
         let (id, title) =
             (segment.documents.text(record.id)?.to_owned(), segment.documents.text(record.title)?.to_owned());
-        Ok(Self { record, id, title, sections: HashMap::new() })
+        let (mut has_headings, mut number) = (false, 1); // 0 is the whole document
+        while !has_headings && number < record.n_sections {
+            let heading = segment.section(&record, number)?.heading; // empty for front matter
+            (has_headings, number) = (!segment.sections.text(heading)?.is_empty(), number + 1);
+        }
+        Ok(Self { record, id, title, has_headings, sections: HashMap::new() })
     }
 
-    /// Numbers of the chunks of a section and of those around it, innermost first.
+    /// Numbers of the chunks of a section and of those around it, innermost first; of none in a document without headings.
     fn parents(&mut self, segment: &Segment, section: u32) -> Result<Vec<Range<u32>>> {
         let mut parents = Vec::new();
-        let mut next = Some(section).filter(|&section| section < self.record.n_sections);
+        let mut next = Some(section).filter(|&section| self.has_headings && section < self.record.n_sections);
         while let Some(number) = next {
             let section = segment.section(&self.record, number)?;
             let chunks = match self.sections.get(&number) {

@@ -87,8 +87,9 @@ pub mod model;
 mod tests;
 
 pub use cento_assembly::fuse;
+pub use cento_assembly::pipeline::Stated;
 pub use cento_assembly::seal::{Budget as SealBudget, Outcome as SealOutcome, SealConfig};
-pub use cento_assembly::{Citation, Context, Format, Policy, Strategy, Why, explain, trace};
+pub use cento_assembly::{Citation, Context, Format, Pipeline, Policy, Strategy, Why, explain, trace};
 pub use cento_corpus as corpus;
 pub use cento_corpus::{HeaderStyle, ReadOptions, Root};
 pub use cento_embedder as embedder;

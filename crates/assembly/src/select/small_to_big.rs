@@ -4,7 +4,7 @@
 //! `AutoMergingRetriever`, LangChain's `ParentDocumentRetriever`.
 //! - [`window`]: the chunks on either side of each chunk found, never across the edge of a document, fewer where the budget ends.
 //! - [`parent`]: the section that a chunk lies in; a section that is too long by parts; a chunk without a section, or
-//!   whose section does not fit, by its window.
+//!   whose section does not fit, by its window, unless the policy wants none.
 //! - [`automerge`]: chunks found are replaced by their section where more than a share of its chunks is found, section by section
 //!   up to the document.
 //!
@@ -17,6 +17,7 @@ use super::block::{Block, Plan};
 use crate::candidate::Candidate;
 use crate::line::Lines;
 use crate::prior::Scored;
+use crate::trace::BoundaryStop;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -29,11 +30,37 @@ pub struct Window {
     pub radius: usize,
     /// Most encoder tokens of a window; it is narrowed from both sides, but never below the chunk found.
     pub max_tokens: usize,
+    /// Where it stops.
+    pub boundary: Boundary,
+    /// Whether the trace names the windows that stop there.
+    pub log_boundaries: bool,
 }
 
 impl Default for Window {
     fn default() -> Self {
-        Self { radius: 3, max_tokens: 1500 }
+        Self { radius: 3, max_tokens: 1500, boundary: Boundary::default(), log_boundaries: false }
+    }
+}
+
+/// What a window never crosses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Boundary {
+    /// The edges of the document.
+    #[default]
+    Document,
+    /// The edges of the innermost section that the chunk found lies in; of the document where it lies in none.
+    Section,
+}
+
+impl Boundary {
+    /// Numbers of the chunks that a window around `chunk` may have.
+    fn around(self, chunk: &Candidate) -> Range<u32> {
+        let section = chunk.parents.first().filter(|section| section.contains(&chunk.index));
+        match (self, section) {
+            (Self::Section, Some(section)) => section.clone(),
+            _ => 0..chunk.n_chunks.max(chunk.index.saturating_add(1)),
+        }
     }
 }
 
@@ -47,12 +74,27 @@ pub struct Parent {
     pub max_tokens: usize,
     /// Most sections delivered.
     pub max_context_blocks: usize,
+    /// What is delivered where there is no section, or the section does not fit.
+    pub fallback: Fallback,
 }
 
 impl Default for Parent {
     fn default() -> Self {
-        Self { hierarchy_depth: 2, max_tokens: 1500, max_context_blocks: 4 }
+        Self { hierarchy_depth: 2, max_tokens: 1500, max_context_blocks: 4, fallback: Fallback::default() }
     }
+}
+
+/// When a window stands in for a section.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Fallback {
+    /// Where a chunk lies in no section, and where the section does not fit.
+    #[default]
+    Window,
+    /// Where a chunk lies in no section; a section that does not fit is left out.
+    Linear,
+    /// Never: a chunk in no section is left out too.
+    None,
 }
 
 /// Settings of [`Strategy::Automerge`](crate::Strategy::Automerge).
@@ -78,20 +120,23 @@ const FAN_OUT: u32 = 4;
 const LEVELS: u32 = 2;
 
 pub(super) fn window(candidates: &[&Candidate], pool: &[Scored], lines: &Lines, settings: &Window) -> Plan {
-    let block = |scored: &Scored| {
+    let mut plan = Plan::default();
+    for scored in found(candidates, pool) {
         let mut windows = windows(candidates, lines, scored.candidate, settings).into_iter();
-        Block { candidates: windows.next().unwrap_or_default(), value: scored.score, narrower: windows.collect() }
-    };
-    Plan { blocks: found(candidates, pool).map(block).collect(), ..Plan::default() }
+        let block =
+            Block { candidates: windows.next().unwrap_or_default(), value: scored.score, narrower: windows.collect() };
+        plan.blocks.push(block);
+        plan.boundaries.extend(boundary_stop(candidates[scored.candidate], settings));
+    }
+    plan
 }
 
 /// Windows around a chunk from the widest within the tokens to the chunk alone: neighbours only take what is left of a budget.
 fn windows(candidates: &[&Candidate], lines: &Lines, candidate: usize, settings: &Window) -> Vec<Vec<usize>> {
-    let place = lines.place(candidate);
     let widest = window_around(candidates, lines, candidate, settings);
     let mut windows: Vec<Range<usize>> = (0..=settings.radius)
         .rev()
-        .map(|radius| lines.around(place, radius))
+        .map(|radius| around(candidates, lines, candidate, &Window { radius, ..*settings }))
         .skip_while(|window| window.len() > widest.len())
         .collect();
     windows.dedup();
@@ -104,9 +149,27 @@ fn found<'p>(candidates: &'p [&Candidate], pool: &'p [Scored]) -> impl Iterator<
 
 /// The widest window within the tokens.
 fn window_around(candidates: &[&Candidate], lines: &Lines, candidate: usize, settings: &Window) -> Range<usize> {
-    let place = lines.place(candidate);
-    let fits = |radius: &usize| tokens(candidates, lines, lines.around(place, *radius)) <= settings.max_tokens;
-    lines.around(place, (0..=settings.radius).rev().find(fits).unwrap_or(0))
+    let within = |radius: usize| around(candidates, lines, candidate, &Window { radius, ..*settings });
+    let fits = |radius: &usize| tokens(candidates, lines, within(*radius)) <= settings.max_tokens;
+    within((0..=settings.radius).rev().find(fits).unwrap_or(0))
+}
+
+/// The window of this radius, whatever its tokens.
+fn around(candidates: &[&Candidate], lines: &Lines, candidate: usize, settings: &Window) -> Range<usize> {
+    let (place, chunk) = (lines.place(candidate), candidates[candidate]);
+    let (window, bounds) = (lines.around(place, settings.radius), settings.boundary.around(chunk));
+    let before = (chunk.index - bounds.start) as usize;
+    let behind = (bounds.end - chunk.index) as usize;
+    window.start.max(place.saturating_sub(before))..window.end.min(place.saturating_add(behind))
+}
+
+/// The edge at which the window of a chunk stops, if it does and the policy wants to know.
+fn boundary_stop(chunk: &Candidate, settings: &Window) -> Option<BoundaryStop> {
+    let bounds = settings.boundary.around(chunk);
+    let before = settings.radius.saturating_sub((chunk.index - bounds.start) as usize);
+    let after = settings.radius.saturating_sub((bounds.end - 1 - chunk.index) as usize);
+    let stops = settings.log_boundaries && before + after > 0;
+    stops.then(|| BoundaryStop { chunk_id: chunk.id.clone(), boundary: settings.boundary, before, after })
 }
 
 fn tokens(candidates: &[&Candidate], lines: &Lines, places: Range<usize>) -> usize {
@@ -118,7 +181,7 @@ pub(super) fn parent(
     pool: &[Scored],
     lines: &Lines,
     settings: &Parent,
-    fallback: &Window,
+    window: &Window,
 ) -> Plan {
     let mut plan = Plan::default();
     let mut seen: Vec<Range<usize>> = Vec::new();
@@ -127,28 +190,35 @@ pub(super) fn parent(
         if plan.blocks.len() == settings.max_context_blocks {
             break;
         }
+        let chunk = candidates[scored.candidate];
         let level = settings.hierarchy_depth.saturating_sub(2);
-        let parents = &candidates[scored.candidate].parents;
-        let places = match parents.get(level).or(parents.last()) {
-            Some(section) => part_of(candidates, lines, lines.place(scored.candidate), section, settings.max_tokens),
-            None => {
-                n_without += 1;
-                window_around(candidates, lines, scored.candidate, fallback)
+        let section = chunk.parents.get(level).or(chunk.parents.last());
+        n_without += usize::from(section.is_none());
+        let (places, falls_back) = match (section, settings.fallback) {
+            (None, Fallback::None) => continue,
+            (None, _) => (window_around(candidates, lines, scored.candidate, window), true),
+            (Some(section), fallback) => {
+                let part = part_of(candidates, lines, lines.place(scored.candidate), section, settings.max_tokens);
+                (part, fallback == Fallback::Window)
             }
         };
         if !seen.contains(&places) {
             plan.blocks.push(Block {
                 candidates: lines.candidates[places.clone()].to_vec(),
                 value: scored.score,
-                narrower: windows(candidates, lines, scored.candidate, fallback),
+                narrower: if falls_back { windows(candidates, lines, scored.candidate, window) } else { Vec::new() },
             });
+            plan.boundaries.extend(boundary_stop(chunk, window).filter(|_| section.is_none()));
             seen.push(places);
         }
     }
     if n_without > 0 {
         let chunks = if n_without == 1 { "a chunk lies" } else { "chunks lie" };
-        plan.warnings
-            .push(format!("{n_without} {chunks} in no section: delivered with the {} chunks around", fallback.radius));
+        let delivered = match settings.fallback {
+            Fallback::None => "left out, as `parent.fallback` is none".to_owned(),
+            _ => format!("delivered with the {} chunks around", window.radius),
+        };
+        plan.warnings.push(format!("{n_without} {chunks} in no section: {delivered}"));
     }
     plan
 }
@@ -251,92 +321,4 @@ fn sections(chunks: &[&Candidate]) -> Vec<Range<u32>> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::tests::candidate;
-
-    /// Chunks of document `a` with their scores, sections as `parents` says; the pool is in the order of the scores. Score 0: not found;
-    /// below 0: not offered.
-    fn check(
-        scores: &[f64],
-        parents: &[Range<u32>],
-        plan: impl Fn(&[&Candidate], &[Scored], &Lines) -> Plan,
-        expected: &[&[u32]],
-    ) {
-        let chunks: Vec<Candidate> = scores
-            .iter()
-            .enumerate()
-            .filter(|(_, score)| **score >= 0.0)
-            .map(|(index, &score)| Candidate {
-                n_tokens: 10,
-                is_neighbor: score == 0.0,
-                parents: parents.iter().filter(|range| range.contains(&(index as u32))).cloned().collect(),
-                ..candidate("a", index as u32, &format!("text {index}"), score)
-            })
-            .collect();
-        let candidates: Vec<&Candidate> = chunks.iter().collect();
-        let pool = crate::prior::by_relevance(&candidates).pool;
-        let found = plan(&candidates, &pool, &Lines::new(&candidates));
-        let blocks: Vec<Vec<u32>> = found
-            .blocks
-            .iter()
-            .map(|block| block.candidates.iter().map(|&at| candidates[at].index).collect())
-            .collect();
-        assert_eq!(blocks, expected);
-    }
-
-    #[test]
-    fn a_window_has_as_many_chunks_on_either_side() {
-        let window = |radius, max_tokens| {
-            move |candidates: &[&Candidate], pool: &[Scored], lines: &Lines| {
-                window(candidates, pool, lines, &Window { radius, max_tokens })
-            }
-        };
-        // "hello. foo bar. cat dog. mouse" around "foo bar.", which LlamaIndex cuts short by one.
-        check(&[0.0, 0.9, 0.0, 0.0], &[], window(1, 1500), &[&[0, 1, 2]]);
-        check(&[0.9, 0.0, 0.0, 0.0], &[], window(2, 1500), &[&[0, 1, 2]]);
-        check(&[0.0, 0.0, 0.0, 0.9], &[], window(2, 1500), &[&[1, 2, 3]]);
-        check(&[0.0, 0.0, 0.9, 0.0, 0.0], &[], window(2, 30), &[&[1, 2, 3]]);
-        check(&[0.0, 0.9, 0.0], &[], window(2, 5), &[&[1]]);
-    }
-
-    #[test]
-    fn a_parent_is_its_section_once_and_a_long_one_by_parts() {
-        let parent = |max_tokens, max_context_blocks| {
-            move |candidates: &[&Candidate], pool: &[Scored], lines: &Lines| {
-                let settings = Parent { hierarchy_depth: 2, max_tokens, max_context_blocks };
-                parent(candidates, pool, lines, &settings, &Window { radius: 1, max_tokens: 1500 })
-            }
-        };
-        let sections = [0..3, 3..8];
-        check(&[0.9, 0.8, 0.0, 0.7, 0.0, 0.0, 0.0, 0.0], &sections, parent(1500, 4), &[&[0, 1, 2], &[3, 4, 5, 6, 7]]);
-        check(&[0.9, 0.8, 0.0, 0.7, 0.0, 0.0, 0.0, 0.0], &sections, parent(1500, 1), &[&[0, 1, 2]]);
-        check(&[0.0, 0.0, 0.0, 0.0, 0.0, 0.9, 0.0, 0.8], &sections, parent(20, 4), &[&[5, 6], &[7]]);
-        check(&[0.0, 0.9, 0.0, 0.0], &[], parent(1500, 4), &[&[0, 1, 2]]);
-    }
-
-    #[test]
-    fn sections_merge_above_the_ratio_and_level_by_level() {
-        let merge = |ratio| {
-            move |candidates: &[&Candidate], pool: &[Scored], lines: &Lines| {
-                automerge(candidates, pool, lines, &Automerge { k: 12, ratio })
-            }
-        };
-        // Two of four is half: not more than half.
-        check(&[0.9, 0.8, 0.0, 0.0], &[0..4], merge(0.5), &[&[0], &[1]]);
-        check(&[0.9, 0.8, 0.7, 0.0], &[0..4], merge(0.5), &[&[0, 1, 2, 3]]);
-        // A chunk between two that are found is filled in, once.
-        check(&[0.9, 0.0, 0.7, 0.0], &[0..4], merge(0.5), &[&[0, 1, 2, 3]]);
-        check(&[0.9, 0.0, 0.7, 0.0, 0.0, 0.0, 0.0, 0.0], &[0..8], merge(0.5), &[&[0], &[1], &[2]]);
-        // A section of one chunk is no merge; the one around it may still be.
-        check(&[0.9, 0.0, 0.0, 0.0], &[0..1, 0..4], merge(0.5), &[&[0]]);
-        check(&[0.9, 0.8, 0.7, 0.0, 0.6, 0.0], &[0..4, 0..6], merge(0.5), &[&[0, 1, 2, 3, 4, 5]]);
-        // A chunk between two that is not offered is not filled in, and a section counts all its chunks.
-        check(&[0.9, -1.0, 0.7, 0.0], &[0..4], merge(0.5), &[&[0], &[2]]);
-        // The inner section goes first: its mean is .5, and that of .5 and .9 is more than .65; the mean of four chunks would be less.
-        let scores = [0.9, 0.0, 0.0, 0.0, 0.4, 0.5, 0.6, 0.0, 0.0, 0.65];
-        check(&scores, &[0..8, 4..8], merge(0.4), &[&[0, 1, 2, 3, 4, 5, 6, 7], &[9]]);
-        // Without headings, aligned runs of four, then of sixteen.
-        check(&[0.9, 0.8, 0.7, 0.0, 0.0, 0.0, 0.0, 0.0], &[], merge(0.5), &[&[0, 1, 2, 3]]);
-    }
-}
+mod tests;

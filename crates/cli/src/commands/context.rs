@@ -5,7 +5,7 @@ use cento_engine::{Citation, ContextRequest, ContextTrace, Filtered, Scan, Searc
 
 use crate::args::{Context, Global};
 use crate::exit_code::Outcome;
-use crate::{options, output};
+use crate::{options, output, policy_file};
 
 /// The context as an answer; the trace has a file of its own (`--trace`).
 #[derive(serde::Serialize)]
@@ -33,17 +33,13 @@ pub(super) fn search(args: &Context, query: String) -> anyhow::Result<SearchRequ
 pub(crate) fn execute(args: &Context, global: &Global) -> anyhow::Result<Outcome> {
     let query = options::query(&args.query)?;
     let request = search(args, query.clone())?;
-    let policy = options::policy(args.policy.as_deref())?;
+    let asked = policy_file::read(args.policy.as_deref())?;
+    let (strategy, budget_tokens) = asked.only(args)?;
     let searcher = options::searcher(global, &args.retrieval)?;
     let tokenizer = options::tokenizer(&args.tokenizer, &searcher)?;
-    let asked = ContextRequest {
-        budget_tokens: args.budget,
-        tokenizer: &tokenizer,
-        strategy: args.strategy,
-        policy: &policy,
-        format: args.format,
-    };
-    let (context, timings) = searcher.context_timed(&request, &asked)?;
+    let wanted =
+        ContextRequest { budget_tokens, tokenizer: &tokenizer, strategy, policy: &asked.policy, format: args.format };
+    let (context, timings) = searcher.context_timed(&request, &wanted)?;
     options::remark_device(global, &searcher);
     let filter = request.filter.as_ref().map(|filter| searcher.filtered(filter)).transpose()?;
     options::remark_filter(global, filter.as_ref());
@@ -52,7 +48,7 @@ pub(crate) fn execute(args: &Context, global: &Global) -> anyhow::Result<Outcome
         eprintln!("assemble {:.2} ms", timings.assemble.as_secs_f64() * 1e3);
     }
     if let Some(path) = &args.trace {
-        let trace = ContextTrace::new(&searcher, &request, &asked, &context)?;
+        let trace = ContextTrace::new(&searcher, &request, &wanted, &context)?;
         std::fs::write(path, trace.json()).with_context(|| path.display().to_string())?;
     }
     if global.json {

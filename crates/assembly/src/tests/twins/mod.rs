@@ -196,6 +196,7 @@ fn pool(random: &mut Random, size: Size) -> Vec<Candidate> {
                 id: format!("{document}#{index}"),
                 section: format!("{document} > {label}"),
                 label: label.into(),
+                n_chunks: n,
                 span,
                 n_tokens: 1 + random.below(40) as u32,
                 relevance: if is_neighbor { 0.0 } else { relevance as f64 / 16.0 },

@@ -1,20 +1,28 @@
 //! Twins of the strategies that find small and deliver big: windows, sections, merged sections.
 
 use super::*;
-use crate::select::small_to_big::{Automerge, Parent, Window};
+use crate::select::small_to_big::{Automerge, Boundary, Fallback, Parent, Window};
 use std::collections::BTreeMap;
 
 fn windows(random: &mut Random) -> Window {
-    Window { radius: random.of(&[0, 1, 2, 3, 20]), max_tokens: random.of(&[1, 30, 80, 1500]) }
+    Window {
+        radius: random.of(&[0, 1, 2, 3, 20]),
+        max_tokens: random.of(&[1, 30, 80, 1500]),
+        boundary: random.of(&[Boundary::Document, Boundary::Section]),
+        ..Window::default()
+    }
 }
 
-/// Chunks up to `radius` before and behind one, as far as they are offered without a gap.
-fn around(case: &Case, at: usize, radius: u32) -> Vec<usize> {
+/// Chunks up to `radius` before and behind one, as far as they are offered without a gap and inside the boundary.
+fn around(case: &Case, at: usize, radius: i64, boundary: Boundary) -> Vec<usize> {
     let chunk = &case.pool[at];
+    let is_inside = |index: u32| match chunk.parents.first() {
+        Some(section) if boundary == Boundary::Section => section.contains(&index),
+        _ => true,
+    };
     let beside = |step: i64| -> Vec<usize> {
-        (1..=i64::from(radius))
-            .map_while(|n| chunk_at(case, &chunk.document, u32::try_from(i64::from(chunk.index) + step * n).ok()?))
-            .collect()
+        let indexes = (1..=radius).map(|n| u32::try_from(i64::from(chunk.index) + step * n).ok());
+        indexes.map_while(|index| chunk_at(case, &chunk.document, index.filter(|&index| is_inside(index))?)).collect()
     };
     let mut before = beside(-1);
     before.reverse();
@@ -24,7 +32,8 @@ fn around(case: &Case, at: usize, radius: u32) -> Vec<usize> {
 /// A chunk's windows from the widest within the encoder's tokens to the chunk alone.
 fn windows_around(case: &Case, at: usize, settings: &Window) -> Vec<Vec<usize>> {
     let within = |form: &Vec<usize>| length(case, form) <= settings.max_tokens || form.len() == 1;
-    (0..=settings.radius as u32).rev().map(|radius| around(case, at, radius)).filter(within).collect()
+    let radii = (0..=settings.radius as i64).rev();
+    radii.map(|radius| around(case, at, radius, settings.boundary)).filter(within).collect()
 }
 
 fn length(case: &Case, form: &[usize]) -> usize {
@@ -50,6 +59,7 @@ fn parent() {
             hierarchy_depth: random.of(&[2, 3, 9]),
             max_tokens: random.of(&[1, 40, 100, 1500]),
             max_context_blocks: random.of(&[1, 2, 4]),
+            fallback: random.of(&[Fallback::Window, Fallback::Linear, Fallback::None]),
         },
         window: windows(random),
         ..Policy::default()
@@ -59,13 +69,18 @@ fn parent() {
         for at in ranking(case) {
             let chunk = &case.pool[at];
             let level = (policy.parent.hierarchy_depth - 2).min(chunk.parents.len().saturating_sub(1));
-            let mut forms = windows_around(case, at, &policy.window);
-            let block = match chunk.parents.get(level) {
-                Some(section) => part_around(case, at, section, policy.parent.max_tokens),
-                None => forms[0].clone(),
+            let windows = windows_around(case, at, &policy.window);
+            let forms = match (chunk.parents.get(level), policy.parent.fallback) {
+                (None, Fallback::None) => continue,
+                (None, _) => windows,
+                (Some(section), fallback) => {
+                    let mut forms = vec![part_around(case, at, section, policy.parent.max_tokens)];
+                    forms.extend(windows.into_iter().filter(|_| fallback == Fallback::Window));
+                    forms
+                }
             };
-            if wanted.len() < policy.parent.max_context_blocks && !wanted.iter().any(|other| other.forms[0] == block) {
-                forms.insert(0, block);
+            let is_new = !wanted.iter().any(|other: &Wanted| other.forms[0] == forms[0]);
+            if wanted.len() < policy.parent.max_context_blocks && is_new {
                 wanted.push(Wanted { value: Some(chunk.relevance), forms });
             }
         }
