@@ -159,3 +159,19 @@ fn what_is_wrong_in_it_is_named_with_file_line_key_and_value() {
         .run(&["context", "salt marshes", "--policy", "yaml.toml", "--budget", "100"])
         .fails(2, &["yaml.toml", "line 2"]);
 }
+
+#[test]
+fn topics_that_come_again_are_answered_as_without_the_cache() {
+    let place = tides();
+    place.write("topics.tsv", (0..90).map(|n| format!("{n}\tday {}\n", n % 3)).collect::<String>());
+    let contexts = |policy: String| {
+        place.write("rag.yaml", policy);
+        let run = ["run", "--topics", "topics.tsv", "-o", "run", "--contexts", "contexts", "--policy", "rag.yaml"];
+        place.ok(&run);
+        String::from_utf8(place.read("contexts")).unwrap()
+    };
+    let kept = contexts(SOURCE.to_owned());
+    assert_eq!(kept.lines().count(), 90);
+    let without = SOURCE.lines().filter(|line| !line.contains("cache_")).map(|line| format!("{line}\n")).collect();
+    assert!(kept == contexts(without), "what is kept differs from what is made anew");
+}

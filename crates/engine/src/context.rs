@@ -13,6 +13,7 @@ use cento_assembly::{self as assembly, Candidate, Citation, Context, Format, Pol
 use cento_corpus as corpus;
 
 use crate::error::Result;
+use crate::resolved;
 use crate::retrieve::{ChunkKey, SearchRequest, Timings};
 use crate::seal::Retrieval;
 use crate::searcher::Searcher;
@@ -45,23 +46,32 @@ pub struct ContextTimings {
 
 impl Searcher {
     /// The context that answers a question within its budget, cited to the byte, with the trace of every candidate.
-    /// Of the search, `k` and `min_score` do not apply.
+    /// Of the search, `k` and `min_score` do not apply. With a policy that has a `cache`, the same request is answered from memory.
     pub fn context(&self, search: &SearchRequest, request: &ContextRequest<'_>) -> Result<Context> {
         self.context_timed(search, request).map(|(context, _)| context)
     }
 
-    /// The context, and where the time went.
+    /// The context, and where the time went: nowhere, if it was kept.
     pub fn context_timed(
         &self,
         search: &SearchRequest,
         request: &ContextRequest<'_>,
     ) -> Result<(Context, ContextTimings)> {
         let mut timings = ContextTimings::default();
+        if let Some(context) = self.kept(search, &[], request) {
+            return Ok((context, timings));
+        }
         let pool = self.pool_timed(search, &mut timings.search)?;
         let start = Instant::now();
         let context = pool.context(request)?;
         timings.assemble = start.elapsed();
         Ok((context, timings))
+    }
+
+    /// The context of an earlier request, if the policy keeps contexts and this one is still kept.
+    fn kept(&self, search: &SearchRequest, removed: &[String], request: &ContextRequest<'_>) -> Option<Context> {
+        let ttl = Duration::from_secs(request.policy.cache?.ttl_seconds);
+        self.resolved.find(&resolved::key(search, removed, request), ttl, Instant::now())
     }
 
     /// What a query found, from which contexts of any budget and strategy can be assembled.
@@ -221,8 +231,22 @@ struct Counts {
 }
 
 impl Pool<'_> {
-    /// Assembles a context.
+    /// Assembles a context, or finds it among those that the searcher keeps; but a repair is made anew, as this pool must know what
+    /// it found.
     pub fn context(&self, request: &ContextRequest<'_>) -> Result<Context> {
+        let kept = || self.searcher.kept(&self.search, &self.removed, request);
+        if let Some(context) = (request.strategy != Strategy::Seal).then(kept).flatten() {
+            return Ok(context);
+        }
+        let context = self.fresh(request)?;
+        if request.policy.cache.is_some() {
+            let key = resolved::key(&self.search, &self.removed, request);
+            self.searcher.resolved.keep(key, &context, Instant::now());
+        }
+        Ok(context)
+    }
+
+    fn fresh(&self, request: &ContextRequest<'_>) -> Result<Context> {
         if request.strategy != Strategy::Seal {
             return self.assemble(request, &self.candidates, &[]);
         }

@@ -69,6 +69,7 @@ mod retrieve;
 mod dense;
 mod run;
 mod context;
+mod resolved;
 mod seal;
 mod tokens;
 mod replay;
