@@ -125,6 +125,7 @@ fn pool(seed: u64, n: usize) -> Vec<Candidate> {
             document: format!("{document:05}"),
             title: format!("Title {document}"),
             index,
+            n_chunks: u32::MAX,
             section: format!("{document:05} > Part {}", index / 5),
             label: format!("part {}", index / 5),
             path: vec![format!("Title {document}"), format!("Part {}", index / 5)],

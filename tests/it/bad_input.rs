@@ -248,10 +248,18 @@ fn a_full_disk_is_named_with_the_way_out() {
 #[test]
 fn a_policy_with_a_wrong_key_names_the_nearest() {
     let place = Place::indexed();
-    place.write("policy.toml", "delt = 0.5\n");
+    place.write("policy.toml", "# gates\ndelt = 0.5\n");
     place
         .run(&["context", "moon", "--budget", "100", "--policy", "policy.toml"])
-        .fails(2, &["policy.toml", "delt", "delta"]);
+        .fails(2, &["policy.toml: line 2: ", "`delt`", "`delta`"]);
+    place.write("policy.toml", "[rho]\nappendix = 1.5\n");
+    place
+        .run(&["context", "moon", "--budget", "100", "--policy", "policy.toml"])
+        .fails(2, &["policy.toml: line 2: ", "`rho.appendix` must be a share between 0 and 1"]);
+    place.write("policy.toml", "gate = \"none\"\ngate = \"union\"\n");
+    place
+        .run(&["context", "moon", "--budget", "100", "--policy", "policy.toml"])
+        .fails(2, &["policy.toml", "line 2", "duplicate key"]);
     place.run(&["context", "moon", "--budget", "100", "--policy", "nowhere.toml"]).fails(2, &["nowhere.toml"]);
     place.run(&["context", "moon", "--budget", "100", "--tokenizer", "gpt5"]).fails(2, &["gpt5", "o200k"]);
 }

@@ -13,6 +13,7 @@
 //! | `bad_input` | each kind of bad input: the message, the exit code, nothing lost |
 //! | `evaluation` | eval, compare, fuse: figures by hand, gates, formats, orders |
 //! | `contexts` | run with scopes and contexts; eval-context: evidence by hand |
+//! | `pipelines` | the configuration of a small-to-big pipeline as a policy: what it delivers, what it must not contradict |
 //! | `traces` | replay, why, why-not, diff: the same bytes or what differs, every reason in words; the schema |
 //! | `reproduce` | reproduce and bench: plans, recorded figures, the page, speeds |
 //! | `settings` | command line over environment over file over default |
@@ -27,6 +28,7 @@ mod evaluation;
 mod filters;
 mod late;
 mod lifecycle;
+mod pipelines;
 mod quality;
 mod readme;
 mod reproduce;

@@ -11,10 +11,11 @@ use crate::pack::{self, Excerpt, Format, Order};
 use crate::policy::Policy;
 use crate::prepare::Prepared;
 use crate::prior::Scored;
+use crate::select::small_to_big::Boundary;
 use crate::select::{Choice, Selection, Strategy, Verdict, section_limit, select};
 use crate::trace::{
-    BridgeRecord, Config, Decision, Manifest, Outcome, Reason, Record, SectionTokens, SlackRecord, Stage, StepDetails,
-    Support, TRACE_VERSION, Trace,
+    BoundaryStop, BridgeRecord, Config, Decision, Manifest, Outcome, Reason, Record, SectionTokens, SlackRecord, Stage,
+    StepDetails, Support, TRACE_VERSION, Trace,
 };
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -109,7 +110,7 @@ impl Context {
 /// use cento_assembly::{Candidate, Format, Order, Policy, Request, Strategy, assemble};
 /// let text = "Parents may take twelve months of leave.\n";
 /// let candidate = Candidate {
-///     id: "handbook/leave.md#0".into(), document: "handbook/leave.md".into(), title: "Leave".into(), index: 0,
+///     id: "handbook/leave.md#0".into(), document: "handbook/leave.md".into(), title: "Leave".into(), index: 0, n_chunks: 1,
 ///     section: "handbook/leave.md > Parents".into(), label: "parents".into(), path: vec!["Leave".into(), "Parents".into()],
 ///     span: 120..120 + text.len() as u64, source: "source", anchor: "line 7".into(), text: text.into(), n_tokens: 9, relevance: 0.8,
 ///     arms: Vec::new(), is_neighbor: false, parents: Vec::new(),
@@ -298,6 +299,9 @@ fn trace(request: &Request<'_>, prepared: &Prepared<'_>, selection: Selection, m
         });
     }
     let owned = |ids: &[&str]| ids.iter().map(|&id| id.to_owned()).collect::<Vec<_>>();
+    let is_delivered = |stop: &BoundaryStop| manifest.selected.contains(&stop.chunk_id);
+    let boundaries: Vec<BoundaryStop> = selection.boundaries.into_iter().filter(is_delivered).collect();
+    let warnings = selection.warnings.into_iter().chain(told(&boundaries)).collect();
     let config = Config {
         strategy: request.strategy,
         format: request.format,
@@ -311,14 +315,20 @@ fn trace(request: &Request<'_>, prepared: &Prepared<'_>, selection: Selection, m
         n_candidates: candidates.len() + excluded.len(),
         n_pool: scores.pool.len(),
     };
-    Trace {
-        version: TRACE_VERSION,
-        query: request.query.to_owned(),
-        config,
-        warnings: selection.warnings,
-        manifest,
-        records,
-    }
+    Trace { version: TRACE_VERSION, query: request.query.to_owned(), config, warnings, boundaries, manifest, records }
+}
+
+/// Which windows end at an edge, in a line.
+fn told(boundaries: &[BoundaryStop]) -> Option<String> {
+    const NAMED: usize = 3;
+    let edge = if boundaries.first()?.boundary == Boundary::Section { "section" } else { "document" };
+    let named: Vec<&str> = boundaries.iter().take(NAMED).map(|stop| stop.chunk_id.as_str()).collect();
+    let more = if boundaries.len() > NAMED { ", …" } else { "" };
+    let (n, named) = (boundaries.len(), named.join(", "));
+    Some(match n {
+        1 => format!("a window ends at the edge of its {edge}: {named}"),
+        _ => format!("{n} windows end at the edge of their {edge}: {named}{more}"),
+    })
 }
 
 /// The record of a candidate as it stands before the walk: beyond the pool.

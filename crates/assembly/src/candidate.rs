@@ -17,6 +17,8 @@ pub struct Candidate {
     pub title: String,
     /// Number of the chunk in its document, from 0. Chunks `i` and `i + 1` touch.
     pub index: u32,
+    /// Chunks of its document, those that cannot be found included: it ends behind number `n_chunks - 1`.
+    pub n_chunks: u32,
     /// The section that budgets are kept for: document and top heading below the title.
     pub section: String,
     /// The normalised text of that heading, to which priors and section budgets are given.

@@ -70,6 +70,53 @@ pub enum Error {
         /// The range it must keep.
         reason: &'static str,
     },
+    /// Something is wrong on a line of a policy or of a pipeline's configuration.
+    #[error("line {line}: {error}")]
+    AtLine {
+        /// The line, from 1.
+        line: usize,
+        /// What is wrong there.
+        error: Box<Error>,
+    },
+    /// A pipeline's configuration is not YAML, or not of its form.
+    #[error("{reason}")]
+    PipelineSyntax {
+        /// What is not as expected.
+        reason: String,
+    },
+    /// A value of a pipeline's configuration is of another type or out of its range.
+    #[error("`{key}` is {value}, it must be {expected}")]
+    PipelineValue {
+        /// The key, with its table: `local_expansion.radius`.
+        key: &'static str,
+        /// The value as written.
+        value: String,
+        /// What it must be.
+        expected: &'static str,
+    },
+    /// A key stands twice in a pipeline's configuration.
+    #[error("`{key}` is there twice, first on line {first}")]
+    PipelineTwice {
+        /// The key, with its table.
+        key: &'static str,
+        /// The line of the first.
+        first: usize,
+    },
+    /// Two keys of a pipeline's configuration contradict each other.
+    #[error("`{key}` is {value}, but `{other}` is {is}")]
+    PipelineConflict {
+        /// The key that wants something.
+        key: &'static str,
+        /// Its value.
+        value: String,
+        /// The key that does not give it.
+        other: &'static str,
+        /// Its value and line, or that it is not there.
+        is: String,
+    },
+    /// A pipeline's configuration does not say what it is a configuration of.
+    #[error("there is no `retrieval.strategy`: it is local_expansion, structural_resolution or hybrid")]
+    PipelineStrategy,
     /// A name that is none of the choices.
     #[error("unknown {what} `{name}`: expected {expected}")]
     Name {

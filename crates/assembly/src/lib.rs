@@ -12,6 +12,7 @@ pub mod fuse;
 pub mod normalize;
 
 pub mod policy;
+pub mod pipeline;
 mod prior;
 
 mod line;
@@ -48,6 +49,7 @@ pub use error::{Error, Result};
 pub use evidence::Evidence;
 pub use explain::{Why, why};
 pub use pack::{Format, Order};
+pub use pipeline::Pipeline;
 pub use policy::Policy;
 pub use select::Strategy;
 pub use trace::Trace;

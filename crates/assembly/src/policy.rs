@@ -3,6 +3,8 @@
 //! Source: Khurshid and Sehgal, "Structure and Diversity Aware Context Bubble Construction" (arXiv 2601.10681), eqs. 4-13 and
 //! appendix A. The paper gives delta = .55 in one row of a table and neither K, theta, rho nor gamma; the other defaults are ours.
 
+mod at_line;
+
 use crate::error::{Error, Result};
 use crate::seal::SealConfig;
 use crate::select::adaptive::{Adaptive, Buffer, Share};
@@ -60,7 +62,7 @@ candidates = 200        # Candidates that are put in a new order.
 
 [adaptive]
 rule = "largest-gap"    # Where the ranking ends: "largest-gap", "moving-average" or "spike".
-window = 3              # Gaps in a moving average.
+window = 3              # Scores in a moving average.
 buffer = 5              # Candidates beyond the end: a number, or with a point a factor.
 ignore_head = 0         # First and last ranks between which it does not end: a number, or with a point a share.
 ignore_tail = 0.5
@@ -80,13 +82,16 @@ relevance_threshold = 0.3
 max_segment_length = 15
 
 [window]                # The strategy `window`, and `parent` where a document has no headings.
-radius = 3              # Chunks on either side.
+radius = 3              # Chunks on either side, at most 100.
 max_tokens = 1500       # Most encoder tokens of a window.
+boundary = "document"   # Where windows stop: "document"; "section", the one that the chunk found lies in.
+log_boundaries = false  # Whether the trace names the windows that stop there.
 
 [parent]
 hierarchy_depth = 2     # 2: the section a chunk lies in; 3: the one around that.
 max_tokens = 1500       # Longer sections are cut into parts of at most so many encoder tokens.
 max_context_blocks = 4
+fallback = "window"     # "window": a window where there is no section, or it does not fit; "linear": where there is none; "none".
 
 [automerge]
 k = 12                  # Chunks that take part.
@@ -105,6 +110,9 @@ lambda_rel = 0.5
 epsilon = 0.02          # By how much a passage must be better than the one it replaces.
 dwell = 1               # Loops in which a passage that came in cannot be replaced.
 coverage_min = 0.95     # Share of the question's needs from which the gate calls it covered.
+
+[cache]                 # Keeps the contexts of an open collection for whoever asks the same again. Default: nothing is kept.
+ttl_seconds = 300
 "#;
 
 /// How candidates are scored and gated by [`Strategy::Bubble`](crate::Strategy::Bubble).
@@ -153,6 +161,16 @@ pub struct Policy {
     pub automerge: Automerge,
     /// Settings of the strategy of that name.
     pub seal: SealConfig,
+    /// Whether contexts are kept. None: they are not. It changes no context.
+    pub cache: Option<Cache>,
+}
+
+/// How long contexts are kept by whoever holds a collection open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Cache {
+    /// Seconds after which a context is assembled anew.
+    pub ttl_seconds: u64,
 }
 
 impl Default for Policy {
@@ -179,6 +197,7 @@ impl Default for Policy {
             parent: Parent::default(),
             automerge: Automerge::default(),
             seal: SealConfig::default(),
+            cache: None,
         }
     }
 }
@@ -246,13 +265,14 @@ impl Policy {
     /// Reads a policy from TOML; see [`EXAMPLE`] for every key.
     ///
     /// # Errors
-    /// TOML that cannot be read, an unknown key (names the nearest), a value out of its range.
+    /// TOML that cannot be read, an unknown key (names the nearest), a value out of its range; each with its line.
     pub fn parse(text: &str) -> Result<Self> {
         let table: toml::Table = toml::from_str(text)?;
         if let Some(key) = table.keys().find(|key| !KEYS.contains(&key.as_str())) {
-            return Err(Error::PolicyKey { key: key.clone(), nearest: nearest(key) });
+            let error = Error::PolicyKey { key: key.clone(), nearest: nearest(key, KEYS) };
+            return Err(at_line::at_line(text, error));
         }
-        toml::from_str::<Self>(text)?.checked()
+        toml::from_str::<Self>(text)?.checked().map_err(|error| at_line::at_line(text, error))
     }
 
     /// The policy with normalised labels and keywords, every value in its range.
@@ -329,11 +349,16 @@ impl Policy {
         some(kadane.max_segment_length, "kadane.max_segment_length")?;
         demand(kadane.relevance_threshold.is_finite(), "kadane.relevance_threshold", "must be a finite number")?;
         some(window.max_tokens, "window.max_tokens")?;
+        demand(window.radius <= RUN_MAX, "window.radius", "must be at most 100")?;
         demand(parent.hierarchy_depth >= 2, "parent.hierarchy_depth", "must be at least 2: the chunk and its section")?;
         some(parent.max_tokens, "parent.max_tokens")?;
         some(parent.max_context_blocks, "parent.max_context_blocks")?;
         some(automerge.k, "automerge.k")?;
         demand((0.0..1.0).contains(&automerge.ratio), "automerge.ratio", "must be at least 0 and below 1")?;
+        if let Some(Cache { ttl_seconds }) = self.cache {
+            let known = (1..=TTL_SECONDS_MAX as u64).contains(&ttl_seconds);
+            demand(known, "cache.ttl_seconds", "must be at least 1 and at most 31536000, a year")?;
+        }
         self.seal.checked().map(drop)
     }
 
@@ -344,9 +369,12 @@ impl Policy {
 }
 
 /// Longest run of chunks that a limit may name; without a limit runs are as long as they are.
-const RUN_MAX: usize = 100;
+pub(crate) const RUN_MAX: usize = 100;
 
-const KEYS: [&str; 21] = [
+/// Longest that a context may be kept.
+pub(crate) const TTL_SECONDS_MAX: usize = 365 * 24 * 3600;
+
+const KEYS: [&str; 22] = [
     "relevance",
     "candidates",
     "min_relevance",
@@ -368,12 +396,13 @@ const KEYS: [&str; 21] = [
     "parent",
     "automerge",
     "seal",
+    "cache",
 ];
 
 /// The known key nearest to a mistyped one: one edit in three letters at most.
-fn nearest(key: &str) -> Option<&'static str> {
+pub(crate) fn nearest(key: &str, keys: impl IntoIterator<Item = &'static str>) -> Option<&'static str> {
     let distance = |known: &&str| strsim::damerau_levenshtein(&key.to_lowercase(), known);
-    let known = KEYS.into_iter().min_by_key(distance)?;
+    let known = keys.into_iter().min_by_key(distance)?;
     (distance(&known) <= known.len().div_ceil(3)).then_some(known)
 }
 
@@ -394,68 +423,4 @@ fn demand(holds: bool, key: &str, reason: &'static str) -> Result<()> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_example_names_every_key_and_its_defaults_are_the_defaults() {
-        let example = Policy::parse(EXAMPLE).unwrap();
-        let table: toml::Table = toml::from_str(EXAMPLE).unwrap();
-        assert!(KEYS.iter().all(|key| table.contains_key(*key)), "every key is shown");
-        assert_eq!(
-            (example.candidates, example.theta, example.max_per_section),
-            (Some(200), Some(Theta::Tokens(128.0)), Some(4))
-        );
-        assert_eq!(example.priors["terms & conditions"], -0.5);
-        let default = Policy::default();
-        assert_eq!(
-            (example.relevance, example.gate, example.delta, example.slack),
-            (default.relevance, default.gate, default.delta, default.slack)
-        );
-        assert_eq!(default, Policy::parse("").unwrap());
-        assert_eq!(default.delta, DEFAULT_DELTA);
-    }
-
-    #[test]
-    fn what_is_written_can_be_read_again() {
-        let policy = Policy::parse(EXAMPLE).unwrap();
-        assert_eq!(Policy::parse(&toml::to_string(&policy).unwrap()).unwrap(), policy);
-    }
-
-    #[track_caller]
-    fn refused(text: &str, message: &str) {
-        let error = Policy::parse(text).unwrap_err().to_string();
-        assert!(error.contains(message), "{error}");
-    }
-
-    #[test]
-    fn unknown_keys_name_the_nearest() {
-        refused("detla = 0.5", "unknown key `detla`, did you mean `delta`?");
-        refused("Max_per_documents = 3", "did you mean `max_per_document`?");
-        refused("[prior]\na = 1", "did you mean `priors`?");
-        refused("colour = 1", "unknown key `colour`");
-        assert!(!Policy::parse("colour = 1").unwrap_err().to_string().contains("mean"));
-    }
-
-    #[test]
-    fn values_out_of_range_are_refused() {
-        refused("delta = 0.0", "`delta` must be above 0");
-        refused("delta = nan", "`delta` must be above 0");
-        refused("theta = -1", "`theta` must be");
-        refused("theta = \"mean\"", "expected a number of tokens or \"median\"");
-        refused("candidates = 0", "`candidates` must be at least 1");
-        refused("[rho]\nappendix = 1.5", "`rho.appendix` must be a share");
-        refused("[priors]\na = inf", "`priors.a` must be a finite number");
-        refused("[priors]\n\"Scope  of\" = 1\n\"scope of\" = 2", "is there twice");
-        refused("gate = \"pairwse\"", "unknown variant `pairwse`");
-        refused("delta", "policy: TOML parse error");
-    }
-
-    #[test]
-    fn labels_are_compared_without_case_and_spacing() {
-        assert_eq!(normalize_label("  Scope \t of\nWorks "), "scope of works");
-        let policy = Policy::parse("[rho]\n\"Scope  of Works\" = 0.25\n\"*\" = 0.5").unwrap();
-        assert_eq!((policy.rho("scope of works"), policy.rho("other")), (Some(0.25), Some(0.5)));
-        assert_eq!(Policy::default().rho("other"), None);
-    }
-}
+mod tests;

@@ -7,6 +7,7 @@
 use crate::evidence::Evidence;
 use crate::fuse::Contribution;
 use crate::policy::{Policy, Slack};
+use crate::select::small_to_big::Boundary;
 use crate::{Format, Order, Strategy};
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
@@ -25,10 +26,26 @@ pub struct Trace {
     pub config: Config,
     /// Settings that cannot do what they seem to.
     pub warnings: Vec<String>,
+    /// Delivered chunks whose windows end at an edge, where the policy asks for them (`[window] log_boundaries`), best first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub boundaries: Vec<BoundaryStop>,
     /// What was delivered.
     pub manifest: Manifest,
     /// One record for every candidate: the pool in the order of the walk, then what lies beyond the pool.
     pub records: Vec<Record>,
+}
+
+/// A window that does not reach as far as its radius, as the document or section ends before.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BoundaryStop {
+    /// The chunk found.
+    pub chunk_id: String,
+    /// What ends.
+    pub boundary: Boundary,
+    /// Chunks that the radius asks for and that would lie before its start.
+    pub before: usize,
+    /// Chunks that would lie behind its end.
+    pub after: usize,
 }
 
 /// The request, with the defaults that were worked out from the candidates.

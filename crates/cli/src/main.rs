@@ -5,6 +5,7 @@ mod output;
 mod args;
 mod settings;
 mod options;
+mod policy_file;
 mod commands;
 mod judge;
 mod reproduce;

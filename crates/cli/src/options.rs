@@ -1,11 +1,10 @@
 //! Validated options: from the flags of a command to what the engine takes.
 
 use std::io::Read;
-use std::path::Path;
 
 use anyhow::Context as _;
 use cento_engine::{
-    At, BudgetTokenizer, CacheOptions, Explain, Filter, Filtered, Fusion, IndexOptions, Mode, Policy, ReadOptions,
+    At, BudgetTokenizer, CacheOptions, Explain, Filter, Filtered, Fusion, IndexOptions, Mode, ReadOptions,
     RepairOptions, Scalar, Scan, SearchRequest, Searcher, SearcherOptions,
 };
 
@@ -171,14 +170,6 @@ pub(crate) fn remark_filter(global: &args::Global, filtered: Option<&Filtered>) 
     if let Some(Filtered { n_admitted, n_documents, .. }) = filtered.filter(|_| !global.quiet) {
         eprintln!("filter: {n_admitted} of {n_documents} documents");
     }
-}
-
-/// The policy of a file, or the default one.
-pub(crate) fn policy(path: Option<&Path>) -> anyhow::Result<Policy> {
-    let Some(path) = path else { return Ok(Policy::default()) };
-    let text = std::fs::read_to_string(path).map_err(|error| usage(format!("--policy {}: {error}", path.display())))?;
-    Policy::parse(&text)
-        .map_err(|error| usage(format!("--policy {}: {}", path.display(), cento_engine::describe(&error))))
 }
 
 /// The tokenizer a budget is counted with.

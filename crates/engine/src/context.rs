@@ -17,6 +17,7 @@ use cento_corpus as corpus;
 use cento_lexical::Unit;
 
 use crate::error::Result;
+use crate::resolved;
 use crate::retrieve::{ChunkKey, DENSE, LEXICAL, Mode, SearchRequest, Timings};
 use crate::seal::Retrieval;
 use crate::searcher::Searcher;
@@ -73,21 +74,30 @@ pub struct ContextTimings {
 
 impl Searcher {
     /// The context that answers a question within its budget, cited to the byte, with the trace of every candidate.
-    /// Of the search, `k` and `min_score` do not apply.
+    /// Of the search, `k` and `min_score` do not apply. With a policy that has a `cache`, the same request is answered from memory.
     pub fn context(&self, search: &SearchRequest, request: &ContextRequest<'_>) -> Result<Context> {
         self.context_timed(search, request).map(|(context, _)| context)
     }
 
-    /// The context, and where the time went.
+    /// The context, and where the time went: nowhere, if it was kept.
     pub fn context_timed(
         &self,
         search: &SearchRequest,
         request: &ContextRequest<'_>,
     ) -> Result<(Context, ContextTimings)> {
+        if let Some(context) = self.kept(search, &[], request) {
+            return Ok((context, ContextTimings::default()));
+        }
         let (pool, search) = self.pool_timed(search)?;
         let start = Instant::now();
         let context = pool.context(request)?;
         Ok((context, ContextTimings { search, assemble: start.elapsed() }))
+    }
+
+    /// The context of an earlier request, if the policy keeps contexts and this one is still kept.
+    fn kept(&self, search: &SearchRequest, removed: &[String], request: &ContextRequest<'_>) -> Option<Context> {
+        let ttl = Duration::from_secs(request.policy.cache?.ttl_seconds);
+        self.resolved.find(&resolved::key(search, removed, request), ttl, Instant::now())
     }
 
     /// What a query found, from which contexts of any budget and strategy can be assembled.
@@ -175,6 +185,7 @@ impl Searcher {
                 document: facts.id.clone(),
                 title: facts.title.clone(),
                 index: chunk.index,
+                n_chunks: facts.record.n_chunks,
                 section: format!("{}\u{1f}{heading}", facts.id),
                 label: normalize_label(heading),
                 path,
@@ -254,8 +265,22 @@ struct Counts {
 }
 
 impl Pool<'_> {
-    /// Assembles a context.
+    /// Assembles a context, or finds it among those that the searcher keeps; but a repair is made anew, as this pool must know what
+    /// it found.
     pub fn context(&self, request: &ContextRequest<'_>) -> Result<Context> {
+        let kept = || self.searcher.kept(&self.search, &self.removed, request);
+        if let Some(context) = (request.strategy != Strategy::Seal).then(kept).flatten() {
+            return Ok(context);
+        }
+        let context = self.fresh(request)?;
+        if request.policy.cache.is_some() {
+            let key = resolved::key(&self.search, &self.removed, request);
+            self.searcher.resolved.keep(key, &context, Instant::now());
+        }
+        Ok(context)
+    }
+
+    fn fresh(&self, request: &ContextRequest<'_>) -> Result<Context> {
         if request.strategy != Strategy::Seal {
             return self.ask(request, Cow::Borrowed(&self.candidates), &[], assembly::assemble);
         }
@@ -447,6 +472,8 @@ struct DocumentFacts {
     record: DocumentRecord,
     id: String,
     title: String,
+    /// Without headings the whole document is no section.
+    has_headings: bool,
     /// Numbers of the chunks of each section that was asked for.
     sections: HashMap<u32, Range<u32>>,
 }
@@ -456,13 +483,18 @@ impl DocumentFacts {
         let record = segment.document(document)?;
         let (id, title) =
             (segment.documents.text(record.id)?.to_owned(), segment.documents.text(record.title)?.to_owned());
-        Ok(Self { record, id, title, sections: HashMap::new() })
+        let (mut has_headings, mut number) = (false, 1); // 0 is the whole document
+        while !has_headings && number < record.n_sections {
+            let heading = segment.section(&record, number)?.heading; // empty for front matter
+            (has_headings, number) = (!segment.sections.text(heading)?.is_empty(), number + 1);
+        }
+        Ok(Self { record, id, title, has_headings, sections: HashMap::new() })
     }
 
-    /// Numbers of the chunks of a section and of those around it, innermost first.
+    /// Numbers of the chunks of a section and of those around it, innermost first; of none in a document without headings.
     fn parents(&mut self, segment: &Segment, section: u32) -> Result<Vec<Range<u32>>> {
         let mut parents = Vec::new();
-        let mut next = Some(section).filter(|&section| section < self.record.n_sections);
+        let mut next = Some(section).filter(|&section| self.has_headings && section < self.record.n_sections);
         while let Some(number) = next {
             let section = segment.section(&self.record, number)?;
             let chunks = match self.sections.get(&number) {

@@ -68,6 +68,7 @@ mod retrieve;
 mod dense;
 mod run;
 mod context;
+mod resolved;
 mod seal;
 mod tokens;
 mod replay;
@@ -86,8 +87,11 @@ pub mod model;
 mod tests;
 
 pub use cento_assembly::fuse;
+pub use cento_assembly::pipeline::Stated;
 pub use cento_assembly::seal::{Budget as SealBudget, Outcome as SealOutcome, SealConfig};
-pub use cento_assembly::{Citation, Context, Curve, Evidence, Format, Order, Policy, Strategy, Why, explain, trace};
+pub use cento_assembly::{
+    Citation, Context, Curve, Evidence, Format, Order, Pipeline, Policy, Strategy, Why, explain, trace,
+};
 pub use cento_corpus as corpus;
 pub use cento_corpus::{HeaderStyle, ReadOptions, Root};
 pub use cento_embedder as embedder;

@@ -12,6 +12,7 @@ use crate::losses::Loss;
 use crate::manifest::Manifest;
 use crate::model::Models;
 use crate::pins::Pin;
+use crate::resolved::ResolvedContexts;
 use crate::segment::Segment;
 use crate::snapshots::At;
 
@@ -99,6 +100,7 @@ pub struct Searcher {
     options: SearcherOptions,
     pub(crate) snapshot: Snapshot,
     pub(crate) analyzer: Analyzer,
+    pub(crate) resolved: ResolvedContexts,
     encoder: OnceLock<Embedder>,
 }
 
@@ -108,7 +110,14 @@ impl Searcher {
         let folder = folder.as_ref().to_owned();
         let snapshot = Snapshot::open_at(&folder, &options.at)?;
         let analyzer = Analyzer::new(snapshot.manifest.config.language()?);
-        Ok(Self { folder, options, snapshot, analyzer, encoder: OnceLock::new() })
+        Ok(Self {
+            folder,
+            options,
+            snapshot,
+            analyzer,
+            resolved: ResolvedContexts::default(),
+            encoder: OnceLock::new(),
+        })
     }
 
     /// The folder of the collection.

@@ -7,11 +7,13 @@ use std::sync::Arc;
 use cento_embedder::Tokenizer;
 use tiktoken_rs::CoreBPE;
 
-use crate::error::{Error, Result};
+use crate::error::{AtPath, Error, Result};
 
 /// A tokenizer that budgets are counted with, and its name as answers give it.
 pub struct BudgetTokenizer<'m> {
     name: String,
+    /// The name; of a file, its content.
+    identity: String,
     count: OfText<'m, usize>,
     ends: OfText<'m, Vec<usize>>,
 }
@@ -29,8 +31,10 @@ impl<'m> BudgetTokenizer<'m> {
             "cl100k" => Ok(Self::of_bpe(name, tiktoken_rs::cl100k_base_singleton)),
             path if Path::new(path).is_file() => {
                 let tokenizer = Arc::new(Tokenizer::load(Path::new(path))?);
+                let identity = blake3::hash(&std::fs::read(path).at(Path::new(path))?).to_hex().to_string();
                 let counter = tokenizer.clone();
-                Ok(Self::new(path, move |text| counter.count(text), move |text| tokenizer.ends(text)))
+                let made = Self::new(path, move |text| counter.count(text), move |text| tokenizer.ends(text));
+                Ok(Self { identity, ..made })
             }
             other => Err(Error::Setting {
                 setting: "tokenizer",
@@ -63,12 +67,17 @@ impl<'m> BudgetTokenizer<'m> {
         count: impl Fn(&str) -> usize + Send + Sync + 'm,
         ends: impl Fn(&str) -> Vec<usize> + Send + Sync + 'm,
     ) -> Self {
-        Self { name: name.to_owned(), count: Box::new(count), ends: Box::new(ends) }
+        Self { name: name.to_owned(), identity: name.to_owned(), count: Box::new(count), ends: Box::new(ends) }
     }
 
     /// The name that answers carry.
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// Two tokenizers of one identity count the same, as long as models of one name are the same.
+    pub(crate) fn identity(&self) -> (&str, &str) {
+        (&self.name, &self.identity)
     }
 
     /// Tokens of a text.

@@ -2,7 +2,8 @@
 //!
 //! Source: Taguchi, Maekawa and Bhutani 2025 (EMNLP, "Efficient Context Selection for Long-Context QA"), its three rules, its
 //! buffer and its cuts at the head and the tail of the ranking.
-//! Differs: one score keeps one candidate, where the original raises; scores that are all equal keep the first.
+//! Differs: one score keeps one candidate, and one gap is left to cut at whatever is ignored, where the original raises; a spike that is
+//! not there is looked for once, where the original leaves out head and tail twice; scores that are all equal keep the first.
 //! Cost: one pass over the sorted scores.
 
 use super::block::{Block, Plan};
@@ -17,7 +18,7 @@ use serde::{Deserialize, Serialize};
 pub struct Adaptive {
     /// Where the ranking is cut.
     pub rule: Rule,
-    /// Gaps that [`Rule::MovingAverage`] takes the mean of.
+    /// Scores that [`Rule::MovingAverage`] takes the mean of.
     pub window: usize,
     /// Candidates kept beyond the cut: a number, or with a point a multiple of those before it.
     pub buffer: Buffer,
@@ -33,7 +34,7 @@ pub struct Adaptive {
 pub enum Buffer {
     /// So many more.
     More(usize),
-    /// So many times as many, rounded down.
+    /// The cut this many times as far down, rounded down; as in the original, where a cut behind the first is at 0 and stays there.
     Times(f64),
 }
 
@@ -43,15 +44,16 @@ pub enum Buffer {
 pub enum Share {
     /// So many.
     Ranks(usize),
-    /// Of all, rounded down.
+    /// Of the gaps, which are one less than the ranks; rounded down.
     Of(f64),
 }
 
 impl Share {
-    fn of(self, n: usize) -> usize {
+    /// Ranks of a ranking with so many gaps.
+    fn of(self, n_gaps: usize) -> usize {
         match self {
             Self::Ranks(ranks) => ranks,
-            Self::Of(share) => (share * n as f64) as usize,
+            Self::Of(share) => (share * n_gaps as f64) as usize,
         }
     }
 }
@@ -63,10 +65,11 @@ pub enum Rule {
     /// At the largest difference of neighbouring scores.
     #[default]
     LargestGap,
-    /// At the largest mean of as many differences as the window has.
+    /// At the largest drop of the mean of as many scores as the window has: behind the first score of that window. Of fewer scores, at
+    /// the largest difference.
     MovingAverage,
-    /// At the first difference that is larger than the one before it and the one behind it (where the second difference of the
-    /// scores turns from - to +); where there is none, at the largest difference.
+    /// Where the second difference of the scores has turned from - to +, one score behind the difference that is larger than the next;
+    /// where it never does, at the largest difference.
     Spike,
 }
 
@@ -88,40 +91,37 @@ pub(crate) fn k(scores: &[f64], settings: &Adaptive) -> usize {
     if n < 2 {
         return n;
     }
-    let drops: Vec<f64> = scores.windows(2).map(|pair| pair[0] - pair[1]).collect();
-    let head = settings.ignore_head.of(n).min(drops.len() - 1);
-    let tail = n.saturating_sub(settings.ignore_tail.of(n)).clamp(head + 1, drops.len());
-    let within = head..tail;
-    let largest = |height: &dyn Fn(usize) -> f64| {
-        within.clone().fold(within.start, |best, at| if height(at) > height(best) { at } else { best })
+    let (head, tail) = (settings.ignore_head.of(n - 1), settings.ignore_tail.of(n - 1));
+    let within = |n_gaps: usize| {
+        let start = head.min(n_gaps - 1);
+        start..n_gaps.saturating_sub(tail).clamp(start + 1, n_gaps)
     };
-    let largest_gap = || largest(&|at| drops[at]);
+    let drop = |at: usize| scores[at] - scores[at + 1];
+    // Of the differences between scores that are so many ranks apart, the first that is largest.
+    let largest = |apart: usize| {
+        let (gaps, drop) = (within(n - apart), |at: usize| scores[at] - scores[at + apart]);
+        gaps.clone().fold(gaps.start, |best, at| if drop(at) > drop(best) { at } else { best })
+    };
     let cut = match settings.rule {
-        Rule::LargestGap => largest_gap(),
-        Rule::MovingAverage => {
-            let window = settings.window.max(1);
-            largest(&|at| {
-                let from = (at + 1).saturating_sub(window);
-                drops[from..=at].iter().sum::<f64>() / (at + 1 - from) as f64
-            })
-        }
+        // What one mean loses to the next is what its first score has more than the one behind its last, shared by all.
+        Rule::MovingAverage if settings.window < n => largest(settings.window),
+        Rule::LargestGap | Rule::MovingAverage => largest(1),
         Rule::Spike => {
             let mut rose = false;
-            let peak = within.clone().skip(1).find(|&at| {
-                let change = drops[at] - drops[at - 1];
+            let turn = within(n - 1).skip(1).find(|&at| {
+                let change = drop(at) - drop(at - 1);
                 let falls = rose && change < 0.0;
                 rose |= change > 0.0;
                 falls
             });
-            peak.map_or_else(largest_gap, |behind| behind - 1)
+            turn.unwrap_or_else(|| largest(1))
         }
     };
-    let kept = cut + 1;
     let with_buffer = match settings.buffer {
-        Buffer::More(more) => kept + more,
-        Buffer::Times(times) => (kept as f64 * times) as usize,
+        Buffer::More(more) => cut.saturating_add(more),
+        Buffer::Times(times) => (cut as f64 * times) as usize,
     };
-    with_buffer.clamp(1, n)
+    with_buffer.saturating_add(1).min(n)
 }
 
 pub(super) fn plan(candidates: &[&Candidate], pool: &[Scored], settings: &Adaptive) -> Plan {
@@ -161,7 +161,8 @@ mod tests {
         let scores = [0.9, 0.88, 0.5, 0.49];
         assert_eq!(kept(&scores, BARE), 2);
         assert_eq!(kept(&scores, Adaptive { buffer: Buffer::More(1), ..BARE }), 3);
-        assert_eq!(kept(&scores, Adaptive { buffer: Buffer::Times(1.5), ..BARE }), 3);
+        assert_eq!(kept(&scores, Adaptive { buffer: Buffer::Times(1.5), ..BARE }), 2, "1.5 times rank 1 is rank 1");
+        assert_eq!(kept(&scores, Adaptive { buffer: Buffer::Times(2.0), ..BARE }), 3);
         assert_eq!(kept(&scores, Adaptive { buffer: Buffer::More(9), ..BARE }), 4);
     }
 
@@ -178,16 +179,24 @@ mod tests {
         let scores = [0.9, 0.3, 0.29, 0.1, 0.09, 0.0];
         assert_eq!(kept(&scores, BARE), 1);
         assert_eq!(kept(&scores, Adaptive { ignore_head: Share::Ranks(1), ..BARE }), 3);
-        assert_eq!(kept(&scores, Adaptive { ignore_head: Share::Of(0.5), ..BARE }), 5);
-        assert_eq!(kept(&scores, Adaptive { ignore_head: Share::Of(0.5), ignore_tail: Share::Of(0.34), ..BARE }), 4);
+        assert_eq!(kept(&scores, Adaptive { ignore_head: Share::Of(0.5), ..BARE }), 3);
+        assert_eq!(kept(&scores, Adaptive { ignore_head: Share::Of(0.8), ..BARE }), 5);
+        assert_eq!(kept(&[0.9, 0.8, 0.1], Adaptive { ignore_tail: Share::Ranks(1), ..BARE }), 1, "not at the last gap");
+        assert_eq!(kept(&[0.9, 0.8, 0.1], Adaptive { ignore_tail: Share::Of(0.5), ..BARE }), 1);
     }
 
     #[test]
     fn the_other_rules() {
         let scores = [0.9, 0.8, 0.78, 0.6, 0.59, 0.2];
-        assert_eq!(kept(&scores, Adaptive { rule: Rule::Spike, ..BARE }), 3, "the third difference is a peak");
+        assert_eq!(
+            kept(&scores, Adaptive { rule: Rule::Spike, ..BARE }),
+            4,
+            "one behind the peak of the third difference"
+        );
         assert_eq!(kept(&[0.9, 0.8, 0.6, 0.3], Adaptive { rule: Rule::Spike, ..BARE }), 3, "no peak: the largest gap");
-        assert_eq!(kept(&scores, Adaptive { rule: Rule::MovingAverage, window: 2, ..BARE }), 5);
-        assert_eq!(kept(&scores, Adaptive { rule: Rule::MovingAverage, window: 1, ..BARE }), 5);
+        let mean = |window| Adaptive { rule: Rule::MovingAverage, window, ..BARE };
+        assert_eq!(kept(&scores, mean(1)), 5);
+        assert_eq!(kept(&scores, mean(2)), 4, "from .6 and .59 to .59 and .2");
+        assert_eq!(kept(&scores, mean(6)), 5, "no second window: the largest gap");
     }
 }

@@ -5,7 +5,7 @@ use crate::budget::Ledger;
 use crate::candidate::Candidate;
 use crate::pack::Excerpt;
 use crate::prior::Scored;
-use crate::trace::{Certificate, Reason, Stage, StepDetails};
+use crate::trace::{BoundaryStop, Certificate, Reason, Stage, StepDetails};
 use std::collections::HashMap;
 
 /// Chunks of one document that are delivered together; those that another block brought already are not delivered twice.
@@ -32,6 +32,8 @@ pub(crate) struct Plan {
     /// The reason for what no block has; [`Reason::NotProposed`] for what is not here.
     pub(crate) reasons: HashMap<usize, (Reason, StepDetails)>,
     pub(crate) warnings: Vec<String>,
+    /// Windows that end at an edge, of chunks that may be delivered.
+    pub(crate) boundaries: Vec<BoundaryStop>,
     pub(crate) certificate: Option<Certificate>,
 }
 
@@ -81,6 +83,7 @@ pub(super) fn walk(pool: &[Scored], ledger: &mut Ledger<'_>, plan: &Plan, firsts
     Selection {
         verdicts: pool.iter().map(&mut verdict).collect(),
         warnings: plan.warnings.clone(),
+        boundaries: plan.boundaries.clone(),
         certificate: plan.certificate.clone(),
         ..Selection::default()
     }

@@ -43,28 +43,59 @@ pub(super) fn plan(
     let mut plan = Plan::default();
     let mut open: Vec<usize> = (0..n_ordered).collect();
     // The greatest similarity to what is chosen, and whose it is.
-    let mut nearest: Vec<(f64, Option<usize>)> = vec![(0.0, None); n_ordered];
+    let mut nearest: Vec<Option<(f64, usize)>> = vec![None; n_ordered];
     while !open.is_empty() {
-        let score = |at: usize| settings.lambda * relevance[at] - (1.0 - settings.lambda) * nearest[at].0;
+        let score = |at: usize| {
+            settings.lambda * relevance[at] - (1.0 - settings.lambda) * nearest[at].map_or(0.0, |(most, _)| most)
+        };
         let best = (1..open.len()).fold(0, |best, n| if score(open[n]) > score(open[best]) { n } else { best });
         let value = score(open[best]);
         let at = open.remove(best);
-        let (overlap, partner) = nearest[at];
         let details = StepDetails {
-            overlap: Some(overlap),
-            partner: partner.map(|partner: usize| candidates[found[partner]].id.clone()),
+            overlap: Some(nearest[at].map_or(0.0, |(most, _)| most)),
+            partner: nearest[at].map(|(_, partner)| candidates[found[partner]].id.clone()),
             ..StepDetails::default()
         };
         plan.reasons.insert(found[at], (Reason::NotProposed, details));
         plan.blocks.push(Block::new(vec![found[at]], value));
         for &other in &open {
             let alike = similarity.between(found[at], found[other]);
-            if alike > nearest[other].0 {
-                nearest[other] = (alike, Some(at));
+            if nearest[other].is_none_or(|(most, _)| alike > most) {
+                nearest[other] = Some((alike, at));
             }
         }
     }
     let rest = found[n_ordered..].iter().zip(&relevance[n_ordered..]);
     plan.blocks.extend(rest.map(|(&at, share)| Block::new(vec![at], settings.lambda * share)));
     Ok(plan)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::candidate;
+
+    /// Numbers of chunks in the order in which they are offered; `alike` by the numbers of two.
+    #[track_caller]
+    fn check(relevance: &[f64], alike: &dyn Fn(&str, &str) -> f64, expected: &[u32]) {
+        let chunks: Vec<Candidate> =
+            relevance.iter().enumerate().map(|(at, &score)| candidate("a", at as u32, "text", score)).collect();
+        let candidates: Vec<&Candidate> = chunks.iter().collect();
+        let pool = crate::prior::by_relevance(&candidates).pool;
+        let similarity = Similarity::new(&candidates, Some(alike));
+        let plan = plan(&candidates, &pool, &Mmr::default(), &similarity).unwrap();
+        assert_eq!(plan.blocks.iter().map(|block| block.candidates[0] as u32).collect::<Vec<_>>(), expected);
+    }
+
+    #[test]
+    fn a_less_relevant_chunk_goes_before_one_that_says_the_same() {
+        let alike = |a: &str, b: &str| if [a, b].contains(&"a#2") { 0.1 } else { 0.7 };
+        check(&[0.9, 0.85, 0.8], &alike, &[0, 2, 1]);
+    }
+
+    #[test]
+    fn what_is_opposite_to_all_that_is_chosen_is_newest() {
+        let alike = |a: &str, b: &str| if [a, b].contains(&"a#2") { -0.5 } else { 0.0 };
+        check(&[1.0, 0.6, 0.5], &alike, &[0, 2, 1]);
+    }
 }

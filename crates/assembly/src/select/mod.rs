@@ -23,7 +23,7 @@ use crate::pack::Excerpt;
 use crate::policy::Policy;
 use crate::prior::Scored;
 use crate::redundancy::Similarity;
-use crate::trace::{Certificate, Reallocated, Reason, Stage, StepDetails};
+use crate::trace::{BoundaryStop, Certificate, Reallocated, Reason, Stage, StepDetails};
 use block::Plan;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
@@ -128,6 +128,8 @@ pub(crate) struct Selection {
     pub(crate) slack_tokens: usize,
     pub(crate) reallocated: Vec<Reallocated>,
     pub(crate) warnings: Vec<String>,
+    /// Windows that end at an edge, of chunks that may have been admitted.
+    pub(crate) boundaries: Vec<BoundaryStop>,
     /// How near the choice is to the best, where that is known.
     pub(crate) certificate: Option<Certificate>,
 }

@@ -3,8 +3,8 @@
 //! Sources: dsRAG (`rse.py`, `knowledge_base.py` of D-Star-AI/dsRAG) for values, presets and the greedy choice; the tutorial "Relevant
 //! Segment Extraction" (RAG_Techniques' form) for `(cosine + 1 - rank / n) / 2 - threshold` and Kadane's sum under a length cap.
 //! - [`greedy`]: the best segment, then the best that does not touch it, and so on, budgets in chunks.
-//! - [`kadane`]: one segment a document, by the running sum as written: once a run is longer than the cap it is never cut from its
-//!   front, so better segments behind it are missed.
+//! - [`kadane`]: one segment a document, by the running sum as written: a run begins at chunk 0 or behind a sum below 0, chunks without a
+//!   value included, and once it is longer than the cap it is never cut from its front, so better segments behind it are missed.
 //! - exact: the same values as `greedy`, the best set of segments in tokens, by [`crate::optimum`].
 //!
 //! Range: values of one query are comparable; a chunk that was not found costs the penalty.
@@ -194,7 +194,7 @@ pub(crate) fn greedy(values: &Values, lines: &Lines, settings: &Rse) -> Vec<(Ran
     chosen
 }
 
-/// The tutorial's values by place: of the first `k`, else 0.
+/// The tutorial's values by place: of the first `k`, else none.
 pub(crate) fn kadane_values(
     candidates: &[&Candidate],
     pool: &[Scored],
@@ -213,16 +213,17 @@ pub(crate) fn kadane_values(
     Ok(values)
 }
 
-/// The best segment of a line by the running sum as the tutorial writes it; none if no sum is above 0.
-pub(crate) fn kadane(values: &[f64], longest: usize) -> Option<(Range<usize>, f64)> {
+/// The best segment of a document by the running sum as the tutorial writes it; none if no sum is above 0. `values` by number of the
+/// chunk, ascending. Chunks without one count 0: they never end a run, and those before the first value begin it.
+pub(crate) fn kadane(values: impl IntoIterator<Item = (u32, f64)>, longest: usize) -> Option<(Range<u32>, f64)> {
     let (mut best, mut sum, mut start) = (None, 0.0, 0);
-    for (at, value) in values.iter().enumerate() {
+    for (at, value) in values {
         if sum + value < 0.0 {
             (sum, start) = (0.0, at + 1);
             continue;
         }
         sum += value;
-        if at + 1 - start <= longest && best.as_ref().is_none_or(|(_, most)| sum > *most) && sum > 0.0 {
+        if (at - start) < longest as u32 && best.as_ref().is_none_or(|(_, most)| sum > *most) && sum > 0.0 {
             best = Some((start..at + 1, sum));
         }
     }
@@ -243,16 +244,12 @@ pub(super) fn plan_kadane(
     let values = kadane_values(candidates, pool, lines, settings)?;
     let mut segments = Vec::new();
     for document in &lines.documents {
-        // From chunk 0 to the last that has a value; what is not there counts 0 and cannot be delivered.
-        let Some(last) = document.clone().rev().find(|&place| values[place].is_some()) else { continue };
-        let first_index = candidates[lines.candidates[document.start]].index;
-        let index = |place: usize| (candidates[lines.candidates[place]].index - first_index) as usize;
-        let mut line = vec![0.0; index(last) + 1];
-        (document.start..=last).for_each(|place| line[index(place)] = values[place].unwrap_or(0.0));
-        if let Some((segment, value)) = kadane(&line, settings.max_segment_length) {
-            let start = document.start + (document.start..=last).filter(|&place| index(place) < segment.start).count();
-            let end = document.start + (document.start..=last).filter(|&place| index(place) < segment.end).count();
-            segments.push((start..end, value));
+        let index = |place: usize| candidates[lines.candidates[place]].index;
+        let scored = document.clone().filter_map(|place| Some((index(place), values[place]?)));
+        if let Some((segment, value)) = kadane(scored, settings.max_segment_length) {
+            // Of the segment what is offered can be delivered.
+            let before = |end: u32| document.start + document.clone().take_while(|&place| index(place) < end).count();
+            segments.push((before(segment.start)..before(segment.end), value));
         }
     }
     segments.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.start.cmp(&b.0.start)));
@@ -336,6 +333,7 @@ mod tests {
 
     #[test]
     fn kadane_finds_the_tutorials_segment_and_falls_into_its_trap() {
+        let kadane = |values: &[f64], longest| kadane((0..).zip(values.iter().copied()), longest);
         let (segment, value) = kadane(&[-0.1, 0.4, 0.5, 0.3, -0.2, 0.1, 0.6, 0.4, -0.3], 20).unwrap();
         assert_eq!(segment, 1..8);
         assert!((value - 2.1).abs() < 1e-12);
@@ -344,6 +342,13 @@ mod tests {
         assert_eq!(segment, 0..5, "2.9 of 8..13 is missed");
         assert!((value - 0.5).abs() < 1e-12);
         assert_eq!(kadane(&[-0.1, -0.2], 5), None);
+    }
+
+    #[test]
+    fn kadane_counts_from_chunk_0_as_the_tutorial_does() {
+        assert_eq!(kadane([(9, 0.5)], 10), Some((0..10, 0.5)), "what has no value is free, and part of the run");
+        assert_eq!(kadane([(10, 0.5)], 10), None, "and makes it too long");
+        assert_eq!(kadane([(8, -0.1), (10, 0.5)], 10), Some((9..11, 0.5)));
     }
 
     #[test]

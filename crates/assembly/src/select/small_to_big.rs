@@ -4,7 +4,7 @@
 //! `AutoMergingRetriever`, LangChain's `ParentDocumentRetriever`.
 //! - [`window`]: the chunks on either side of each chunk found, never across the edge of a document, fewer where the budget ends.
 //! - [`parent`]: the section that a chunk lies in; a section that is too long by parts; a chunk without a section, or
-//!   whose section does not fit, by its window.
+//!   whose section does not fit, by its window, unless the policy wants none.
 //! - [`automerge`]: chunks found are replaced by their section where more than a share of its chunks is found, section by section
 //!   up to the document.
 //!
@@ -17,6 +17,7 @@ use super::block::{Block, Plan};
 use crate::candidate::Candidate;
 use crate::line::Lines;
 use crate::prior::Scored;
+use crate::trace::BoundaryStop;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -29,11 +30,37 @@ pub struct Window {
     pub radius: usize,
     /// Most encoder tokens of a window; it is narrowed from both sides, but never below the chunk found.
     pub max_tokens: usize,
+    /// Where it stops.
+    pub boundary: Boundary,
+    /// Whether the trace names the windows that stop there.
+    pub log_boundaries: bool,
 }
 
 impl Default for Window {
     fn default() -> Self {
-        Self { radius: 3, max_tokens: 1500 }
+        Self { radius: 3, max_tokens: 1500, boundary: Boundary::default(), log_boundaries: false }
+    }
+}
+
+/// What a window never crosses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Boundary {
+    /// The edges of the document.
+    #[default]
+    Document,
+    /// The edges of the innermost section that the chunk found lies in; of the document where it lies in none.
+    Section,
+}
+
+impl Boundary {
+    /// Numbers of the chunks that a window around `chunk` may have.
+    fn around(self, chunk: &Candidate) -> Range<u32> {
+        let section = chunk.parents.first().filter(|section| section.contains(&chunk.index));
+        match (self, section) {
+            (Self::Section, Some(section)) => section.clone(),
+            _ => 0..chunk.n_chunks.max(chunk.index.saturating_add(1)),
+        }
     }
 }
 
@@ -47,12 +74,27 @@ pub struct Parent {
     pub max_tokens: usize,
     /// Most sections delivered.
     pub max_context_blocks: usize,
+    /// What is delivered where there is no section, or the section does not fit.
+    pub fallback: Fallback,
 }
 
 impl Default for Parent {
     fn default() -> Self {
-        Self { hierarchy_depth: 2, max_tokens: 1500, max_context_blocks: 4 }
+        Self { hierarchy_depth: 2, max_tokens: 1500, max_context_blocks: 4, fallback: Fallback::default() }
     }
+}
+
+/// When a window stands in for a section.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Fallback {
+    /// Where a chunk lies in no section, and where the section does not fit.
+    #[default]
+    Window,
+    /// Where a chunk lies in no section; a section that does not fit is left out.
+    Linear,
+    /// Never: a chunk in no section is left out too.
+    None,
 }
 
 /// Settings of [`Strategy::Automerge`](crate::Strategy::Automerge).
@@ -78,20 +120,23 @@ const FAN_OUT: u32 = 4;
 const LEVELS: u32 = 2;
 
 pub(super) fn window(candidates: &[&Candidate], pool: &[Scored], lines: &Lines, settings: &Window) -> Plan {
-    let block = |scored: &Scored| {
+    let mut plan = Plan::default();
+    for scored in found(candidates, pool) {
         let mut windows = windows(candidates, lines, scored.candidate, settings).into_iter();
-        Block { candidates: windows.next().unwrap_or_default(), value: scored.score, narrower: windows.collect() }
-    };
-    Plan { blocks: found(candidates, pool).map(block).collect(), ..Plan::default() }
+        let block =
+            Block { candidates: windows.next().unwrap_or_default(), value: scored.score, narrower: windows.collect() };
+        plan.blocks.push(block);
+        plan.boundaries.extend(boundary_stop(candidates[scored.candidate], settings));
+    }
+    plan
 }
 
 /// Windows around a chunk from the widest within the tokens to the chunk alone: neighbours only take what is left of a budget.
 fn windows(candidates: &[&Candidate], lines: &Lines, candidate: usize, settings: &Window) -> Vec<Vec<usize>> {
-    let place = lines.place(candidate);
     let widest = window_around(candidates, lines, candidate, settings);
     let mut windows: Vec<Range<usize>> = (0..=settings.radius)
         .rev()
-        .map(|radius| lines.around(place, radius))
+        .map(|radius| around(candidates, lines, candidate, &Window { radius, ..*settings }))
         .skip_while(|window| window.len() > widest.len())
         .collect();
     windows.dedup();
@@ -104,9 +149,27 @@ fn found<'p>(candidates: &'p [&Candidate], pool: &'p [Scored]) -> impl Iterator<
 
 /// The widest window within the tokens.
 fn window_around(candidates: &[&Candidate], lines: &Lines, candidate: usize, settings: &Window) -> Range<usize> {
-    let place = lines.place(candidate);
-    let fits = |radius: &usize| tokens(candidates, lines, lines.around(place, *radius)) <= settings.max_tokens;
-    lines.around(place, (0..=settings.radius).rev().find(fits).unwrap_or(0))
+    let within = |radius: usize| around(candidates, lines, candidate, &Window { radius, ..*settings });
+    let fits = |radius: &usize| tokens(candidates, lines, within(*radius)) <= settings.max_tokens;
+    within((0..=settings.radius).rev().find(fits).unwrap_or(0))
+}
+
+/// The window of this radius, whatever its tokens.
+fn around(candidates: &[&Candidate], lines: &Lines, candidate: usize, settings: &Window) -> Range<usize> {
+    let (place, chunk) = (lines.place(candidate), candidates[candidate]);
+    let (window, bounds) = (lines.around(place, settings.radius), settings.boundary.around(chunk));
+    let before = (chunk.index - bounds.start) as usize;
+    let behind = (bounds.end - chunk.index) as usize;
+    window.start.max(place.saturating_sub(before))..window.end.min(place.saturating_add(behind))
+}
+
+/// The edge at which the window of a chunk stops, if it does and the policy wants to know.
+fn boundary_stop(chunk: &Candidate, settings: &Window) -> Option<BoundaryStop> {
+    let bounds = settings.boundary.around(chunk);
+    let before = settings.radius.saturating_sub((chunk.index - bounds.start) as usize);
+    let after = settings.radius.saturating_sub((bounds.end - 1 - chunk.index) as usize);
+    let stops = settings.log_boundaries && before + after > 0;
+    stops.then(|| BoundaryStop { chunk_id: chunk.id.clone(), boundary: settings.boundary, before, after })
 }
 
 fn tokens(candidates: &[&Candidate], lines: &Lines, places: Range<usize>) -> usize {
@@ -118,7 +181,7 @@ pub(super) fn parent(
     pool: &[Scored],
     lines: &Lines,
     settings: &Parent,
-    fallback: &Window,
+    window: &Window,
 ) -> Plan {
     let mut plan = Plan::default();
     let mut seen: Vec<Range<usize>> = Vec::new();
@@ -127,28 +190,35 @@ pub(super) fn parent(
         if plan.blocks.len() == settings.max_context_blocks {
             break;
         }
+        let chunk = candidates[scored.candidate];
         let level = settings.hierarchy_depth.saturating_sub(2);
-        let parents = &candidates[scored.candidate].parents;
-        let places = match parents.get(level).or(parents.last()) {
-            Some(section) => part_of(candidates, lines, lines.place(scored.candidate), section, settings.max_tokens),
-            None => {
-                n_without += 1;
-                window_around(candidates, lines, scored.candidate, fallback)
+        let section = chunk.parents.get(level).or(chunk.parents.last());
+        n_without += usize::from(section.is_none());
+        let (places, falls_back) = match (section, settings.fallback) {
+            (None, Fallback::None) => continue,
+            (None, _) => (window_around(candidates, lines, scored.candidate, window), true),
+            (Some(section), fallback) => {
+                let part = part_of(candidates, lines, lines.place(scored.candidate), section, settings.max_tokens);
+                (part, fallback == Fallback::Window)
             }
         };
         if !seen.contains(&places) {
             plan.blocks.push(Block {
                 candidates: lines.candidates[places.clone()].to_vec(),
                 value: scored.score,
-                narrower: windows(candidates, lines, scored.candidate, fallback),
+                narrower: if falls_back { windows(candidates, lines, scored.candidate, window) } else { Vec::new() },
             });
+            plan.boundaries.extend(boundary_stop(chunk, window).filter(|_| section.is_none()));
             seen.push(places);
         }
     }
     if n_without > 0 {
         let chunks = if n_without == 1 { "a chunk lies" } else { "chunks lie" };
-        plan.warnings
-            .push(format!("{n_without} {chunks} in no section: delivered with the {} chunks around", fallback.radius));
+        let delivered = match settings.fallback {
+            Fallback::None => "left out, as `parent.fallback` is none".to_owned(),
+            _ => format!("delivered with the {} chunks around", window.radius),
+        };
+        plan.warnings.push(format!("{n_without} {chunks} in no section: {delivered}"));
     }
     plan
 }
@@ -180,169 +250,75 @@ fn part_of(
 }
 
 pub(super) fn automerge(candidates: &[&Candidate], pool: &[Scored], lines: &Lines, settings: &Automerge) -> Plan {
-    // Runs of chunks by their first and last number, with their score: at first the chunks found, each by itself.
-    let mut runs: BTreeMap<(usize, u32), (u32, f64)> = BTreeMap::new();
+    // Runs of chunks by document and first number: at first the chunks found, each by itself.
+    let mut documents: BTreeMap<usize, Runs> = BTreeMap::new();
     for scored in found(candidates, pool).take(settings.k) {
         let index = candidates[scored.candidate].index;
-        runs.insert((lines.document_number(lines.place(scored.candidate)), index), (index + 1, scored.score));
+        let runs = documents.entry(lines.document_number(lines.place(scored.candidate))).or_default();
+        runs.insert(index, (index + 1, scored.score));
     }
-    fill(&mut runs);
-    while let Some((document, parent, merged)) = merge(candidates, lines, &runs, settings.ratio) {
-        let score = merged.iter().map(|start| runs[&(document, *start)].1).sum::<f64>() / merged.len() as f64;
-        for start in merged {
-            runs.remove(&(document, start));
+    let mut blocks: Vec<(Block, usize)> = Vec::new();
+    for (number, mut runs) in documents {
+        let places = lines.documents[number].clone();
+        let chunks: Vec<&Candidate> = lines.candidates[places.clone()].iter().map(|&at| candidates[at]).collect();
+        fill(&mut runs, &chunks);
+        for section in sections(&chunks) {
+            merge(&mut runs, &section, settings.ratio);
         }
-        runs.insert((document, parent.start), (parent.end, score));
+        for (start, (end, score)) in runs {
+            let before = |index: u32| places.start + chunks.partition_point(|chunk| chunk.index < index);
+            let run = before(start)..before(end);
+            blocks.push((Block::new(lines.candidates[run.clone()].to_vec(), score), run.start));
+        }
     }
-    let mut blocks: Vec<(Block, usize)> = runs
-        .into_iter()
-        .map(|((document, start), (end, score))| {
-            let within = |&place: &usize| (start..end).contains(&candidates[lines.candidates[place]].index);
-            let places: Vec<usize> = lines.documents[document].clone().filter(within).collect();
-            let first = places.first().copied().unwrap_or_default();
-            (Block::new(places.iter().map(|&place| lines.candidates[place]).collect(), score), first)
-        })
-        .collect();
     blocks.sort_by(|a, b| b.0.value.total_cmp(&a.0.value).then(a.1.cmp(&b.1)));
     Plan { blocks: blocks.into_iter().map(|(block, _)| block).collect(), ..Plan::default() }
 }
 
+/// Runs of chunks of a document by their first number: the number behind their last, and their score.
+type Runs = BTreeMap<u32, (u32, f64)>;
+
 /// A chunk between two that are found is as good as found, with their mean score.
-fn fill(runs: &mut BTreeMap<(usize, u32), (u32, f64)>) {
-    let between: Vec<((usize, u32), f64)> = runs
+fn fill(runs: &mut Runs, chunks: &[&Candidate]) {
+    let is_offered = |index: u32| chunks.binary_search_by_key(&index, |chunk| chunk.index).is_ok();
+    let between: Vec<(u32, f64)> = runs
         .iter()
         .zip(runs.iter().skip(1))
-        .filter(|((a, _), (b, _))| a.0 == b.0 && a.1 + 2 == b.1)
-        .map(|((a, (_, x)), (_, (_, y)))| ((a.0, a.1 + 1), f64::midpoint(*x, *y)))
+        .filter(|((a, _), (b, _))| *a + 2 == **b && is_offered(*a + 1))
+        .map(|((a, (_, x)), (_, (_, y)))| (a + 1, f64::midpoint(*x, *y)))
         .collect();
-    for ((document, index), score) in between {
-        runs.insert((document, index), (index + 1, score));
-    }
+    runs.extend(between.into_iter().map(|(index, score)| (index, (index + 1, score))));
 }
 
-/// The first parent of which more than `ratio` of the chunks are in runs smaller than it, and the runs it replaces.
-fn merge(
-    candidates: &[&Candidate],
-    lines: &Lines,
-    runs: &BTreeMap<(usize, u32), (u32, f64)>,
-    ratio: f64,
-) -> Option<(usize, Range<u32>, Vec<u32>)> {
-    for (&(document, start), &(end, _)) in runs {
-        for parent in parents_of(candidates, lines, document, start) {
-            if parent.start > start || parent.end < end || parent.end - parent.start <= end - start {
-                continue; // not around the run
-            }
-            let members: Vec<(u32, u32)> = runs
-                .range((document, parent.start)..(document, parent.end))
-                .map(|(&(_, start), &(end, _))| (start, end))
-                .collect();
-            let covered: u32 = members.iter().map(|(start, end)| end - start).sum();
-            if parent.len() > 1 && f64::from(covered) > ratio * parent.len() as f64 {
-                return Some((document, parent, members.into_iter().map(|(start, _)| start).collect()));
-            }
-            break; // the parents around it are tried when this one has merged
-        }
+/// Replaces the runs in a section by the section if they are more than `ratio` of it.
+fn merge(runs: &mut Runs, section: &Range<u32>, ratio: f64) {
+    let within: Vec<(u32, (u32, f64))> = runs.range(section.clone()).map(|(&start, &run)| (start, run)).collect();
+    let covered: u32 = within.iter().map(|(start, (end, _))| end - start).sum();
+    if section.len() < 2 || f64::from(covered) <= ratio * section.len() as f64 {
+        return;
     }
-    None
+    let sum: f64 = within.iter().map(|(_, (_, score))| score).sum();
+    runs.retain(|start, _| !section.contains(start));
+    runs.insert(section.start, (section.end, sum / within.len() as f64));
 }
 
-/// Runs of chunks around a chunk, smallest first: its sections, or aligned runs where the document has none.
-fn parents_of(candidates: &[&Candidate], lines: &Lines, document: usize, index: u32) -> Vec<Range<u32>> {
-    let places = lines.documents[document].clone();
-    let at = places.clone().find(|&place| candidates[lines.candidates[place]].index == index);
-    let parents = at.map(|place| candidates[lines.candidates[place]].parents.clone()).unwrap_or_default();
-    if !parents.is_empty() {
-        return parents;
+/// The sections of a document, smallest first, so that one is whole before the one around it is looked at; aligned runs where there are
+/// no headings.
+fn sections(chunks: &[&Candidate]) -> Vec<Range<u32>> {
+    let mut sections: Vec<Range<u32>> = chunks.iter().flat_map(|chunk| chunk.parents.clone()).collect();
+    if sections.is_empty() {
+        let behind_last = chunks.last().map_or(0, |chunk| chunk.index + 1);
+        let aligned = |chunk: &&Candidate, level: u32| {
+            let width = FAN_OUT.pow(level);
+            let start = chunk.index / width * width;
+            start..start.saturating_add(width).min(behind_last)
+        };
+        sections.extend(chunks.iter().flat_map(|chunk| (1..=LEVELS).map(move |level| aligned(chunk, level))));
     }
-    let behind_last = candidates[lines.candidates[places.end - 1]].index + 1;
-    let run = |level: u32| {
-        let width = FAN_OUT.pow(level);
-        let start = index / width * width;
-        start..(start + width).min(behind_last)
-    };
-    (1..=LEVELS).map(run).collect()
+    sections.sort_unstable_by_key(|section| (section.len(), section.start));
+    sections.dedup();
+    sections
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::tests::candidate;
-
-    /// Chunks of document `a` with their scores, sections as `parents` says; the pool is in the order of the scores.
-    fn check(
-        scores: &[f64],
-        parents: &[Range<u32>],
-        plan: impl Fn(&[&Candidate], &[Scored], &Lines) -> Plan,
-        expected: &[&[u32]],
-    ) {
-        let chunks: Vec<Candidate> = scores
-            .iter()
-            .enumerate()
-            .map(|(index, &score)| Candidate {
-                n_tokens: 10,
-                is_neighbor: score == 0.0,
-                parents: parents.iter().filter(|range| range.contains(&(index as u32))).cloned().collect(),
-                ..candidate("a", index as u32, &format!("text {index}"), score)
-            })
-            .collect();
-        let candidates: Vec<&Candidate> = chunks.iter().collect();
-        let pool = crate::prior::by_relevance(&candidates).pool;
-        let found = plan(&candidates, &pool, &Lines::new(&candidates));
-        let blocks: Vec<Vec<u32>> = found
-            .blocks
-            .iter()
-            .map(|block| block.candidates.iter().map(|&at| candidates[at].index).collect())
-            .collect();
-        assert_eq!(blocks, expected);
-    }
-
-    #[test]
-    fn a_window_has_as_many_chunks_on_either_side() {
-        let window = |radius, max_tokens| {
-            move |candidates: &[&Candidate], pool: &[Scored], lines: &Lines| {
-                window(candidates, pool, lines, &Window { radius, max_tokens })
-            }
-        };
-        // "hello. foo bar. cat dog. mouse" around "foo bar.", which LlamaIndex cuts short by one.
-        check(&[0.0, 0.9, 0.0, 0.0], &[], window(1, 1500), &[&[0, 1, 2]]);
-        check(&[0.9, 0.0, 0.0, 0.0], &[], window(2, 1500), &[&[0, 1, 2]]);
-        check(&[0.0, 0.0, 0.0, 0.9], &[], window(2, 1500), &[&[1, 2, 3]]);
-        check(&[0.0, 0.0, 0.9, 0.0, 0.0], &[], window(2, 30), &[&[1, 2, 3]]);
-        check(&[0.0, 0.9, 0.0], &[], window(2, 5), &[&[1]]);
-    }
-
-    #[test]
-    fn a_parent_is_its_section_once_and_a_long_one_by_parts() {
-        let parent = |max_tokens, max_context_blocks| {
-            move |candidates: &[&Candidate], pool: &[Scored], lines: &Lines| {
-                let settings = Parent { hierarchy_depth: 2, max_tokens, max_context_blocks };
-                parent(candidates, pool, lines, &settings, &Window { radius: 1, max_tokens: 1500 })
-            }
-        };
-        let sections = [0..3, 3..8];
-        check(&[0.9, 0.8, 0.0, 0.7, 0.0, 0.0, 0.0, 0.0], &sections, parent(1500, 4), &[&[0, 1, 2], &[3, 4, 5, 6, 7]]);
-        check(&[0.9, 0.8, 0.0, 0.7, 0.0, 0.0, 0.0, 0.0], &sections, parent(1500, 1), &[&[0, 1, 2]]);
-        check(&[0.0, 0.0, 0.0, 0.0, 0.0, 0.9, 0.0, 0.8], &sections, parent(20, 4), &[&[5, 6], &[7]]);
-        check(&[0.0, 0.9, 0.0, 0.0], &[], parent(1500, 4), &[&[0, 1, 2]]);
-    }
-
-    #[test]
-    fn sections_merge_above_the_ratio_and_level_by_level() {
-        let merge = |ratio| {
-            move |candidates: &[&Candidate], pool: &[Scored], lines: &Lines| {
-                automerge(candidates, pool, lines, &Automerge { k: 12, ratio })
-            }
-        };
-        // Two of four is half: not more than half.
-        check(&[0.9, 0.8, 0.0, 0.0], &[0..4], merge(0.5), &[&[0], &[1]]);
-        check(&[0.9, 0.8, 0.7, 0.0], &[0..4], merge(0.5), &[&[0, 1, 2, 3]]);
-        // A chunk between two that are found is filled in, once.
-        check(&[0.9, 0.0, 0.7, 0.0], &[0..4], merge(0.5), &[&[0, 1, 2, 3]]);
-        check(&[0.9, 0.0, 0.7, 0.0, 0.0, 0.0, 0.0, 0.0], &[0..8], merge(0.5), &[&[0], &[1], &[2]]);
-        // A section of one chunk is no merge; the one around it may still be.
-        check(&[0.9, 0.0, 0.0, 0.0], &[0..1, 0..4], merge(0.5), &[&[0]]);
-        check(&[0.9, 0.8, 0.7, 0.0, 0.6, 0.0], &[0..4, 0..6], merge(0.5), &[&[0, 1, 2, 3, 4, 5]]);
-        // Without headings, aligned runs of four, then of sixteen.
-        check(&[0.9, 0.8, 0.7, 0.0, 0.0, 0.0, 0.0, 0.0], &[], merge(0.5), &[&[0, 1, 2, 3]]);
-    }
-}
+mod tests;

@@ -5,18 +5,20 @@
 //! - `laws`: what holds for every input, by property
 //! - `requested`: chunks in or out, another order, nothing without evidence
 //! - `formats`: what is delivered, as snapshots, and how a reader takes it apart again
+//! - `twins`: every strategy against a naive one
 
 mod cutting;
 mod formats;
 mod golden;
 mod laws;
 mod requested;
+mod twins;
 
 use crate::trace::{Decision, Reason, Record};
 use crate::*;
 use std::ops::Range;
 
-/// A chunk of a document in which every chunk is as long as this one.
+/// A chunk of a document without an end, in which every chunk is as long as this one.
 pub(crate) fn candidate(document: &str, index: u32, text: &str, relevance: f64) -> Candidate {
     let start = u64::from(index) * text.len() as u64;
     Candidate {
@@ -24,6 +26,7 @@ pub(crate) fn candidate(document: &str, index: u32, text: &str, relevance: f64) 
         document: document.into(),
         title: String::new(),
         index,
+        n_chunks: u32::MAX,
         section: format!("{document} > Body"),
         label: "body".into(),
         path: vec!["Body".into()],

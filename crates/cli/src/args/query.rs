@@ -1,5 +1,6 @@
 //! Options of the commands that ask a collection.
 
+use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -112,6 +113,15 @@ impl Budget {
     }
 }
 
+impl fmt::Display for Budget {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Tokens(tokens) => write!(f, "{tokens}"),
+            Self::Auto(most) => write!(f, "auto:{most}"),
+        }
+    }
+}
+
 impl FromStr for Budget {
     type Err = String;
 
@@ -131,18 +141,19 @@ pub(crate) struct Context {
     /// The question, in plain words; - reads it from stdin
     pub(crate) query: String,
     /// Tokens the context may have, everything in it counted; auto, or auto:N, for as many as pay, of 4000 or N at most: up to the knee of
-    /// --budget-curve
+    /// --budget-curve. Needed unless the policy file says it
     #[arg(long, value_name = "N|auto")]
-    pub(crate) budget: Budget,
+    pub(crate) budget: Option<Budget>,
     /// Instead of a context, what contexts of every budget up to this one are worth
     #[arg(long, value_parser = clap::builder::BoolishValueParser::new())]
     pub(crate) budget_curve: bool,
     /// How chunks are chosen: cento (the segments worth most within the budget, with a bound), flat (best first), mmr, adaptive,
     /// bubble (priors, section budgets, no redundancy), rse, rse-kadane, rse-exact (relevant segments), window, parent, automerge
-    /// (small to big), seal (repaired at a fixed size)
-    #[arg(long, value_name = "NAME", default_value_t)]
-    pub(crate) strategy: Strategy,
-    /// Policy file (TOML): priors, boosts, gates, section budgets, settings of the strategies
+    /// (small to big), seal (repaired at a fixed size) [default: cento]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) strategy: Option<Strategy>,
+    /// Policy file: priors, boosts, gates, section budgets, settings of the strategies (TOML); or the configuration of a small-to-big
+    /// pipeline (.yaml, .yml), which names the strategy and the budget too
     #[arg(long, value_name = "FILE")]
     pub(crate) policy: Option<PathBuf>,
     /// Whose tokens: model (the encoder's), o200k, cl100k, or a tokenizer.json
@@ -204,13 +215,13 @@ pub(crate) struct Run {
 #[derive(Debug, Args)]
 pub(crate) struct Contexts {
     /// Assemble contexts too, one JSON object a line: for each topic one of every strategy and budget
-    #[arg(long, value_name = "FILE", requires = "budget", help_heading = "Contexts")]
+    #[arg(long, value_name = "FILE", help_heading = "Contexts")]
     pub(crate) contexts: Option<PathBuf>,
-    /// Budgets in tokens, separated by commas
+    /// Budgets in tokens, separated by commas; needed for contexts unless the policy file says it
     #[arg(long, value_name = "N,…", value_delimiter = ',', help_heading = "Contexts")]
     pub(crate) budget: Vec<usize>,
-    /// Strategies, separated by commas; `cento context --help` says what each does
-    #[arg(long, value_name = "NAME,…", value_delimiter = ',', default_value = "cento", help_heading = "Contexts")]
+    /// Strategies, separated by commas, by default cento; `cento context --help` says what each does
+    #[arg(long, value_name = "NAME,…", value_delimiter = ',', help_heading = "Contexts")]
     pub(crate) strategy: Vec<Strategy>,
     /// Beside every context, what `flat` makes of as many tokens as it has, labelled `flat=STRATEGY`: the comparison that is fair to a
     /// strategy that leaves some of the budget
@@ -219,7 +230,7 @@ pub(crate) struct Contexts {
     /// What the contexts are labelled with instead of their strategy; wants one strategy
     #[arg(long, value_name = "LABEL", help_heading = "Contexts")]
     pub(crate) label: Option<String>,
-    /// Policy file (TOML)
+    /// Policy file (TOML), or the configuration of a small-to-big pipeline (.yaml, .yml)
     #[arg(long, value_name = "FILE", help_heading = "Contexts")]
     pub(crate) policy: Option<PathBuf>,
     /// Whose tokens: model (the encoder's), o200k, cl100k, or a tokenizer.json

@@ -9,7 +9,7 @@ use cento_engine::{Citation, ContextRequest, ContextTrace, Curve, Filtered, Scan
 
 use crate::args::{Budget, Context, Global};
 use crate::exit_code::Outcome;
-use crate::{options, output};
+use crate::{options, output, policy_file};
 
 /// The context as an answer; the trace has a file of its own (`--trace`).
 #[derive(serde::Serialize)]
@@ -108,14 +108,15 @@ fn judged(context: &cento_engine::Context) -> String {
 pub(crate) fn execute(args: &Context, global: &Global) -> anyhow::Result<Outcome> {
     let query = options::query(&args.query)?;
     let request = search(args, query.clone())?;
-    let policy = options::policy(args.policy.as_deref())?;
+    let asked = policy_file::read(args.policy.as_deref())?;
+    let (strategy, budget) = asked.only(args)?;
     let searcher = options::searcher(global, &args.retrieval)?;
     let tokenizer = options::tokenizer(&args.tokenizer, &searcher)?;
     let most = ContextRequest {
-        budget_tokens: args.budget.most(),
+        budget_tokens: budget.most(),
         tokenizer: &tokenizer,
-        strategy: args.strategy,
-        policy: &policy,
+        strategy,
+        policy: &asked.policy,
         format: args.format,
         order: args.order,
         include: &args.include,
@@ -127,7 +128,7 @@ pub(crate) fn execute(args: &Context, global: &Global) -> anyhow::Result<Outcome
     if args.budget_curve {
         return show(&pool.budget_curve(&most)?, &most, global);
     }
-    let asked = match args.budget {
+    let wanted = match budget {
         Budget::Tokens(_) => most,
         Budget::Auto(most_tokens) => {
             let curve = pool.budget_curve(&most)?;
@@ -138,7 +139,7 @@ pub(crate) fn execute(args: &Context, global: &Global) -> anyhow::Result<Outcome
             ContextRequest { budget_tokens, ..most }
         }
     };
-    let context = pool.context(&asked)?;
+    let context = pool.context(&wanted)?;
     let assembled = start.elapsed();
     let filter = request.filter.as_ref().map(|filter| searcher.filtered(filter)).transpose()?;
     options::remark_filter(global, filter.as_ref());
@@ -147,7 +148,7 @@ pub(crate) fn execute(args: &Context, global: &Global) -> anyhow::Result<Outcome
         eprintln!("assemble {:.2} ms", assembled.as_secs_f64() * 1e3);
     }
     if let Some(path) = &args.trace {
-        let trace = ContextTrace::new(&searcher, &request, &asked, &context)?;
+        let trace = ContextTrace::new(&searcher, &request, &wanted, &context)?;
         std::fs::write(path, trace.json()).with_context(|| path.display().to_string())?;
     }
     let made = &context.trace.manifest;

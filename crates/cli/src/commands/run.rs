@@ -15,8 +15,8 @@ use rayon::prelude::*;
 
 use crate::args::{Global, Run, Ties};
 use crate::exit_code::Outcome;
-use crate::options;
 use crate::output::{self, Bar};
+use crate::{options, policy_file};
 
 /// Topics whose contexts are held until they are written in order.
 const BATCH_TOPICS: usize = 64;
@@ -144,7 +144,8 @@ impl Variants {
         if strategies.len() != args.strategy.len() || budgets.len() != args.budget.len() {
             return Err(options::usage("--budget and --strategy: one value is there twice"));
         }
-        let strategies = match (&args.label, &args.strategy[..]) {
+        let asked = policy_file::read(args.policy.as_deref())?;
+        let strategies = match (&args.label, &asked.strategies(&args.strategy)?[..]) {
             (None, strategies) => strategies.iter().map(|strategy| (*strategy, strategy.to_string())).collect(),
             (Some(label), _) if label.trim().is_empty() => return Err(options::usage("--label: is empty")),
             (Some(label), [only]) => vec![(*only, label.clone())],
@@ -152,8 +153,8 @@ impl Variants {
                 return Err(options::usage(format!("--label {label}: names one strategy, there are {}", many.len())));
             }
         };
-        let policy = options::policy(args.policy.as_deref())?;
-        let (budgets, tokenizer) = (args.budget.clone(), args.tokenizer.clone());
+        let budgets = if args.contexts.is_some() { asked.budgets(&args.budget)? } else { Vec::new() };
+        let (policy, tokenizer) = (asked.policy, args.tokenizer.clone());
         Ok(Self { strategies, budgets, tokenizer, policy, matched: args.matched, removes_query: run.remove_query })
     }
 

@@ -8,7 +8,7 @@ use cento_engine::{ContextRequest, ContextTrace, Mode, Standing, WhereLost, WhyN
 
 use crate::args;
 use crate::exit_code::Outcome;
-use crate::{options, output};
+use crate::{options, output, policy_file};
 
 /// Candidates of a document that are explained; `--json` has all.
 const SHOWN: usize = 3;
@@ -16,14 +16,15 @@ const SHOWN: usize = 3;
 pub(crate) fn execute(args: &args::WhyNot, global: &args::Global) -> anyhow::Result<Outcome> {
     let context = &args.context;
     let search = super::context::search(context, options::query(&context.query)?)?;
-    let policy = options::policy(context.policy.as_deref())?;
+    let asked = policy_file::read(context.policy.as_deref())?;
+    let (strategy, budget) = asked.only(context)?;
     let searcher = options::searcher(global, &context.retrieval)?;
     let tokenizer = options::tokenizer(&context.tokenizer, &searcher)?;
     let request = ContextRequest {
-        budget_tokens: context.budget.most(),
+        budget_tokens: budget.most(),
         tokenizer: &tokenizer,
-        strategy: context.strategy,
-        policy: &policy,
+        strategy,
+        policy: &asked.policy,
         format: context.format,
         order: context.order,
         include: &context.include,

@@ -16,6 +16,7 @@ mod lifecycle;
 mod model;
 mod random;
 mod repair;
+mod resolved;
 mod seal;
 mod volatile;
 mod writers;

@@ -1,0 +1,81 @@
+//! The file of `--policy`: settings, and of a pipeline's configuration the strategy and the budget, which flags must not contradict.
+
+use std::fmt::Display;
+use std::path::{Path, PathBuf};
+
+use cento_engine::{Pipeline, Policy, Stated, Strategy};
+
+use crate::args;
+use crate::options::usage;
+
+/// Where the configuration of a pipeline says the budget.
+const BUDGET_KEY: &str = "pipeline.token_budget";
+const NO_BUDGET: &str = "--budget: is missing; say how many tokens a context may have";
+
+/// What `--policy` asks for: settings, and where it is the configuration of a pipeline, a strategy and a budget too.
+pub(crate) struct Asked {
+    pub(crate) policy: Policy,
+    path: PathBuf,
+    strategy: Option<Stated<Strategy>>,
+    budget_tokens: Option<Stated<usize>>,
+}
+
+/// Reads a policy, TOML or by its ending YAML; the default one where there is no file.
+pub(crate) fn read(path: Option<&Path>) -> anyhow::Result<Asked> {
+    let nothing = Asked { policy: Policy::default(), path: PathBuf::new(), strategy: None, budget_tokens: None };
+    let Some(path) = path else { return Ok(nothing) };
+    let text = std::fs::read_to_string(path).map_err(|error| usage(format!("--policy {}: {error}", path.display())))?;
+    let is_yaml =
+        path.extension().is_some_and(|ending| ["yaml", "yml"].iter().any(|yaml| ending.eq_ignore_ascii_case(yaml)));
+    let nothing = Asked { path: path.to_owned(), ..nothing };
+    let asked = match is_yaml {
+        false => Policy::parse(&text).map(|policy| Asked { policy, ..nothing }),
+        true => Pipeline::parse(&text).map(|Pipeline { policy, strategy, budget_tokens }| Asked {
+            policy,
+            strategy: Some(strategy),
+            budget_tokens,
+            ..nothing
+        }),
+    };
+    asked.map_err(|error| usage(format!("--policy {}: {}", path.display(), cento_engine::describe(&error))))
+}
+
+impl Asked {
+    /// The strategies of `--strategy`, that of the file, or the default one.
+    pub(crate) fn strategies(&self, flags: &[Strategy]) -> anyhow::Result<Vec<Strategy>> {
+        let strategies = self.agreed("--strategy", flags, "retrieval.strategy", self.strategy)?;
+        Ok(if strategies.is_empty() { vec![Strategy::default()] } else { strategies })
+    }
+
+    /// The budgets of `--budget`, or that of the file.
+    pub(crate) fn budgets(&self, flags: &[usize]) -> anyhow::Result<Vec<usize>> {
+        let budgets = self.agreed("--budget", flags, BUDGET_KEY, self.budget_tokens)?;
+        match budgets.is_empty() {
+            true => Err(usage(NO_BUDGET)),
+            false => Ok(budgets),
+        }
+    }
+
+    /// What one command without lists asks for: its strategy and its budget.
+    pub(crate) fn only(&self, args: &args::Context) -> anyhow::Result<(Strategy, args::Budget)> {
+        let stated = self.budget_tokens.map(|Stated { value, line }| Stated { value: args::Budget::Tokens(value), line });
+        let budget = self.agreed("--budget", args.budget.as_slice(), BUDGET_KEY, stated)?;
+        let budget = budget.first().copied().ok_or_else(|| usage(NO_BUDGET))?;
+        Ok((self.strategies(args.strategy.as_slice())?[0], budget))
+    }
+
+    /// What flags say if there are any, else what the file says; an error if they say something else.
+    fn agreed<T>(&self, flag: &str, flags: &[T], key: &str, stated: Option<Stated<T>>) -> anyhow::Result<Vec<T>>
+    where
+        T: Copy + PartialEq + Display,
+    {
+        let Some(Stated { value, line }) = stated else { return Ok(flags.to_vec()) };
+        match flags.iter().find(|&&other| other != value) {
+            Some(other) => Err(usage(format!(
+                "{flag} {other}: contradicts line {line} of {}, whose `{key}` asks for {value}; leave one of them out",
+                self.path.display()
+            ))),
+            None => Ok(vec![value]),
+        }
+    }
+}

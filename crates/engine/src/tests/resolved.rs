@@ -1,0 +1,124 @@
+//! Contexts that are kept: the same as fresh ones, and served to nobody who asks for something else.
+
+use std::time::Instant;
+
+use super::Place;
+use crate::resolved::key;
+use crate::{BudgetTokenizer, ContextRequest, Format, Fusion, Mode, Pipeline, Policy, SearchRequest, Strategy};
+
+fn tides() -> Place {
+    let place = Place::new();
+    place.write("tides.md", "# Tides\n\nThe tide rises twice a day.\n\n## Causes\n\nThe moon pulls the sea.\n");
+    place.write("moon.txt", "The moon is far away. It pulls the sea, and the tide rises.\n");
+    place.index();
+    place
+}
+
+const CACHED: &str = "[cache]\nttl_seconds = 300";
+
+#[test]
+fn a_kept_context_is_the_fresh_one() {
+    let (place, tokenizer) = (tides(), BudgetTokenizer::named("o200k").unwrap());
+    let policy = Policy::parse(CACHED).unwrap();
+    let search = SearchRequest { mode: Mode::Lexical, ..SearchRequest::new("what moves the tide") };
+    let (searcher, other) = (place.searcher(), place.searcher());
+    for strategy in Strategy::ALL {
+        let request = ContextRequest {
+            budget_tokens: 120,
+            tokenizer: &tokenizer,
+            strategy,
+            policy: &policy,
+            format: Format::Markdown,
+            order: Order::Document,
+            include: &[],
+            exclude: &[],
+        };
+        let first = searcher.context(&search, &request).unwrap();
+        assert_eq!(searcher.context(&search, &request).unwrap(), first);
+        let pool = searcher.pool(&search).unwrap();
+        assert_eq!(pool.context(&request).unwrap(), first);
+        first.citations.iter().for_each(|citation| drop(pool.text(citation).unwrap()));
+        assert_eq!(other.context(&search, &request).unwrap(), first, "{strategy}");
+    }
+}
+
+#[test]
+fn nothing_is_served_to_another_request() {
+    let (place, tokenizer) = (tides(), BudgetTokenizer::named("o200k").unwrap());
+    let searcher = place.searcher();
+    let policy = Policy::parse(CACHED).unwrap();
+    let search = SearchRequest { mode: Mode::Lexical, ..SearchRequest::new("what moves the tide") };
+    let request = ContextRequest {
+        budget_tokens: 120,
+        tokenizer: &tokenizer,
+        strategy: Strategy::Flat,
+        policy: &policy,
+        format: Format::Markdown,
+        order: Order::Document,
+        include: &[],
+        exclude: &[],
+    };
+    let context = searcher.context(&search, &request).unwrap();
+    // A mark in what is kept shows where it is served.
+    let mut marked = context.clone();
+    marked.text = "kept".into();
+    searcher.resolved.keep(key(&search, &[], &request), &marked, Instant::now());
+    let is_kept = |search: &SearchRequest, request: &ContextRequest<'_>| {
+        searcher.context(search, request).unwrap().text == "kept"
+    };
+    assert!(is_kept(&search, &request));
+    assert!(searcher.pool(&search).unwrap().context(&request).unwrap().text == "kept");
+
+    for other in [
+        SearchRequest { query: "what moves the sea".into(), ..search.clone() },
+        SearchRequest { candidates: 7, ..search.clone() },
+        SearchRequest { mode: Mode::Hybrid, ..search.clone() },
+        SearchRequest { fusion: Fusion::Rrf, ..search.clone() },
+        SearchRequest { scope: Some(vec!["notes/moon.txt".into()]), ..search.clone() },
+    ] {
+        assert!(!is_kept(&other, &request), "{other:?}");
+    }
+    let (cl100k, delta) = (BudgetTokenizer::named("cl100k").unwrap(), Policy { delta: 0.5, ..policy.clone() });
+    for other in [
+        ContextRequest { budget_tokens: 121, ..request },
+        ContextRequest { tokenizer: &cl100k, ..request },
+        ContextRequest { strategy: Strategy::Bubble, ..request },
+        ContextRequest { policy: &delta, ..request },
+        ContextRequest { policy: &Policy::default(), ..request },
+        ContextRequest { format: Format::Xml, ..request },
+        ContextRequest { order: Order::Edges, ..request },
+        ContextRequest { include: &ids, ..request },
+        ContextRequest { exclude: &ids, ..request },
+    ] {
+        assert!(!is_kept(&search, &other), "{other:?}");
+    }
+    let mut pool = searcher.pool(&search).unwrap();
+    pool.remove_document("notes/moon.txt");
+    assert!(pool.context(&request).unwrap().text != "kept");
+    assert!(is_kept(&search, &request), "the others have not driven it out");
+    assert_eq!(place.searcher().context(&search, &request).unwrap(), context, "each searcher keeps its own");
+}
+
+#[test]
+fn without_the_policy_nothing_is_kept() {
+    let (place, tokenizer) = (tides(), BudgetTokenizer::named("o200k").unwrap());
+    let search = SearchRequest { mode: Mode::Lexical, ..SearchRequest::new("what moves the tide") };
+    let pipeline =
+        Pipeline::parse("retrieval:\n  strategy: hybrid\npipeline:\n  cache_resolved_context: true\n").unwrap();
+    for (policy, is_kept) in [(Policy::default(), false), (pipeline.policy, true)] {
+        let searcher = place.searcher();
+        let request = ContextRequest {
+            budget_tokens: 120,
+            tokenizer: &tokenizer,
+            strategy: Strategy::Parent,
+            policy: &policy,
+            format: Format::Markdown,
+            order: Order::Document,
+            include: &[],
+            exclude: &[],
+        };
+        searcher.context(&search, &request).unwrap();
+        let hour = std::time::Duration::from_secs(3600);
+        assert_eq!(searcher.resolved.find(&key(&search, &[], &request), hour, Instant::now()).is_some(), is_kept);
+    }
+}
