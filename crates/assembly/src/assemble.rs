@@ -247,6 +247,7 @@ fn manifest(
             reallocated: selection.reallocated.clone(),
         },
         certificate: selection.certificate.clone(),
+        endpoint: None,
     }
 }
 
