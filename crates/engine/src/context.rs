@@ -12,7 +12,8 @@ use cento_assembly::seal::Budget;
 use cento_assembly::{self as assembly, Candidate, Citation, Context, Format, Policy, Request, Strategy};
 use cento_corpus as corpus;
 
-use crate::error::Result;
+use crate::endpoint::{self, Endpoint};
+use crate::error::{Error, Result};
 use crate::retrieve::{ChunkKey, SearchRequest, Timings};
 use crate::seal::Retrieval;
 use crate::searcher::Searcher;
@@ -32,6 +33,8 @@ pub struct ContextRequest<'a> {
     pub policy: &'a Policy,
     /// How the context is written.
     pub format: Format,
+    /// A language model that reads and judges beside the patterns of [`Strategy::Seal`], which alone asks one.
+    pub endpoint: Option<&'a Endpoint>,
 }
 
 /// Where the time of one context went.
@@ -222,23 +225,39 @@ struct Counts {
 impl Pool<'_> {
     /// Assembles a context.
     pub fn context(&self, request: &ContextRequest<'_>) -> Result<Context> {
-        if request.strategy != Strategy::Seal {
-            return self.assemble(request, &self.candidates, &[]);
+        match (request.strategy, request.endpoint) {
+            (Strategy::Seal, _) => self.seal(request),
+            (_, None) => self.assemble(request, &self.candidates, &[]),
+            (strategy, Some(endpoint)) => Err(Error::Setting {
+                setting: "endpoint",
+                value: endpoint.host().to_owned(),
+                reason: format!(
+                    "is of no use to the strategy {strategy}; ask for --strategy seal, or leave --endpoint out"
+                ),
+            }),
         }
+    }
+
+    fn seal(&self, request: &ContextRequest<'_>) -> Result<Context> {
         let mut config = request.policy.seal.clone();
         if config.budget == Budget::Request {
             config.budget = Budget::Tokens(request.budget_tokens);
         }
         let retrieval =
             self.retrieval.get_or_init(|| self.searcher.retrieval(self.search.clone()).without(self.removed.clone()));
-        let sealed = retrieval.seal(&self.search.query, &config, request.tokenizer)?;
+        let sealed = retrieval.seal(&self.search.query, &config, request.tokenizer, request.endpoint)?;
         let mut kept: Vec<&str> = sealed.outcome.kept.iter().map(String::as_str).collect();
         if kept.is_empty() {
             // No passage fits whole: the best one is offered, and cut.
             let best_first = |a: &&Candidate, b: &&Candidate| a.relevance.total_cmp(&b.relevance).then(a.id.cmp(&b.id));
             kept.extend(sealed.candidates.iter().max_by(best_first).map(|best| best.id.as_str()));
         }
-        self.assemble(request, &sealed.candidates, &kept)
+        let mut context = self.assemble(request, &sealed.candidates, &kept)?;
+        if let Some(record) = &sealed.endpoint {
+            context.trace.warnings.extend(endpoint::warnings(record));
+        }
+        context.trace.manifest.endpoint = sealed.endpoint;
+        Ok(context)
     }
 
     fn assemble(&self, request: &ContextRequest<'_>, candidates: &[Candidate], kept: &[&str]) -> Result<Context> {

@@ -29,6 +29,7 @@
 //!     strategy: Strategy::Bubble,
 //!     policy: &Policy::default(),
 //!     format: Format::Markdown,
+//!     endpoint: None,
 //! })?;
 //! assert!(context.n_tokens <= 200 && context.text.contains("moon"));
 //! # Ok(())
@@ -70,6 +71,7 @@ mod dense;
 mod run;
 mod context;
 mod seal;
+mod endpoint;
 mod tokens;
 mod replay;
 mod differences;
@@ -108,6 +110,7 @@ pub use doctor::{Check, Diagnosis, SegmentDiagnosis, doctor};
 pub use documents::{Deleted, Excerpt, InspectedChunk, InspectedSection, Inspection, delete, delete_selected};
 pub use embed::{EmbedInput, EmbedOptions, EmbedProgress, EmbedReport, Manifest as EmbedManifest};
 pub use embed::{ManifestInput, OutputType, TooLong, embed};
+pub use endpoint::{Endpoint, EndpointOptions};
 pub use error::{Error, Result};
 pub use filter::{FILTER_BYTES_MAX, FILTER_DEPTH_MAX, Filter, FilterError, Place};
 pub use fs::{File, Fs, OsFs};

@@ -1,6 +1,7 @@
 //! `cento context`: the cited context that answers a question, inside its budget.
 
 use anyhow::Context as _;
+use cento_engine::trace::EndpointRecord;
 use cento_engine::{Citation, ContextRequest, ContextTrace, Filtered, Scan, SearchRequest};
 
 use crate::args::{Context, Global};
@@ -34,6 +35,7 @@ pub(crate) fn execute(args: &Context, global: &Global) -> anyhow::Result<Outcome
     let query = options::query(&args.query)?;
     let request = search(args, query.clone())?;
     let policy = options::policy(args.policy.as_deref())?;
+    let endpoint = options::endpoint(&args.endpoint)?;
     let searcher = options::searcher(global, &args.retrieval)?;
     let tokenizer = options::tokenizer(&args.tokenizer, &searcher)?;
     let asked = ContextRequest {
@@ -42,6 +44,7 @@ pub(crate) fn execute(args: &Context, global: &Global) -> anyhow::Result<Outcome
         strategy: args.strategy,
         policy: &policy,
         format: args.format,
+        endpoint: endpoint.as_ref(),
     };
     let (context, timings) = searcher.context_timed(&request, &asked)?;
     options::remark_device(global, &searcher);
@@ -82,6 +85,10 @@ pub(crate) fn execute(args: &Context, global: &Global) -> anyhow::Result<Outcome
             context.tokenizer,
             context.citations.len()
         );
+        if let Some(EndpointRecord { host, model, n_calls, n_found, n_dropped, .. }) = &context.trace.manifest.endpoint
+        {
+            eprintln!("endpoint {host} ({model}): {n_calls} calls, {n_dropped} of {n_found} findings dropped");
+        }
     }
     Ok(if context.citations.is_empty() { Outcome::Nothing } else { Outcome::Done })
 }

@@ -35,12 +35,14 @@ pub(crate) fn execute(args: &Replay, invocation: &Invocation) -> anyhow::Result<
         true => options::tokenizer("model", &searcher)?,
         false => options::tokenizer(&config.tokenizer, &searcher)?,
     };
+    let endpoint = trace.endpoint();
     let request = ContextRequest {
         budget_tokens: config.budget_tokens,
         tokenizer: &tokenizer,
         strategy: config.strategy,
         policy: &policy,
         format: config.format,
+        endpoint: endpoint.as_ref(),
     };
     let context = searcher.context(&search, &request)?;
     options::remark_device(global, &searcher);

@@ -212,7 +212,14 @@ impl Variants {
                 let (strategy, policy) = (*strategy, &self.policy);
                 (
                     label.as_str(),
-                    ContextRequest { budget_tokens, tokenizer, strategy, policy, format: Format::Markdown },
+                    ContextRequest {
+                        budget_tokens,
+                        tokenizer,
+                        strategy,
+                        policy,
+                        format: Format::Markdown,
+                        endpoint: None,
+                    },
                 )
             })
         })

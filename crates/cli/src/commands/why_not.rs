@@ -19,12 +19,14 @@ pub(crate) fn execute(args: &args::WhyNot, global: &args::Global) -> anyhow::Res
     let policy = options::policy(context.policy.as_deref())?;
     let searcher = options::searcher(global, &context.retrieval)?;
     let tokenizer = options::tokenizer(&context.tokenizer, &searcher)?;
+    let endpoint = options::endpoint(&context.endpoint)?;
     let request = ContextRequest {
         budget_tokens: context.budget,
         tokenizer: &tokenizer,
         strategy: context.strategy,
         policy: &policy,
         format: context.format,
+        endpoint: endpoint.as_ref(),
     };
     let answer = searcher.why_not(&search, &request, &args.doc)?;
     options::remark_device(global, &searcher);

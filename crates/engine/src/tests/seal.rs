@@ -27,7 +27,7 @@ fn a_repair_finds_the_second_hop_and_asks_each_query_once() {
     let retrieval = searcher.retrieval(SearchRequest { mode: Mode::Lexical, ..SearchRequest::new("") });
     let seal = |loops, budget| {
         let config = SealConfig { budget, loops, ..SealConfig::default() };
-        retrieval.seal(QUESTION, &config, &tokenizer).unwrap()
+        retrieval.seal(QUESTION, &config, &tokenizer, None).unwrap()
     };
     let ada = "notes/ada.md#0".to_owned();
     let without = seal(0, SealBudget::Items(2));
@@ -60,6 +60,7 @@ fn a_document_taken_from_the_candidates_is_not_found_again() {
         strategy: Strategy::Seal,
         policy: &policy,
         format: Format::Markdown,
+        endpoint: None,
     };
     let delivers = |context: Context| context.citations.iter().any(|citation| citation.document == "notes/ada.md");
     assert!(delivers(pool.context(&request).unwrap()));
