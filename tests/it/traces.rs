@@ -551,7 +551,7 @@ fn an_endpoint_is_asked_for_seal_alone_named_when_it_fails_and_not_asked_by_a_re
     let fallback = run(&[&model[..], &["--endpoint-fallback"]].concat());
     assert_eq!((fallback.code, &fallback.out), (0, &alone.out));
     assert!(fallback.err.contains(&format!("warning: endpoint {nobody}: call 1")), "{fallback:?}");
-    assert!(fallback.err.contains(&format!("endpoint {nobody} (small): 1 calls")), "{fallback:?}");
+    assert!(fallback.err.contains(&format!("endpoint {nobody} (small): 1 call,")), "{fallback:?}");
 
     // From the settings file, and with answers.
     let url = endpoint("{\"entities\": [\"moon\", \"Atlantis\"], \"sufficient\": false, \"missing\": [\"tide\"]}");

@@ -132,7 +132,8 @@ impl Extract {
     fn relate(&mut self, [subject, relation, object]: &[String; 3], text: &Verbatim<'_>) -> Option<()> {
         let (heads, tails) = (text.places(subject), text.places(object));
         let pairs = heads.iter().flat_map(|head| tails.iter().map(move |tail| (head, tail)));
-        let (head, tail) = pairs.min_by_key(|(head, tail)| head.start.abs_diff(tail.start))?;
+        let apart = pairs.filter(|(head, tail)| head != tail);
+        let (head, tail) = apart.min_by_key(|(head, tail)| head.start.abs_diff(tail.start))?;
         let sides = [(head, kind(subject)), (tail, kind(object))];
         for (side, kind) in sides.clone() {
             self.mention(std::slice::from_ref(side), kind, text);
@@ -210,7 +211,6 @@ fn kind(said: &str) -> Kind {
 /// Whether it is written as names are: "the film" is no other form of one.
 fn is_proper(said: &str) -> bool {
     words(said, 0..said.len()).iter().any(|word| said[word.clone()].starts_with(|c: char| !c.is_lowercase()))
-        && !words(said, 0..said.len()).iter().all(|word| is_opener(&said[word.clone()]))
 }
 
 /// Findings of one kind that are looked at; a passage has not as many.

@@ -87,7 +87,8 @@ pub(crate) fn execute(args: &Context, global: &Global) -> anyhow::Result<Outcome
         );
         if let Some(EndpointRecord { host, model, n_calls, n_found, n_dropped, .. }) = &context.trace.manifest.endpoint
         {
-            eprintln!("endpoint {host} ({model}): {n_calls} calls, {n_dropped} of {n_found} findings dropped");
+            let calls = if *n_calls == 1 { "call" } else { "calls" };
+            eprintln!("endpoint {host} ({model}): {n_calls} {calls}, {n_dropped} of {n_found} findings dropped");
         }
     }
     Ok(if context.citations.is_empty() { Outcome::Nothing } else { Outcome::Done })

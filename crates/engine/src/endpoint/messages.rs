@@ -156,5 +156,5 @@ fn object(message: &str, keys: &[&str]) -> Result<Map<String, Value>, String> {
             found = Some(object);
         }
     }
-    found.ok_or_else(|| format!("no JSON object with {} in {}", keys.join(", "), excerpt(message)))
+    found.ok_or_else(|| format!("no JSON object with {} in {}", keys.join(" or "), excerpt(message)))
 }

@@ -261,7 +261,10 @@ fn whatever_goes_wrong_is_named_and_the_patterns_go_on_alone_only_if_allowed() {
     check(Reply::Raw("200 OK", "<html>Welcome</html>".into()), &["no chat completion", "<html>Welcome"]);
     check(Reply::Raw("200 OK", "{\"choices\": []}".into()), &["no chat completion", "choices"]);
     check(Reply::Raw("200 OK", "x".repeat(3 << 20)), &["more than 1048576 bytes"]);
-    check(say("I am sorry, I cannot do that."), &["no JSON object with entities, triples, qualifiers", "I am sorry"]);
+    check(
+        say("I am sorry, I cannot do that."),
+        &["no JSON object with entities or triples or qualifiers", "I am sorry"],
+    );
     check(say("{\"entities\": [\"Night Train\""), &["no JSON object", "Night Train"]);
     check(say("{\"names\": []} {}"), &["no JSON object"]);
     check(say("{\"entities\": \"Night Train\"}"), &["entities is no list but", "Night Train"]);

@@ -4,6 +4,7 @@ use super::super::extraction::{Extraction, Sufficiency};
 use super::super::ledger::Extract;
 use super::super::names::Aliases;
 use super::*;
+use proptest::prelude::*;
 
 const TEXT: &str =
     "Night Train is a drama film. It was made by bell\nhooks-ray, Annual Inc and ada quist in twelve weeks.";
@@ -54,6 +55,7 @@ fn a_triple_joins_its_sides_and_is_quoted_where_its_relation_is() {
     check(&triple(["Night Train", "made by", "ada quist"]), &["ada quist"], &sides, &["made by"], 0);
     check(&triple(["Night Train", "director", "ada quist"]), &["ada quist"], &sides, &[], 0);
     check(&triple(["Night Train", "made by", "Oslo"]), &[], &[], &[], 1);
+    check(&triple(["Night Train", "is", "Night Train"]), &[], &[], &[], 1);
     check(&triple(["bell hooks-ray", "and", "ada quist"]), &["bell\nhooks-ray", "ada quist"], &[], &["and"], 0);
 }
 
@@ -70,6 +72,34 @@ fn another_form_of_a_name_is_one_only_if_both_are_there_and_it_is_written_as_one
     aliases.join("Norsk Data", "Statoil");
     aliases.join("ND", "Equinor");
     assert_eq!((aliases.key("ND").as_str(), aliases.key("Norsk Data").as_str()), ("statoil", "statoil"));
+}
+
+proptest! {
+    #[test]
+    fn whatever_is_said_what_is_believed_is_in_the_passage(
+        text in "[aÅ東1 .,\n]{0,60}",
+        said in prop::collection::vec("[aÅ東1 .,\n]{0,6}", 0..9),
+    ) {
+        let passage = passage("a", "", &text, 1.0);
+        let mut extract = Extract::read(&passage, &plain());
+        let known = extract.mentions.clone();
+        let triples = said.windows(3).map(|three| [0, 1, 2].map(|at| three[at].clone())).collect();
+        let entities = said.iter().map(|name| (name.clone(), said.clone())).collect();
+        let all = Extraction { entities, triples, qualifiers: said.clone() };
+        let mut aliases = Aliases::default();
+        prop_assert!(extract.add(&passage, &all, &mut aliases, &plain()) <= all.len());
+        let flat = |text: &str| text.replace('\n', " ").trim().to_owned();
+        for mention in extract.mentions.iter().chain(&extract.joined).filter(|mention| !known.contains(mention)) {
+            let written = flat(&text[mention.span.clone()]);
+            prop_assert!(said.iter().any(|said| flat(said) == written), "{written:?}");
+        }
+        for said in &said {
+            prop_assert_eq!(aliases.key(said), aliases.key(&aliases.key(said)));
+        }
+        let mut ledger = Ledger::default();
+        ledger.add(&passage, &extract, &aliases);
+        super::reading::check_verbatim(&ledger, &[passage]);
+    }
 }
 
 const QUESTION: &str = "In which town was the director of Night Train born?";
