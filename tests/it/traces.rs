@@ -1,10 +1,11 @@
 //! What traces are good for: replay, why, why-not, diff; and what a trace file is.
 
 use std::collections::BTreeSet;
+use std::io::{Read as _, Write as _};
 
 use serde_json::{Value, json};
 
-use crate::support::{Place, TIDES, root, tiny_model};
+use crate::support::{Place, Ran, TIDES, root, tiny_model};
 
 const QUERY: &str = "what moves the tide";
 
@@ -493,6 +494,82 @@ fn is(value: &Value, kind: &Value) -> bool {
         "null" => value.is_null(),
         other => panic!("type {other}"),
     }
+}
+
+/// An endpoint that answers every request with the same message, on a free port, as long as the test runs.
+fn endpoint(said: &'static str) -> String {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/v1", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let (mut stream, mut bytes) = (stream.unwrap(), Vec::new());
+            let is_whole = |bytes: &[u8]| {
+                let text = String::from_utf8_lossy(bytes).to_lowercase();
+                let (head, body) = text.split_once("\r\n\r\n").unwrap_or_default();
+                let length = head.lines().find_map(|line| line.strip_prefix("content-length: "));
+                length.is_some_and(|length| body.len() == length.parse::<usize>().unwrap())
+            };
+            while !is_whole(&bytes) {
+                let mut buffer = [0; 4096];
+                let n = stream.read(&mut buffer).unwrap();
+                bytes.extend_from_slice(&buffer[..n]);
+            }
+            let body = json!({"choices": [{"message": {"content": said}}]}).to_string();
+            let head = format!("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: {}\r\n\r\n", body.len());
+            stream.write_all((head + &body).as_bytes()).unwrap();
+        }
+    });
+    url
+}
+
+#[test]
+fn an_endpoint_is_asked_for_seal_alone_named_when_it_fails_and_not_asked_by_a_replay() {
+    let place = tides();
+    let run = |arguments: &[&str]| {
+        let asked = ["context", QUERY, "--budget", "90", "--strategy", "seal", "--trace", "trace.json"];
+        let arguments = [&asked[..], arguments].concat();
+        let output = place.command(&arguments).env("CENTO_ENDPOINT_KEY", "sk-hush-123456").output().unwrap();
+        let ran = Ran::new(&arguments, output);
+        assert!(!format!("{ran:?}").contains("sk-hush"), "{ran:?}");
+        ran
+    };
+    let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
+    let url = format!("http://{nobody}/v1");
+    run(&["--endpoint", &url]).fails(2, &["--endpoint-model"]);
+    run(&["--endpoint-model", "small"]).fails(2, &["--endpoint-model small", "--endpoint URL"]);
+    run(&["--endpoint", "localhost", "--endpoint-model", "small"]).fails(2, &["localhost", "http://localhost:8000/v1"]);
+    let model = ["--endpoint", &url, "--endpoint-model", "small"];
+    run(&[&model[..], &["--endpoint-timeout", "0"]].concat()).fails(2, &["--endpoint-timeout", "1..=3600"]);
+    let fails = run(&model);
+    fails.fails(4, &[&format!("error: endpoint {nobody}: call 1 (notes/"), "cannot be reached", "--endpoint-fallback"]);
+    assert_eq!(fails.out, "");
+    let flat = ["context", QUERY, "--budget", "90", "--strategy", "flat"];
+    place.run(&[&flat[..], &model].concat()).fails(2, &[&nobody, "the strategy flat", "--strategy seal"]);
+
+    let schema: Value = serde_json::from_str(&place.ok(&["replay", "--schema"]).out).unwrap();
+    let alone = run(&[]);
+    let fallback = run(&[&model[..], &["--endpoint-fallback"]].concat());
+    assert_eq!((fallback.code, &fallback.out), (0, &alone.out));
+    assert!(fallback.err.contains(&format!("warning: endpoint {nobody}: call 1")), "{fallback:?}");
+    assert!(fallback.err.contains(&format!("endpoint {nobody} (small): 1 call,")), "{fallback:?}");
+
+    // From the settings file, and with answers.
+    let url = endpoint("{\"entities\": [\"moon\", \"Atlantis\"], \"sufficient\": false, \"missing\": [\"tide\"]}");
+    place.write("cento.toml", format!("[context]\nendpoint = {url:?}\nendpoint-model = \"small\"\n"));
+    let made = run(&[]);
+    assert_eq!(made.code, 0, "{made:?}");
+    let trace = trace(&place, "trace.json");
+    hold(&schema, &trace, &schema, "endpoint").unwrap();
+    let record = &trace["assembly"]["manifest"]["endpoint"];
+    assert!(record["n_calls"].as_u64() > Some(1) && record["n_dropped"].as_u64() > Some(0), "{record}");
+    assert!(!trace.to_string().contains("sk-hush"));
+    std::fs::remove_file(place.path("cento.toml")).unwrap();
+    damage(&place, "trace.json", "nobody.json", "/assembly/manifest/endpoint/host", json!(nobody));
+    for file in ["trace.json", "nobody.json"] {
+        assert_eq!(place.ok(&["replay", file]).out, made.out, "{file}");
+    }
+    damage(&place, "trace.json", "no-answers.json", "/assembly/manifest/endpoint/answers", json!([]));
+    place.run(&["replay", "no-answers.json"]).fails(4, &["the trace has no answer", "cento context --trace"]);
 }
 
 #[test]

@@ -261,6 +261,7 @@ fn manifest(
         },
         certificate: selection.certificate.clone(),
         support: None,
+        endpoint: None,
     }
 }
 

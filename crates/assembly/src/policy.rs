@@ -110,6 +110,7 @@ lambda_rel = 0.5
 epsilon = 0.02          # By how much a passage must be better than the one it replaces.
 dwell = 1               # Loops in which a passage that came in cannot be replaced.
 coverage_min = 0.95     # Share of the question's needs from which the gate calls it covered.
+calls = 16              # Most calls of the endpoint for one answer, if there is one.
 
 [cache]                 # Keeps the contexts of an open collection for whoever asks the same again. Default: nothing is kept.
 ttl_seconds = 300

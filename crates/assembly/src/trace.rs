@@ -98,6 +98,9 @@ pub struct Manifest {
     /// How far the collection supports an answer at all; none where that is not known.
     #[serde(default)]
     pub support: Option<Support>,
+    /// The language model that was asked by whoever drove a repair, and what it said; none if none was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub endpoint: Option<EndpointRecord>,
 }
 
 /// What the best of the collection has for the question.
@@ -107,6 +110,36 @@ pub struct Support {
     pub evidence: Evidence,
     /// [`Evidence::support`].
     pub support: f64,
+}
+
+/// What a language model had to do with a context.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EndpointRecord {
+    /// Host, and port if it is not the scheme's.
+    pub host: String,
+    /// Name of the model there.
+    pub model: String,
+    /// Calls made, one that failed included.
+    pub n_calls: usize,
+    /// Things it said: names, other forms of them, triples, dates, numbers, missing things.
+    pub n_found: usize,
+    /// Those that were dropped: not in their passage, or missing and neither in the question nor in the ledger.
+    pub n_dropped: usize,
+    /// Kept passages that it was not asked about, as the policy has no more calls.
+    pub n_untold: usize,
+    /// Why the rest was done without it; none if it was asked to the end.
+    pub fallback: Option<String>,
+    /// What it said, in the order of the calls.
+    pub answers: Vec<EndpointAnswer>,
+}
+
+/// What a language model said.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EndpointAnswer {
+    /// BLAKE3 of what was asked, in hex.
+    pub asked: String,
+    /// The message, as it came.
+    pub said: String,
 }
 
 /// What was chosen is worth `value`, and nothing within the constraints is worth more than `bound`, among the candidates that were

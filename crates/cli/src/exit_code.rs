@@ -12,7 +12,7 @@ pub(crate) const NOTHING: u8 = 1;
 pub(crate) const USAGE: u8 = 2;
 /// A file of the corpus or of the collection.
 pub(crate) const DATA: u8 = 3;
-/// The encoder or the device it should run on.
+/// The encoder or the device it should run on, or a language model elsewhere.
 pub(crate) const MODEL: u8 = 4;
 /// Ctrl-C; the collection is as it was committed last.
 pub(crate) const INTERRUPTED: u8 = 130;
@@ -79,7 +79,7 @@ fn code(error: &anyhow::Error) -> u8 {
             | Error::NotTraced { .. }
             | Error::NotCached { .. },
         ) => NOTHING,
-        Some(Error::Embedder(_) | Error::Model(_) | Error::Text { .. }) => MODEL,
+        Some(Error::Embedder(_) | Error::Model(_) | Error::Text { .. } | Error::Endpoint { .. }) => MODEL,
         _ => DATA,
     }
 }

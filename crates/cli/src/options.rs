@@ -1,11 +1,12 @@
 //! Validated options: from the flags of a command to what the engine takes.
 
 use std::io::Read;
+use std::time::Duration;
 
 use anyhow::Context as _;
 use cento_engine::{
-    At, BudgetTokenizer, CacheOptions, Explain, Filter, Filtered, Fusion, IndexOptions, Mode, ReadOptions,
-    RepairOptions, Scalar, Scan, SearchRequest, Searcher, SearcherOptions,
+    At, BudgetTokenizer, CacheOptions, Endpoint, EndpointOptions, Explain, Filter, Filtered, Fusion, IndexOptions,
+    Mode, ReadOptions, RepairOptions, Scalar, Scan, SearchRequest, Searcher, SearcherOptions,
 };
 
 use crate::args;
@@ -171,6 +172,27 @@ pub(crate) fn remark_filter(global: &args::Global, filtered: Option<&Filtered>) 
         eprintln!("filter: {n_admitted} of {n_documents} documents");
     }
 }
+
+/// The language model that a command wants asked, if it wants one; its key comes from the environment alone.
+pub(crate) fn endpoint(args: &args::Endpoint) -> anyhow::Result<Option<Endpoint>> {
+    let (url, model) = match (&args.endpoint, &args.endpoint_model) {
+        (None, None) => return Ok(None),
+        (Some(url), Some(model)) => (url.clone(), model.clone()),
+        (Some(_), None) => {
+            return Err(usage("--endpoint: which model is to be asked there? name it with --endpoint-model NAME"));
+        }
+        (None, Some(model)) => {
+            return Err(usage(format!("--endpoint-model {model}: nobody to ask; say where it is with --endpoint URL")));
+        }
+    };
+    let (timeout, fallback) = (Duration::from_secs(args.endpoint_timeout), args.endpoint_fallback);
+    let key = std::env::var_os(ENDPOINT_KEY).map(std::ffi::OsString::into_string).transpose();
+    let key = key.map_err(|_| usage(format!("{ENDPOINT_KEY}: is not UTF-8")))?;
+    Ok(Some(Endpoint::open(&EndpointOptions { url, model, timeout, fallback }, key.as_deref())?))
+}
+
+/// Names the key of an endpoint, which is no option: command lines are seen by others.
+const ENDPOINT_KEY: &str = "CENTO_ENDPOINT_KEY";
 
 /// The tokenizer a budget is counted with.
 pub(crate) fn tokenizer<'s>(name: &str, searcher: &'s Searcher) -> anyhow::Result<BudgetTokenizer<'s>> {

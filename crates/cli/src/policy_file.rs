@@ -58,7 +58,8 @@ impl Asked {
 
     /// What one command without lists asks for: its strategy and its budget.
     pub(crate) fn only(&self, args: &args::Context) -> anyhow::Result<(Strategy, args::Budget)> {
-        let stated = self.budget_tokens.map(|Stated { value, line }| Stated { value: args::Budget::Tokens(value), line });
+        let stated =
+            self.budget_tokens.map(|Stated { value, line }| Stated { value: args::Budget::Tokens(value), line });
         let budget = self.agreed("--budget", args.budget.as_slice(), BUDGET_KEY, stated)?;
         let budget = budget.first().copied().ok_or_else(|| usage(NO_BUDGET))?;
         Ok((self.strategies(args.strategy.as_slice())?[0], budget))

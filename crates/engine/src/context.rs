@@ -16,7 +16,8 @@ use cento_assembly::{
 use cento_corpus as corpus;
 use cento_lexical::Unit;
 
-use crate::error::Result;
+use crate::endpoint::{self, Endpoint};
+use crate::error::{Error, Result};
 use crate::resolved;
 use crate::retrieve::{ChunkKey, DENSE, LEXICAL, Mode, SearchRequest, Timings};
 use crate::seal::Retrieval;
@@ -44,6 +45,8 @@ pub struct ContextRequest<'a> {
     pub include: &'a [String],
     /// Ids of chunks, or of documents, that are not delivered.
     pub exclude: &'a [String],
+    /// A language model that reads and judges beside the patterns of [`Strategy::Seal`], which alone asks one.
+    pub endpoint: Option<&'a Endpoint>,
 }
 
 impl<'a> ContextRequest<'a> {
@@ -59,6 +62,7 @@ impl<'a> ContextRequest<'a> {
             order: Order::default(),
             include: &[],
             exclude: &[],
+            endpoint: None,
         }
     }
 }
@@ -269,11 +273,11 @@ impl Pool<'_> {
     /// it found.
     pub fn context(&self, request: &ContextRequest<'_>) -> Result<Context> {
         let kept = || self.searcher.kept(&self.search, &self.removed, request);
-        if let Some(context) = (request.strategy != Strategy::Seal).then(kept).flatten() {
+        if let Some(context) = (request.strategy != Strategy::Seal && request.endpoint.is_none()).then(kept).flatten() {
             return Ok(context);
         }
         let context = self.fresh(request)?;
-        if request.policy.cache.is_some() {
+        if request.policy.cache.is_some() && request.endpoint.is_none() {
             let key = resolved::key(&self.search, &self.removed, request);
             self.searcher.resolved.keep(key, &context, Instant::now());
         }
@@ -281,23 +285,39 @@ impl Pool<'_> {
     }
 
     fn fresh(&self, request: &ContextRequest<'_>) -> Result<Context> {
-        if request.strategy != Strategy::Seal {
-            return self.ask(request, Cow::Borrowed(&self.candidates), &[], assembly::assemble);
+        match (request.strategy, request.endpoint) {
+            (Strategy::Seal, _) => self.seal(request),
+            (_, None) => self.ask(request, Cow::Borrowed(&self.candidates), &[], assembly::assemble),
+            (strategy, Some(endpoint)) => Err(Error::Setting {
+                setting: "endpoint",
+                value: endpoint.host().to_owned(),
+                reason: format!(
+                    "is of no use to the strategy {strategy}; ask for --strategy seal, or leave --endpoint out"
+                ),
+            }),
         }
+    }
+
+    fn seal(&self, request: &ContextRequest<'_>) -> Result<Context> {
         let mut config = request.policy.seal.clone();
         if config.budget == Budget::Request {
             config.budget = Budget::Tokens(request.budget_tokens);
         }
         let retrieval =
             self.retrieval.get_or_init(|| self.searcher.retrieval(self.search.clone()).without(self.removed.clone()));
-        let sealed = retrieval.seal(&self.search.query, &config, request.tokenizer)?;
+        let sealed = retrieval.seal(&self.search.query, &config, request.tokenizer, request.endpoint)?;
         let mut kept: Vec<&str> = sealed.outcome.kept.iter().map(String::as_str).collect();
         if kept.is_empty() {
             // No passage fits whole: the best one is offered, and cut.
             let best_first = |a: &&Candidate, b: &&Candidate| a.relevance.total_cmp(&b.relevance).then(a.id.cmp(&b.id));
             kept.extend(sealed.candidates.iter().max_by(best_first).map(|best| best.id.as_str()));
         }
-        self.ask(request, Cow::Borrowed(&sealed.candidates), &kept, assembly::assemble)
+        let mut context = self.ask(request, Cow::Borrowed(&sealed.candidates), &kept, assembly::assemble)?;
+        if let Some(record) = &sealed.endpoint {
+            context.trace.warnings.extend(endpoint::warnings(record));
+        }
+        context.trace.manifest.endpoint = sealed.endpoint;
+        Ok(context)
     }
 
     /// What contexts of every budget up to the request's are worth.

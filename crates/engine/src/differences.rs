@@ -148,6 +148,10 @@ impl ContextTrace {
         flatten("config", &config, &mut all);
         all.retain(|key, _| !DERIVED.contains(&key.as_str()));
         all.insert("query".to_owned(), self.assembly.query.clone());
+        if let Some(endpoint) = &self.assembly.manifest.endpoint {
+            all.insert("endpoint.host".to_owned(), endpoint.host.clone());
+            all.insert("endpoint.model".to_owned(), endpoint.model.clone());
+        }
         all
     }
 

@@ -193,6 +193,16 @@ pub enum Error {
         /// What is wrong with it.
         reason: String,
     },
+    /// A language model that was to read and judge did not, or not so that it can be used.
+    #[error("endpoint {host}: {reason}; {way_out}")]
+    Endpoint {
+        /// Its host.
+        host: String,
+        /// Which call, what was wrong, and with what.
+        reason: String,
+        /// What would do.
+        way_out: &'static str,
+    },
     /// The system lets nobody write to the collection, or not this user.
     #[error(
         "{path}: cannot be written: {reason}; such a collection answers searches, but to change it, get the right to write or copy it to where you have it"

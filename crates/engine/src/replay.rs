@@ -1,6 +1,7 @@
 //! Replay: a context's trace with all that is needed to assemble it again, and what differs when that is done.
 //!
-//! A trace is one JSON file (`docs/trace.schema.json`). It holds settings and decisions, never a text of the collection.
+//! A trace is one JSON file (`docs/trace.schema.json`). It holds settings and decisions, never a text of the collection, but what an
+//! endpoint answered: a replay takes that from the trace and asks nobody.
 //! Numbers are compared as JSON gives them back: reading a figure may be off by a unit in the last place, but always by the same.
 //! The policy is kept as TOML too, from which every number comes back exactly.
 
@@ -11,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::config::{CollectionConfig, VectorColumn};
 use crate::context::ContextRequest;
+use crate::endpoint::Endpoint;
 use crate::error::{AtPath, Error, Result};
 use crate::filter::Filter;
 use crate::retrieve::{Explain, Fusion, Mode, Scan, SearchRequest};
@@ -183,6 +185,11 @@ impl ContextTrace {
     /// The policy that was followed.
     pub fn policy(&self) -> Result<Policy> {
         Ok(Policy::parse(&self.policy)?)
+    }
+
+    /// The endpoint that was asked, if one was, answering from the trace.
+    pub fn endpoint(&self) -> Option<Endpoint> {
+        self.assembly.manifest.endpoint.as_ref().map(Endpoint::recorded)
     }
 
     /// Why a chunk was delivered or not; of a document, why each of its chunks that was a candidate, in the order of the trace.

@@ -30,10 +30,12 @@ const BYTES_MAX: usize = 64 << 20;
 /// All that a context of one generation depends on, hashed.
 pub(crate) type Key = blake3::Hash;
 
-/// The key of a context; `removed` are documents that were taken from the candidates. Every field of the requests is in it, by its
+/// The key of a context; `removed` are documents that were taken from the candidates. What an endpoint had a part in is not kept; every
+/// other field of the requests is in it, by its
 /// `Debug` form, which gives numbers in full.
 pub(crate) fn key(search: &SearchRequest, removed: &[String], request: &ContextRequest<'_>) -> Key {
-    let ContextRequest { budget_tokens, tokenizer, strategy, policy, format, order, include, exclude } = request;
+    let ContextRequest { budget_tokens, tokenizer, strategy, policy, format, order, include, exclude, endpoint: _ } =
+        request;
     let (tokenizer, searched) = (tokenizer.identity(), (search, removed));
     let asked = (budget_tokens, tokenizer, strategy, policy, format, order, include, exclude);
     let all = format!("{:?}", (searched, asked));

@@ -9,10 +9,12 @@ use std::rc::Rc;
 
 use cento_assembly::Candidate;
 use cento_assembly::seal::{Budget, Outcome, Passage, Reading, Repair, SealConfig};
+use cento_assembly::trace::EndpointRecord;
 use cento_corpus as corpus;
 use cento_lexical::Unit;
 
 use crate::context::Found;
+use crate::endpoint::{Consultation, Endpoint};
 use crate::error::{Error, Result};
 use crate::retrieve::{SearchRequest, Timings};
 use crate::searcher::Searcher;
@@ -43,6 +45,8 @@ pub struct Sealed {
     pub candidates: Vec<Candidate>,
     /// Searches made, the question's own included; what was remembered is not counted.
     pub n_searches: usize,
+    /// What a language model had to do with it, if one was asked.
+    pub endpoint: Option<EndpointRecord>,
 }
 
 impl Searcher {
@@ -73,12 +77,18 @@ impl Retrieval<'_> {
     }
 
     /// Keeps what a question finds within the budget, and repairs it. `tokenizer` counts where the budget is tokens; otherwise a
-    /// chunk is as long as the encoder says.
+    /// chunk is as long as the encoder says. `endpoint` reads and judges beside the patterns.
     ///
     /// # Errors
     ///
-    /// Those of a search, and of settings out of their ranges.
-    pub fn seal(&self, question: &str, config: &SealConfig, tokenizer: &BudgetTokenizer<'_>) -> Result<Sealed> {
+    /// Those of a search, and of settings out of their ranges; [`Error::Endpoint`].
+    pub fn seal(
+        &self,
+        question: &str,
+        config: &SealConfig,
+        tokenizer: &BudgetTokenizer<'_>,
+        endpoint: Option<&Endpoint>,
+    ) -> Result<Sealed> {
         let lexical = self.searcher.lexical(Unit::Row, None)?;
         let failed = RefCell::new(None);
         let idf = |term: &str| {
@@ -107,7 +117,11 @@ impl Retrieval<'_> {
         let mut seen: BTreeMap<String, Candidate> =
             first.iter().map(|candidate| (candidate.id.clone(), candidate.clone())).collect();
         let mut repair = Repair::new(question, config, passages(&first), reading)?;
+        let mut consultation = endpoint.map(|endpoint| Consultation::new(endpoint, question, config.calls));
         loop {
+            if let Some(consultation) = &mut consultation {
+                consultation.consult(&mut repair)?;
+            }
             let queries = repair.next_queries();
             if queries.is_empty() {
                 break;
@@ -127,7 +141,8 @@ impl Retrieval<'_> {
         if let Some(error) = failed.into_inner() {
             return Err(Error::Lexical(error));
         }
-        Ok(Sealed { outcome, candidates: seen.into_values().collect(), n_searches })
+        let endpoint = consultation.map(Consultation::finish);
+        Ok(Sealed { outcome, candidates: seen.into_values().collect(), n_searches, endpoint })
     }
 
     fn terms(&self, text: &str) -> Vec<String> {

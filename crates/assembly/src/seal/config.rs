@@ -45,6 +45,8 @@ pub struct SealConfig {
     pub dwell: usize,
     /// Share of the question's needs, by idf, from which the gate calls it covered. Ours.
     pub coverage_min: f64,
+    /// Most calls of a language model for one answer, where there is one beside the patterns: a passage each, and a judgement each loop.
+    pub calls: usize,
     /// Titles of documents that are not admitted.
     pub blocked_titles: Vec<String>,
     /// Keywords that no micro-query may contain.
@@ -67,6 +69,7 @@ impl Default for SealConfig {
             epsilon: 0.02,
             dwell: 1,
             coverage_min: 0.95,
+            calls: 16,
             blocked_titles: Vec::new(),
             blocked_keywords: Vec::new(),
         }
@@ -89,6 +92,7 @@ impl SealConfig {
             ("`max_per_document`", self.max_per_document.unwrap_or(1)),
             ("`candidates`", self.candidates),
             ("`queries`", self.queries),
+            ("`calls`", self.calls),
         ];
         for (what, value) in counts {
             if value == 0 {

@@ -57,13 +57,16 @@ pub struct MicroQuery {
     pub target: String,
 }
 
-/// What is missing, heaviest first. A comparison is missing while one of its entities is.
+/// What is missing, heaviest first. A comparison is missing while one of its entities is, and what another reader misses is missing
+/// whatever covers it.
 pub(crate) fn gaps(needs: &Needs, evidence: &Evidence<'_>) -> Vec<Gap> {
     let about = |need: &Need, cover: f64| need.kind != NeedKind::Entity || cover == 1.0;
     let compared = needs.needs.iter().zip(&evidence.covered).all(|(need, cover)| about(need, *cover));
-    let of_question = needs.needs.iter().zip(&evidence.covered).filter(|(need, cover)| match need.kind {
+    let missed = &evidence.worth.missed.needs;
+    let covers = evidence.covered.iter().enumerate().map(|(at, cover)| if missed.contains(&at) { 0.0 } else { *cover });
+    let of_question = needs.needs.iter().zip(covers).filter(|(need, cover)| match need.kind {
         NeedKind::Comparison => !compared,
-        _ => **cover < 1.0,
+        _ => *cover < 1.0,
     });
     let mut gaps: Vec<Gap> = of_question
         .map(|(need, cover)| Gap {

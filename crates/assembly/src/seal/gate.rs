@@ -70,7 +70,8 @@ pub(crate) fn judge(
 fn answer(needs: &Needs, weights: &[f64], (passage, extract, profile): &(&Passage, &Extract, &Profile)) -> f64 {
     let asked = |text: &str| needs.needs.iter().any(|need| need.text == text);
     let says = |number: usize, kind: Kind| {
-        let of_sentence = extract.mentions.iter().filter(|mention| mention.sentence == number && mention.kind == kind);
+        let all = extract.mentions.iter().chain(&extract.joined);
+        let of_sentence = all.filter(|mention| mention.sentence == number && mention.kind == kind);
         of_sentence.map(|mention| &passage.text[mention.span.clone()]).any(|said| !asked(said))
     };
     let may_answer = |number: usize, named: bool| match needs.wanted {

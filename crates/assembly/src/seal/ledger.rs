@@ -90,6 +90,8 @@ pub(crate) struct Extract {
     pub(crate) statements: Vec<Statement>,
     /// Terms of each sentence.
     pub(crate) sentence_terms: Vec<BTreeSet<String>>,
+    /// What another reader joins to a sentence that does not have it.
+    pub(crate) joined: Vec<Mention>,
     /// All terms in order, title first.
     pub(crate) terms: Vec<String>,
     /// What the text itself says it is about: the subject of its first sentence.
@@ -121,7 +123,7 @@ impl Extract {
             sentences.iter().map(|range| (reading.terms)(&text[range.clone()])).collect();
         let terms = (reading.terms)(&passage.title).into_iter().chain(of_sentences.iter().flatten().cloned()).collect();
         let sentence_terms = of_sentences.into_iter().map(BTreeSet::from_iter).collect();
-        Self { mentions, statements, sentence_terms, terms, subject }
+        Self { mentions, statements, sentence_terms, joined: Vec::new(), terms, subject }
     }
 }
 

@@ -3,19 +3,21 @@
 //!
 //! Source: Lahmy and Yozevitch, "Replace, Don't Expand: Mitigating Context Dilution in Multi-Hop RAG via Fixed-Budget Evidence
 //! Assembly" (arXiv 2512.10787), sections 3.2 to 3.6.
-//! Differs: no language model reads anything. Entities, relations and qualifiers are found by capitals, quotation marks, titles,
+//! Differs: no language model is needed. Entities, relations and qualifiers are found by capitals, quotation marks, titles,
 //! dates, numbers and sentence patterns; the gate and the score are sums over them. The paper does not disclose the weights of
 //! the score or epsilon: those of [`SealConfig`] are ours. Retrieval relevance enters the score as a fifth term, ours as well:
 //! without it the first ranking would count for nothing after the first loop.
 //!
 //! The flow: [`needs`] of the question; [`names`] in every passage, read into a [`ledger`] of what the kept ones say; the
 //! [`gate`] says whether that is enough, [`gaps`] what is missing and which micro-queries ask for it; [`score`] and [`swap`] let
-//! what they find replace what is kept. [`Repair`] is the loop, without the retrieval: whoever drives it fetches.
+//! what they find replace what is kept. [`Repair`] is the loop, without the retrieval: whoever drives it fetches, and may tell what
+//! a language model reads and judges ([`extraction`]).
 
 pub mod config;
 pub mod names;
 pub mod needs;
 pub mod ledger;
+pub mod extraction;
 pub mod gate;
 pub mod gaps;
 pub mod score;
@@ -29,6 +31,7 @@ use std::fmt;
 use std::ops::Range;
 
 pub use config::{Budget, SealConfig};
+pub use extraction::{Extraction, Sufficiency};
 pub use gaps::{Gap, MicroQuery, Missing};
 pub use gate::Verdict;
 pub use ledger::Ledger;

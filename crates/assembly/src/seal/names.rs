@@ -303,6 +303,16 @@ impl Aliases {
         }
     }
 
+    /// Learns that a name is another form of one, unless it is known to be a form of some other.
+    pub(crate) fn join(&mut self, other: &str, name: &str) {
+        let (other, known) = (key(other), self.key(name));
+        if other == known || self.long.contains_key(&other) {
+            return;
+        }
+        self.long.values_mut().filter(|long| **long == other).for_each(|long| long.clone_from(&known));
+        self.long.insert(other, known);
+    }
+
     /// What a name is known by.
     pub fn key(&self, name: &str) -> String {
         let key = key(name);

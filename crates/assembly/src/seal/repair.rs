@@ -4,6 +4,7 @@
 //! Ends: after [`SealConfig::loops`] loops, or before, when the gate is satisfied or there is nothing left to ask.
 
 use super::config::SealConfig;
+use super::extraction::{Extraction, FINDINGS_MAX, Missed, Sufficiency};
 use super::gaps::{Blocklist, Gap, MicroQuery, gaps, micro_queries};
 use super::gate::{Verdict, judge};
 use super::ledger::{Extract, Ledger};
@@ -53,6 +54,8 @@ pub struct Repair<'a> {
     extracts: Vec<Extract>,
     profiles: Vec<Profile>,
     by_id: BTreeMap<String, usize>,
+    /// Passages that another reader has told of.
+    told: BTreeSet<usize>,
     state: State,
     blocklist: Blocklist,
     blocked_titles: BTreeSet<String>,
@@ -145,6 +148,7 @@ impl<'a> Repair<'a> {
             extracts: Vec::new(),
             profiles: Vec::new(),
             by_id: BTreeMap::new(),
+            told: BTreeSet::new(),
             state: State::default(),
             blocklist: Blocklist {
                 asked: vec![(reading.terms)(question).into_iter().collect()],
@@ -181,17 +185,65 @@ impl<'a> Repair<'a> {
         self.state = State::first(kept);
     }
 
+    /// Loops that may still come; 0 when the repair is over.
+    pub fn n_loops_left(&self) -> usize {
+        if self.stopped == Stopped::Loops { self.config.loops - self.loops.len() } else { 0 }
+    }
+
+    /// What is kept, in the order of the places.
+    pub fn kept(&self) -> impl Iterator<Item = &Passage> {
+        self.state.kept.iter().map(|&at| &self.passages[at])
+    }
+
+    /// What of it no reader but the patterns has told of.
+    pub fn untold(&self) -> impl Iterator<Item = &Passage> {
+        self.state.kept.iter().filter(|at| !self.told.contains(at)).map(|&at| &self.passages[at])
+    }
+
+    /// Adds to what the patterns found what another reader says of passages, by id, as far as they say it themselves; how many of
+    /// its findings are dropped. What is said of a passage that was never offered is dropped whole.
+    pub fn tell(&mut self, said: &[(String, Extraction)]) -> usize {
+        let mut n_dropped = 0;
+        for (id, said) in said {
+            let Some(&at) = self.by_id.get(id) else {
+                n_dropped += said.len();
+                continue;
+            };
+            n_dropped += self.extracts[at].add(&self.passages[at], said, &mut self.aliases, &self.reading);
+            self.told.insert(at);
+        }
+        self.profile();
+        n_dropped
+    }
+
+    /// Takes what another reader thinks of what is kept; how many of the things it misses neither the question asks for nor the
+    /// ledger has, which are dropped.
+    ///
+    /// The gate stays beside it: the repair goes on while either misses something. A judge that is satisfied too soon would lose the
+    /// second hop for good, one that never is costs a search, for nothing is replaced unless it is better by epsilon. And the gate
+    /// counts words: where a passage says it in others, the judge knows better what to search for, not when to stop.
+    pub fn judged(&mut self, said: &Sufficiency) -> usize {
+        self.worth.missed = Missed::default();
+        if said.sufficient {
+            return 0;
+        }
+        let ledger = self.ledger();
+        let known = said.missing.iter().take(FINDINGS_MAX);
+        let known = known.filter(|missing| self.worth.missed.add(missing, &self.needs, &ledger, &self.reading));
+        said.missing.len() - known.count()
+    }
+
     /// The gate, the gaps, and what to search for now; nothing when the repair is over.
     ///
     /// # Panics
     /// If what the last queries found was not offered.
     pub fn next_queries(&mut self) -> Vec<MicroQuery> {
         assert!(self.asked.is_empty(), "{} micro-queries wait for what they found", self.asked.len());
-        if self.loops.len() == self.config.loops || self.stopped != Stopped::Loops {
+        if self.n_loops_left() == 0 {
             return Vec::new();
         }
         let (verdict, gaps, _) = self.assess();
-        if verdict.sufficient {
+        if verdict.sufficient && self.worth.missed.is_empty() {
             self.stopped = Stopped::Sufficient;
             return Vec::new();
         }
@@ -240,6 +292,7 @@ impl<'a> Repair<'a> {
         let record = self.loops.last_mut().expect("queries were asked");
         record.swaps = self.state.repair(record.number, &pool, &self.profiles, &self.worth, &self.config);
         record.found = new;
+        self.worth.missed = Missed::default();
         Ok(())
     }
 
@@ -253,15 +306,20 @@ impl<'a> Repair<'a> {
     }
 
     fn assess(&self) -> (Verdict, Vec<Gap>, Ledger) {
-        let mut ledger = Ledger::default();
-        for &kept in &self.state.kept {
-            ledger.add(&self.passages[kept], &self.extracts[kept], &self.aliases);
-        }
+        let ledger = self.ledger();
         let kept: Vec<_> =
             self.state.kept.iter().map(|&at| (&self.passages[at], &self.extracts[at], &self.profiles[at])).collect();
         let verdict = judge(&self.needs, &self.worth, &kept, &ledger, &self.aliases, &self.reading, &self.config);
         let gaps = gaps(&self.needs, &self.state.others(None, &self.profiles, &self.worth));
         (verdict, gaps, ledger)
+    }
+
+    fn ledger(&self) -> Ledger {
+        let mut ledger = Ledger::default();
+        for &kept in &self.state.kept {
+            ledger.add(&self.passages[kept], &self.extracts[kept], &self.aliases);
+        }
+        ledger
     }
 
     fn is_blocked(&self, passage: &Passage) -> bool {

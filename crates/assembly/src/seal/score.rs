@@ -18,6 +18,7 @@
 //! Range: every term in [0, 1]; the score is their weighted sum, in this order.
 
 use super::config::SealConfig;
+use super::extraction::Missed;
 use super::ledger::Extract;
 use super::names::Aliases;
 use super::needs::{Need, NeedKind, Needs, says_qualifier};
@@ -117,7 +118,8 @@ impl Profile {
         };
         let mut keys: BTreeSet<String> = BTreeSet::new();
         let mut full: Vec<String> = profile.about.iter().cloned().collect();
-        for mention in extract.mentions.iter().filter(|mention| !mention.kind.is_qualifier()) {
+        let named = extract.mentions.iter().chain(&extract.joined);
+        for mention in named.filter(|mention| !mention.kind.is_qualifier()) {
             let written = &text[mention.span.clone()];
             let key = in_full(aliases.key(written), &mut full);
             let terms = (reading.terms)(written);
@@ -177,6 +179,8 @@ pub(crate) struct Worth {
     pub(crate) entity: Vec<bool>,
     /// Which entities a passage must have to do with.
     pub(crate) anchor: Vec<bool>,
+    /// What another reader misses.
+    pub(crate) missed: Missed,
 }
 
 impl Worth {
@@ -186,14 +190,14 @@ impl Worth {
         let heaviest =
             weights.iter().zip(&entity).filter(|(_, entity)| **entity).map(|(weight, _)| *weight).fold(0.0, f64::max);
         let anchor = weights.iter().zip(&entity).map(|(weight, entity)| *entity && *weight * 2.0 >= heaviest).collect();
-        Self { weights, entity, anchor }
+        Self { weights, entity, anchor, missed: Missed::default() }
     }
 }
 
 /// What passages have together.
 #[derive(Debug, Clone)]
 pub(crate) struct Evidence<'a> {
-    worth: &'a Worth,
+    pub(crate) worth: &'a Worth,
     /// Greatest cover of each need.
     pub(crate) covered: Vec<f64>,
     /// Documents that cover each need.
@@ -251,7 +255,7 @@ impl<'a> Evidence<'a> {
         }
         let of_question: Vec<&Profile> =
             passages.iter().zip(&linked).filter(|(_, linked)| **linked).map(|(passage, _)| *passage).collect();
-        let bridges = bridges(&of_question, &links.topics, &worth.weights);
+        let bridges = bridges(&of_question, &links.topics, worth);
         Self { worth, covered, sources, bridges, names, passages, links }
     }
 
@@ -324,8 +328,9 @@ fn covers(passage: &Profile, need: usize, linked: bool, worth: &Worth) -> f64 {
 }
 
 /// Which passages have to do with the question, and what those speak of.
-fn link<'a>(passages: &[&'a Profile], worth: &Worth) -> (Links<'a>, Vec<bool>) {
-    let (mut links, mut linked) = (Links::default(), vec![false; passages.len()]);
+fn link<'a>(passages: &[&'a Profile], worth: &'a Worth) -> (Links<'a>, Vec<bool>) {
+    let leads = worth.missed.names.keys().map(String::as_str).collect();
+    let (mut links, mut linked) = (Links { leads, ..Links::default() }, vec![false; passages.len()]);
     while let Some(at) = (0..passages.len()).find(|&at| !linked[at] && links.reach(passages[at], worth)) {
         linked[at] = true;
         links.topics.extend(passages[at].about.iter().map(String::as_str));
@@ -335,11 +340,14 @@ fn link<'a>(passages: &[&'a Profile], worth: &Worth) -> (Links<'a>, Vec<bool>) {
     (links, linked)
 }
 
-/// The names of passages that lead on: each with the greatest share of needs in a sentence with it, times its idf. What one of the
-/// passages is about is found already.
-fn bridges<'a>(passages: &[&'a Profile], topics: &BTreeSet<&str>, weights: &[f64]) -> Vec<Bridge<'a>> {
+/// The names of passages that lead on: each with the greatest share of needs in a sentence with it, times its idf; with all of its
+/// idf if another reader misses it. What one of the passages is about is found already.
+fn bridges<'a>(passages: &[&'a Profile], topics: &BTreeSet<&str>, worth: &'a Worth) -> Vec<Bridge<'a>> {
+    let weights = &worth.weights;
     let all: f64 = weights.iter().sum();
-    let mut found: BTreeMap<&str, Bridge<'a>> = BTreeMap::new();
+    let missed = worth.missed.names.iter().filter(|(key, _)| !topics.contains(key.as_str()));
+    let missed = missed.map(|(key, (written, mass))| (key.as_str(), Bridge { key, written, weight: *mass }));
+    let mut found: BTreeMap<&str, Bridge<'a>> = missed.collect();
     for passage in passages {
         for sentence in &passage.sentences {
             let here = share(sentence.needs.iter().map(|&need| weights[need]).sum(), all);

@@ -19,7 +19,7 @@ pub(crate) use self::embed::{BenchEmbed, BenchScan, Embed, TextKind, TooLong};
 pub(crate) use self::evaluation::{
     Bench, BenchTarget, Compare, Eval, EvalContext, Fuse, FuseMethod, Judging, Normalize, Reproduce,
 };
-pub(crate) use self::query::{At, Budget, Context, Fusion, Mode, ResultFormat, Retrieval, Run, Search, Ties};
+pub(crate) use self::query::{At, Budget, Context, Endpoint, Fusion, Mode, ResultFormat, Retrieval, Run, Search, Ties};
 pub(crate) use self::trace::{Diff, Replay, Why, WhyNot};
 
 /// Turns a corpus into citable context: index it, search it, and assemble, inside a hard token budget, the exact spans

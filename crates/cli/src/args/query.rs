@@ -176,11 +176,33 @@ pub(crate) struct Context {
     #[arg(long, value_name = "FILE")]
     pub(crate) trace: Option<PathBuf>,
     #[command(flatten)]
+    pub(crate) endpoint: Endpoint,
+    #[command(flatten)]
     pub(crate) retrieval: Retrieval,
     /// Width of the beam that walks a graph: the wider, the better and the slower; at least --candidates, which is the default
     #[arg(long, value_name = "N", conflicts_with = "exact")]
     pub(crate) ef: Option<usize>,
 }
+
+/// A language model that reads beside the patterns of the strategy seal.
+#[derive(Debug, Args)]
+pub(crate) struct Endpoint {
+    /// OpenAI-compatible address whose model reads passages and judges whether they are enough, beside the patterns of the strategy
+    /// seal: http://localhost:8000/v1. What its passages do not say is dropped. A key is taken from CENTO_ENDPOINT_KEY alone
+    #[arg(long, value_name = "URL", help_heading = ENDPOINT)]
+    pub(crate) endpoint: Option<String>,
+    /// Name of the model there
+    #[arg(long, value_name = "NAME", help_heading = ENDPOINT)]
+    pub(crate) endpoint_model: Option<String>,
+    /// Time for one call
+    #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=3600), help_heading = ENDPOINT)]
+    pub(crate) endpoint_timeout: u64,
+    /// Where a call fails, finish this answer with the patterns alone, and say so in the trace [default: an error]
+    #[arg(long, value_parser = clap::builder::BoolishValueParser::new(), help_heading = ENDPOINT)]
+    pub(crate) endpoint_fallback: bool,
+}
+
+const ENDPOINT: &str = "Endpoint of the strategy seal";
 
 #[derive(Debug, Args)]
 pub(crate) struct Run {

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use anyhow::Context as _;
 use cento_engine::explain::number;
-use cento_engine::trace::Certificate;
+use cento_engine::trace::{Certificate, EndpointRecord};
 use cento_engine::{Citation, ContextRequest, ContextTrace, Curve, Filtered, Scan, SearchRequest, trace};
 
 use crate::args::{Budget, Context, Global};
@@ -110,6 +110,7 @@ pub(crate) fn execute(args: &Context, global: &Global) -> anyhow::Result<Outcome
     let request = search(args, query.clone())?;
     let asked = policy_file::read(args.policy.as_deref())?;
     let (strategy, budget) = asked.only(args)?;
+    let endpoint = options::endpoint(&args.endpoint)?;
     let searcher = options::searcher(global, &args.retrieval)?;
     let tokenizer = options::tokenizer(&args.tokenizer, &searcher)?;
     let most = ContextRequest {
@@ -121,6 +122,7 @@ pub(crate) fn execute(args: &Context, global: &Global) -> anyhow::Result<Outcome
         order: args.order,
         include: &args.include,
         exclude: &args.exclude,
+        endpoint: endpoint.as_ref(),
     };
     let (pool, searched) = searcher.pool_timed(&request)?;
     options::remark_device(global, &searcher);
@@ -183,6 +185,11 @@ pub(crate) fn execute(args: &Context, global: &Global) -> anyhow::Result<Outcome
             context.citations.len(),
             judged(&context)
         );
+        if let Some(EndpointRecord { host, model, n_calls, n_found, n_dropped, .. }) = &context.trace.manifest.endpoint
+        {
+            let calls = if *n_calls == 1 { "call" } else { "calls" };
+            eprintln!("endpoint {host} ({model}): {n_calls} {calls}, {n_dropped} of {n_found} findings dropped");
+        }
     }
     Ok(if context.citations.is_empty() { Outcome::Nothing } else { Outcome::Done })
 }

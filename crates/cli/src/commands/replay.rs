@@ -35,6 +35,7 @@ pub(crate) fn execute(args: &Replay, invocation: &Invocation) -> anyhow::Result<
         true => options::tokenizer("model", &searcher)?,
         false => options::tokenizer(&config.tokenizer, &searcher)?,
     };
+    let endpoint = trace.endpoint();
     let request = ContextRequest {
         budget_tokens: config.budget_tokens,
         tokenizer: &tokenizer,
@@ -44,6 +45,7 @@ pub(crate) fn execute(args: &Replay, invocation: &Invocation) -> anyhow::Result<
         order: config.order,
         include: &config.include,
         exclude: &config.exclude,
+        endpoint: endpoint.as_ref(),
     };
     let context = searcher.context(&search, &request)?;
     options::remark_device(global, &searcher);

@@ -20,6 +20,7 @@ pub(crate) fn execute(args: &args::WhyNot, global: &args::Global) -> anyhow::Res
     let (strategy, budget) = asked.only(context)?;
     let searcher = options::searcher(global, &context.retrieval)?;
     let tokenizer = options::tokenizer(&context.tokenizer, &searcher)?;
+    let endpoint = options::endpoint(&context.endpoint)?;
     let request = ContextRequest {
         budget_tokens: budget.most(),
         tokenizer: &tokenizer,
@@ -29,6 +30,7 @@ pub(crate) fn execute(args: &args::WhyNot, global: &args::Global) -> anyhow::Res
         order: context.order,
         include: &context.include,
         exclude: &context.exclude,
+        endpoint: endpoint.as_ref(),
     };
     let answer = searcher.why_not(&search, &request, &args.doc)?;
     options::remark_device(global, &searcher);

@@ -7,10 +7,12 @@
 //! | `writers` | writers that meet, collections that move under one, full disks: nothing of anybody is lost |
 //! | `repair` | damage anywhere: found, never answered from, mended as far as it can be |
 //! | `seal` | a repair searches for what is missing, and each query once |
+//! | `endpoint` | a language model beside it: what it brings, and whatever it does wrong |
 //! | `volatile` | the file system these tests run on: it forgets what was not synced |
 //! | `random` | seeded choices |
 //! | `model` | random operations against a map and an exact scan |
 
+mod endpoint;
 mod faults;
 mod lifecycle;
 mod model;

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use super::Place;
 use crate::resolved::key;
-use crate::{BudgetTokenizer, ContextRequest, Format, Fusion, Mode, Pipeline, Policy, SearchRequest, Strategy};
+use crate::{BudgetTokenizer, ContextRequest, Format, Fusion, Mode, Order, Pipeline, Policy, SearchRequest, Strategy};
 
 fn tides() -> Place {
     let place = Place::new();
@@ -23,16 +23,7 @@ fn a_kept_context_is_the_fresh_one() {
     let search = SearchRequest { mode: Mode::Lexical, ..SearchRequest::new("what moves the tide") };
     let (searcher, other) = (place.searcher(), place.searcher());
     for strategy in Strategy::ALL {
-        let request = ContextRequest {
-            budget_tokens: 120,
-            tokenizer: &tokenizer,
-            strategy,
-            policy: &policy,
-            format: Format::Markdown,
-            order: Order::Document,
-            include: &[],
-            exclude: &[],
-        };
+        let request = ContextRequest { strategy, ..ContextRequest::new(120, &tokenizer, &policy) };
         let first = searcher.context(&search, &request).unwrap();
         assert_eq!(searcher.context(&search, &request).unwrap(), first);
         let pool = searcher.pool(&search).unwrap();
@@ -48,16 +39,7 @@ fn nothing_is_served_to_another_request() {
     let searcher = place.searcher();
     let policy = Policy::parse(CACHED).unwrap();
     let search = SearchRequest { mode: Mode::Lexical, ..SearchRequest::new("what moves the tide") };
-    let request = ContextRequest {
-        budget_tokens: 120,
-        tokenizer: &tokenizer,
-        strategy: Strategy::Flat,
-        policy: &policy,
-        format: Format::Markdown,
-        order: Order::Document,
-        include: &[],
-        exclude: &[],
-    };
+    let request = ContextRequest { strategy: Strategy::Flat, ..ContextRequest::new(120, &tokenizer, &policy) };
     let context = searcher.context(&search, &request).unwrap();
     // A mark in what is kept shows where it is served.
     let mut marked = context.clone();
@@ -79,6 +61,7 @@ fn nothing_is_served_to_another_request() {
         assert!(!is_kept(&other, &request), "{other:?}");
     }
     let (cl100k, delta) = (BudgetTokenizer::named("cl100k").unwrap(), Policy { delta: 0.5, ..policy.clone() });
+    let ids = ["notes/moon.txt".to_owned()];
     for other in [
         ContextRequest { budget_tokens: 121, ..request },
         ContextRequest { tokenizer: &cl100k, ..request },
@@ -107,16 +90,7 @@ fn without_the_policy_nothing_is_kept() {
         Pipeline::parse("retrieval:\n  strategy: hybrid\npipeline:\n  cache_resolved_context: true\n").unwrap();
     for (policy, is_kept) in [(Policy::default(), false), (pipeline.policy, true)] {
         let searcher = place.searcher();
-        let request = ContextRequest {
-            budget_tokens: 120,
-            tokenizer: &tokenizer,
-            strategy: Strategy::Parent,
-            policy: &policy,
-            format: Format::Markdown,
-            order: Order::Document,
-            include: &[],
-            exclude: &[],
-        };
+        let request = ContextRequest { strategy: Strategy::Parent, ..ContextRequest::new(120, &tokenizer, &policy) };
         searcher.context(&search, &request).unwrap();
         let hour = std::time::Duration::from_secs(3600);
         assert_eq!(searcher.resolved.find(&key(&search, &[], &request), hour, Instant::now()).is_some(), is_kept);

@@ -133,7 +133,7 @@ fn covers(id: &str, needs: &[usize], n_tokens: usize, relevance: f64) -> Profile
 
 /// Four needs of one weight, none an entity.
 fn equal() -> Worth {
-    Worth { weights: vec![1.0; 4], entity: vec![false; 4], anchor: vec![false; 4] }
+    Worth { weights: vec![1.0; 4], entity: vec![false; 4], anchor: vec![false; 4], ..Worth::default() }
 }
 
 fn gap_only(config: SealConfig) -> SealConfig {
@@ -222,6 +222,7 @@ fn what_has_nothing_to_do_with_the_question_covers_entities_only() {
         weights: vec![1.0; 4],
         entity: vec![true, false, false, false],
         anchor: vec![true, false, false, false],
+        ..Worth::default()
     };
     let mut anchored = covers("a", &[0], 1, 0.0);
     anchored.about = ["night train".to_owned()].into();

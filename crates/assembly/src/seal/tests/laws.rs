@@ -45,6 +45,7 @@ fn any_worth() -> impl Strategy<Value = Worth> {
         weights: needs.iter().map(|(weight, _)| f64::from(*weight)).collect(),
         entity: needs.iter().map(|(_, kind)| *kind < 2).collect(),
         anchor: needs.iter().map(|(_, kind)| *kind < 1).collect(),
+        ..Worth::default()
     })
 }
 

@@ -1,9 +1,11 @@
 //! The repair through its boundary.
 //!
 //! - `reading`: what is found in texts, as tables of text and finding
+//! - `extraction`: what another reader says, checked and believed
 //! - `golden`: two hops, ties, the dwell guard, budgets, worked by hand
 //! - `laws`: what holds for every input; the replacement against a naive one
 
+mod extraction;
 mod golden;
 mod laws;
 mod reading;
@@ -45,18 +47,20 @@ fn run(question: &str, config: &SealConfig, first: Vec<Passage>, corpus: &[Passa
         if queries.is_empty() {
             return repair.finish();
         }
-        let search = |query: &MicroQuery| {
-            let wanted = content(&query.text);
-            let shared = |passage: &Passage| {
-                let has = content(&format!("{} {}", passage.title, passage.text));
-                wanted.iter().filter(|term| has.contains(term)).count() as f64
-            };
-            let found = corpus.iter().map(|passage| Passage { relevance: shared(passage), ..passage.clone() });
-            let mut found: Vec<Passage> = found.filter(|passage| passage.relevance > 0.0).collect();
-            found.sort_by(|a, b| b.relevance.total_cmp(&a.relevance).then_with(|| a.id.cmp(&b.id)));
-            found.truncate(2);
-            found
-        };
-        repair.offer(queries.iter().map(search).collect()).unwrap();
+        repair.offer(queries.iter().map(|query| search(&query.text, corpus)).collect()).unwrap();
     }
+}
+
+/// The two passages that share most words with a query.
+fn search(query: &str, corpus: &[Passage]) -> Vec<Passage> {
+    let wanted = content(query);
+    let shared = |passage: &Passage| {
+        let has = content(&format!("{} {}", passage.title, passage.text));
+        wanted.iter().filter(|term| has.contains(term)).count() as f64
+    };
+    let found = corpus.iter().map(|passage| Passage { relevance: shared(passage), ..passage.clone() });
+    let mut found: Vec<Passage> = found.filter(|passage| passage.relevance > 0.0).collect();
+    found.sort_by(|a, b| b.relevance.total_cmp(&a.relevance).then_with(|| a.id.cmp(&b.id)));
+    found.truncate(2);
+    found
 }

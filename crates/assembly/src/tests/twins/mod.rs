@@ -121,6 +121,10 @@ fn check(
 fn assembled(case: &Case, strategy: Strategy, policy: &Policy) -> Result<Context> {
     let cosine = case.vectors.then_some(&cosine as &dyn Fn(&str, &str) -> f64);
     assemble(&Request {
+        include: &[],
+        exclude: &[],
+        evidence: None,
+        order: crate::Order::Document,
         query: QUERY,
         candidates: &case.pool,
         kept: &[],

@@ -1,0 +1,206 @@
+//! A language model behind an OpenAI-compatible endpoint, which reads and judges beside the patterns of `seal`.
+//!
+//! Source: arXiv 2512.10787, section 3.3, where a model extracts and judges.
+//! Differs: it is never needed, and is believed as far as the texts bear it out (`assembly::seal::extraction`). One call for each kept
+//! passage, one judgement for each loop, one after the other in a fixed order, at most `calls` of the policy for one answer: equal
+//! answers give equal bytes. What was answered is in the trace, from which a replay takes it.
+//! Bounds: each call ends in its time, reads at most [`http::BODY_BYTES_MAX`], and is made again once, after 429 or 503.
+//! The key is sent, and nowhere else: not in errors, not in traces.
+
+mod http;
+mod messages;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Mutex;
+use std::time::Duration;
+
+use cento_assembly::seal::{Extraction, Passage, Repair};
+use cento_assembly::trace::{EndpointAnswer, EndpointRecord};
+
+use crate::error::{Error, Result};
+
+/// Which model is asked, and how long one waits for it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EndpointOptions {
+    /// Address above `/chat/completions`: `http://localhost:8000/v1`.
+    pub url: String,
+    /// Name of the model there.
+    pub model: String,
+    /// For one call.
+    pub timeout: Duration,
+    /// Where a call fails, the rest of the answer is done without it. Otherwise there is no answer.
+    pub fallback: bool,
+}
+
+/// A language model to ask, from outside of any asynchronous runtime. It remembers what it was asked: nothing is asked twice.
+pub struct Endpoint {
+    host: String,
+    model: String,
+    fallback: bool,
+    /// None where a trace answers, and nobody else.
+    line: Option<http::Line>,
+    /// Why a trace has no more answers, if the model failed when it was made.
+    failed: Option<String>,
+    /// Messages by the hash of what was asked.
+    known: Mutex<BTreeMap<String, String>>,
+}
+
+impl fmt::Debug for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Endpoint").field("host", &self.host).field("model", &self.model).finish_non_exhaustive()
+    }
+}
+
+impl Endpoint {
+    /// Gets ready to ask; nothing is sent. `key` goes into the `Authorization` header.
+    ///
+    /// # Errors
+    /// [`Error::Setting`] for an address that is none, or that holds a password, and for a key that no header can hold.
+    pub fn open(options: &EndpointOptions, key: Option<&str>) -> Result<Self> {
+        let line = http::Line::open(&options.url, key, options.timeout)?;
+        let (host, model, fallback) = (line.host(), options.model.clone(), options.fallback);
+        Ok(Self { host, model, fallback, line: Some(line), failed: None, known: Mutex::default() })
+    }
+
+    /// What answered a context once, from its record: nobody is asked.
+    pub fn recorded(record: &EndpointRecord) -> Self {
+        let EndpointRecord { host, model, fallback: failed, answers, .. } = record.clone();
+        let known = answers.into_iter().map(|EndpointAnswer { asked, said }| (asked, said)).collect();
+        Self { host, model, fallback: failed.is_some(), line: None, failed, known: Mutex::new(known) }
+    }
+
+    /// Host and port.
+    pub fn host(&self) -> &str {
+        &self.host
+    }
+
+    /// The message that answers a request, and the hash of the request.
+    fn message(&self, body: &[u8]) -> Result<EndpointAnswer, String> {
+        let asked = blake3::hash(body).to_hex().to_string();
+        if let Some(said) = self.known().get(&asked).cloned() {
+            return Ok(EndpointAnswer { asked, said });
+        }
+        let said = match &self.line {
+            Some(line) => messages::message(&line.post(body)?).map(|said| line.hidden(&said))?,
+            None => return Err(self.failed.clone().unwrap_or_else(|| "the trace has no answer to it".to_owned())),
+        };
+        Ok(EndpointAnswer { asked, said })
+    }
+
+    fn known(&self) -> std::sync::MutexGuard<'_, BTreeMap<String, String>> {
+        self.known.lock().expect("nothing panics while it is held")
+    }
+
+    fn error(&self, reason: String) -> Error {
+        let way_out = match self.line {
+            Some(_) => "--endpoint-fallback goes on with the patterns alone, and so does leaving --endpoint out",
+            None => "a replay asks nobody; make the trace again with `cento context --trace`",
+        };
+        Error::Endpoint { host: self.host.clone(), reason, way_out }
+    }
+}
+
+/// What was done without the model that was to be asked.
+pub(crate) fn warnings(record: &EndpointRecord) -> Vec<String> {
+    let EndpointRecord { host, n_untold, fallback, .. } = record;
+    let untold = (*n_untold > 0).then(|| {
+        format!("endpoint {host}: {n_untold} kept passages were not read, for want of calls (policy: seal.calls)")
+    });
+    let fallback =
+        fallback.as_ref().map(|reason| format!("endpoint {host}: {reason}; went on with the patterns alone"));
+    untold.into_iter().chain(fallback).collect()
+}
+
+/// What an endpoint has to do with one answer.
+#[derive(Debug)]
+pub(crate) struct Consultation<'e> {
+    endpoint: &'e Endpoint,
+    question: &'e str,
+    calls_max: usize,
+    record: EndpointRecord,
+}
+
+impl<'e> Consultation<'e> {
+    pub(crate) fn new(endpoint: &'e Endpoint, question: &'e str, calls_max: usize) -> Self {
+        let (host, model) = (endpoint.host.clone(), endpoint.model.clone());
+        Self { endpoint, question, calls_max, record: EndpointRecord { host, model, ..EndpointRecord::default() } }
+    }
+
+    /// Has what is kept read and judged, before a loop.
+    ///
+    /// # Errors
+    /// [`Error::Endpoint`] for a call that fails, unless the rest may be done without.
+    pub(crate) fn consult(&mut self, repair: &mut Repair<'_>) -> Result<()> {
+        let n_loops = repair.n_loops_left();
+        if n_loops == 0 || self.record.fallback.is_some() {
+            return Ok(());
+        }
+        match self.read(repair, n_loops).and_then(|()| self.judge(repair)) {
+            Ok(()) => Ok(()),
+            Err(reason) if self.endpoint.fallback => {
+                self.record.fallback = Some(reason);
+                Ok(())
+            }
+            Err(reason) => Err(self.endpoint.error(reason)),
+        }
+    }
+
+    pub(crate) fn finish(self) -> EndpointRecord {
+        self.record
+    }
+
+    /// One call for each kept passage that was not read yet: the first as far as the calls reach, one left for each loop, by id.
+    fn read(&mut self, repair: &mut Repair<'_>, n_loops: usize) -> Result<(), String> {
+        let n_calls = (self.calls_max - self.record.n_calls).saturating_sub(n_loops);
+        let mut untold: Vec<Passage> = repair.untold().cloned().collect();
+        self.record.n_untold = untold.len().saturating_sub(n_calls);
+        untold.truncate(n_calls);
+        untold.sort_by(|a, b| a.id.cmp(&b.id));
+        let mut told: Vec<(String, Extraction)> = Vec::with_capacity(untold.len());
+        let mut failed = Ok(());
+        for Passage { id, text, .. } in untold {
+            let request = messages::extraction(&self.endpoint.model, self.question, &text);
+            match self.ask(&id, &request, messages::read_extraction) {
+                Ok((said, n_malformed)) => {
+                    self.record.n_found += said.len() + n_malformed;
+                    self.record.n_dropped += n_malformed;
+                    told.push((id, said));
+                }
+                Err(reason) => {
+                    failed = Err(reason);
+                    break;
+                }
+            }
+        }
+        self.record.n_dropped += repair.tell(&told);
+        failed
+    }
+
+    fn judge(&mut self, repair: &mut Repair<'_>) -> Result<(), String> {
+        if self.record.n_calls == self.calls_max {
+            return Ok(());
+        }
+        let request = messages::sufficiency(&self.endpoint.model, self.question, repair.kept());
+        let said = self.ask("sufficiency", &request, messages::read_sufficiency)?;
+        self.record.n_found += said.missing.len();
+        self.record.n_dropped += repair.judged(&said);
+        Ok(())
+    }
+
+    /// One call; what is read from its message is kept with it.
+    fn ask<T>(&mut self, what: &str, request: &[u8], read: fn(&str) -> Result<T, String>) -> Result<T, String> {
+        self.record.n_calls += 1;
+        let n_calls = self.record.n_calls;
+        let answered = self.endpoint.message(request).and_then(|answer| Ok((read(&answer.said)?, answer)));
+        // What a trace says went wrong names the call already.
+        let named = |reason| match self.endpoint.failed.is_some() {
+            true => reason,
+            false => format!("call {n_calls} ({what}): {reason}"),
+        };
+        let (found, answer) = answered.map_err(named)?;
+        self.endpoint.known().insert(answer.asked.clone(), answer.said.clone());
+        self.record.answers.push(answer);
+        Ok(found)
+    }
+}
