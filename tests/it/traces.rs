@@ -623,7 +623,7 @@ fn what_is_included_excluded_and_ordered_is_replayed() {
     let text = context(&place, "trace.json", &asked);
     assert!(text.contains("flour, water") && !text.contains("notes/copy.md"), "{text}");
     assert_eq!(place.ok(&["replay", "trace.json"]).out, text);
-    let why = place.ok(&["why", "trace.json", "notes/copy.md#0"]).out;
+    let why = place.ok(&["why", "trace.json", "notes/copy.md#1"]).out;
     assert!(why.contains("the request leaves it out"), "{why}");
     let published: Value = serde_json::from_str(&place.ok(&["replay", "--schema"]).out).unwrap();
     hold(&published, &trace(&place, "trace.json"), &published, "included").unwrap();
