@@ -637,9 +637,9 @@ fn what_is_included_excluded_and_ordered_is_replayed() {
         place.run(&["context", QUERY, "--budget", "120", flag, id]).fails(1, &[words]);
     }
     let both = ["context", QUERY, "--budget", "120", "--include", "notes/bread.md#0", "--exclude", "notes/bread.md"];
-    place.run(&both).fails(1, &["notes/bread.md#0 cannot be included", "left out at once"]);
+    place.run(&both).fails(2, &["notes/bread.md#0 cannot be included", "left out at once"]);
     let long = ["context", QUERY, "--budget", "12", "--include", "notes/bread.md"];
-    place.run(&long).fails(1, &["what must be included (notes/bread.md#0", "needs ", "the budget is 12"]);
+    place.run(&long).fails(2, &["what must be included (notes/bread.md#0", "needs ", "the budget is 12"]);
 }
 
 #[test]
