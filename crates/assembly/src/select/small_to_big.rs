@@ -6,7 +6,7 @@
 //! - [`parent`]: the section that a chunk lies in; a section that is too long by parts; a chunk without a section, or
 //!   whose section does not fit, by its window, unless the policy wants none.
 //! - [`automerge`]: chunks found are replaced by their section where more than a share of its chunks is found, section by section
-//!   up to the document.
+//!   up to the document; a section that does not fit leaves its place to the chunks found in it.
 //!
 //! Differs from LlamaIndex: a window has `radius` chunks on both sides (its slice ends one early), a parent of one chunk never merges, a
 //! chunk in between is filled in once and only between neighbours in the text, not in the ranking. Differs from all: nothing is
@@ -257,22 +257,30 @@ pub(super) fn automerge(candidates: &[&Candidate], pool: &[Scored], lines: &Line
         let runs = documents.entry(lines.document_number(lines.place(scored.candidate))).or_default();
         runs.insert(index, (index + 1, scored.score));
     }
-    let mut blocks: Vec<(Block, usize)> = Vec::new();
+    // Each run, and the chunks it was merged from: they are offered behind it, for where it does not fit.
+    let mut blocks: Vec<(Block, Vec<Block>)> = Vec::new();
     for (number, mut runs) in documents {
         let places = lines.documents[number].clone();
         let chunks: Vec<&Candidate> = lines.candidates[places.clone()].iter().map(|&at| candidates[at]).collect();
+        let block = |(start, (end, score)): (u32, (u32, f64))| {
+            let before = |index: u32| places.start + chunks.partition_point(|chunk| chunk.index < index);
+            Block::new(lines.candidates[before(start)..before(end)].to_vec(), score)
+        };
         fill(&mut runs, &chunks);
+        let single = runs.clone();
         for section in sections(&chunks) {
             merge(&mut runs, &section, settings.ratio);
         }
         for (start, (end, score)) in runs {
-            let before = |index: u32| places.start + chunks.partition_point(|chunk| chunk.index < index);
-            let run = before(start)..before(end);
-            blocks.push((Block::new(lines.candidates[run.clone()].to_vec(), score), run.start));
+            let merged = single.range(start..end).filter(|_| end - start > 1);
+            let mut within: Vec<Block> = merged.map(|(&start, &run)| block((start, run))).collect();
+            within.sort_by(|a, b| b.value.total_cmp(&a.value));
+            blocks.push((block((start, (end, score))), within));
         }
     }
-    blocks.sort_by(|a, b| b.0.value.total_cmp(&a.0.value).then(a.1.cmp(&b.1)));
-    Plan { blocks: blocks.into_iter().map(|(block, _)| block).collect(), ..Plan::default() }
+    blocks.sort_by(|a, b| b.0.value.total_cmp(&a.0.value)); // equal ones as they lie, by document and place
+    let offered = blocks.into_iter().flat_map(|(block, within)| std::iter::once(block).chain(within));
+    Plan { blocks: offered.collect(), ..Plan::default() }
 }
 
 /// Runs of chunks of a document by their first number: the number behind their last, and their score.

@@ -109,20 +109,21 @@ fn sections_merge_above_the_ratio_and_level_by_level() {
             automerge(candidates, pool, lines, &Automerge { k: 12, ratio })
         }
     };
-    // Two of four is half: not more than half.
+    // Two of four is half: not more than half. What a section was merged from is offered behind it.
     check(&[0.9, 0.8, 0.0, 0.0], &[0..4], merge(0.5), &[&[0], &[1]]);
-    check(&[0.9, 0.8, 0.7, 0.0], &[0..4], merge(0.5), &[&[0, 1, 2, 3]]);
+    check(&[0.7, 0.9, 0.8, 0.0], &[0..4], merge(0.5), &[&[0, 1, 2, 3], &[1], &[2], &[0]]);
     // A chunk between two that are found is filled in, once.
-    check(&[0.9, 0.0, 0.7, 0.0], &[0..4], merge(0.5), &[&[0, 1, 2, 3]]);
+    check(&[0.9, 0.0, 0.7, 0.0], &[0..4], merge(0.5), &[&[0, 1, 2, 3], &[0], &[1], &[2]]);
     check(&[0.9, 0.0, 0.7, 0.0, 0.0, 0.0, 0.0, 0.0], &[0..8], merge(0.5), &[&[0], &[1], &[2]]);
     // A section of one chunk is no merge; the one around it may still be.
     check(&[0.9, 0.0, 0.0, 0.0], &[0..1, 0..4], merge(0.5), &[&[0]]);
-    check(&[0.9, 0.8, 0.7, 0.0, 0.6, 0.0], &[0..4, 0..6], merge(0.5), &[&[0, 1, 2, 3, 4, 5]]);
+    let all: &[u32] = &[0, 1, 2, 3, 4, 5];
+    check(&[0.9, 0.8, 0.7, 0.0, 0.6, 0.0], &[0..4, 0..6], merge(0.5), &[all, &[0], &[1], &[2], &[3], &[4]]);
     // A chunk between two that is not offered is not filled in, and a section counts all its chunks.
     check(&[0.9, -1.0, 0.7, 0.0], &[0..4], merge(0.5), &[&[0], &[2]]);
     // The inner section goes first: its mean is .5, and that of .5 and .9 is more than .65; the mean of four chunks would be less.
     let scores = [0.9, 0.0, 0.0, 0.0, 0.4, 0.5, 0.6, 0.0, 0.0, 0.65];
-    check(&scores, &[0..8, 4..8], merge(0.4), &[&[0, 1, 2, 3, 4, 5, 6, 7], &[9]]);
+    check(&scores, &[0..8, 4..8], merge(0.4), &[&[0, 1, 2, 3, 4, 5, 6, 7], &[0], &[6], &[5], &[4], &[9]]);
     // Without headings, aligned runs of four, then of sixteen.
-    check(&[0.9, 0.8, 0.7, 0.0, 0.0, 0.0, 0.0, 0.0], &[], merge(0.5), &[&[0, 1, 2, 3]]);
+    check(&[0.9, 0.8, 0.7, 0.0, 0.0, 0.0, 0.0, 0.0], &[], merge(0.5), &[&[0, 1, 2, 3], &[0], &[1], &[2]]);
 }

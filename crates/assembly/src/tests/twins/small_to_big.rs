@@ -112,7 +112,8 @@ fn automerge() {
     check(Strategy::Automerge, SIZE, settings, |case, policy| {
         let Automerge { k, ratio } = policy.automerge;
         let found: Vec<usize> = ranking(case).into_iter().take(k).collect();
-        let mut blocks: Vec<(f64, Vec<usize>)> = Vec::new();
+        type Form = (f64, Vec<usize>);
+        let mut blocks: Vec<(f64, Vec<usize>, Vec<Form>)> = Vec::new();
         for document in documents(case) {
             // First and last chunk of each node with its score: chunks found, and those between two of them.
             let mut nodes: BTreeMap<(u32, u32), f64> = BTreeMap::new();
@@ -127,6 +128,7 @@ fn automerge() {
                     nodes.insert((at, at), score);
                 }
             }
+            let single = nodes.clone();
             for section in sections(case, document) {
                 let within: Vec<(u32, u32)> =
                     nodes.keys().copied().filter(|(a, b)| section.contains(a) && section.contains(b)).collect();
@@ -137,11 +139,25 @@ fn automerge() {
                 }
             }
             for ((first, last), score) in nodes {
-                blocks.push((score, (first..=last).filter_map(|index| chunk_at(case, document, index)).collect()));
+                let form = (first..=last).filter_map(|index| chunk_at(case, document, index)).collect();
+                // What does not fit leaves its place to the nodes it was merged from, best first.
+                let mut within: Vec<(f64, u32)> = single
+                    .iter()
+                    .filter(|((index, _), _)| first < last && (first..=last).contains(index))
+                    .map(|((index, _), &score)| (score, *index))
+                    .collect();
+                within.sort_by(|a, b| b.0.partial_cmp(&a.0).unwrap());
+                let of_one = |&(score, index): &(f64, u32)| (score, vec![chunk_at(case, document, index).unwrap()]);
+                blocks.push((score, form, within.iter().map(of_one).collect()));
             }
         }
         blocks.sort_by(|a, b| b.0.partial_cmp(&a.0).unwrap()); // equal ones as they stand: by document and place
-        walk(case, &blocks.into_iter().map(|(score, form)| Wanted::one(form, score)).collect::<Vec<_>>())
+        let mut wanted: Vec<Wanted> = Vec::new();
+        for (score, form, within) in blocks {
+            wanted.push(Wanted::one(form, score));
+            wanted.extend(within.into_iter().map(|(score, form)| Wanted::one(form, score)));
+        }
+        walk(case, &wanted)
     });
 }
 
