@@ -185,7 +185,10 @@ impl Variants {
                     if self.matched && request.strategy != Strategy::Flat {
                         let same_tokens =
                             ContextRequest { strategy: Strategy::Flat, budget_tokens: context.n_tokens, ..request };
-                        let flat = pool.context(&same_tokens)?;
+                        let flat = match context.citations.is_empty() {
+                            true => context, // nothing is as much as nothing
+                            false => pool.context(&same_tokens)?,
+                        };
                         let record = record(topic, &format!("{MATCHED}{label}"), &pool, &flat)?;
                         let budget_tokens = request.budget_tokens as u64;
                         lines.push(serde_json::to_string(&contexts::Context { budget_tokens, ..record })?);
