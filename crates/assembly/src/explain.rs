@@ -307,6 +307,10 @@ impl Case<'_> {
         let Policy { rse, kadane, window, parent, automerge, .. } = self.policy;
         let found = if self.record.is_neighbor { "not found by itself, and " } else { "" };
         let (what, changes) = match self.trace.config.strategy {
+            Strategy::Cento => {
+                let least = self.policy.min_relevance.map_or_else(|| "?".to_owned(), number);
+                ("beside nothing that min_relevance lets in".to_owned(), vec![format!("a min_relevance below {least}")])
+            }
             Strategy::Rse | Strategy::RseExact => (
                 format!(
                     "in no segment worth {} or more, of at most {} chunks, {} in all, in the documents of the first {} hits",

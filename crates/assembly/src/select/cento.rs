@@ -91,7 +91,7 @@ pub(super) fn walk<'a>(
         verdicts.insert(first.excerpt.candidate, admit_first(ledger, first));
     }
     let must: Vec<usize> = firsts.iter().filter(|first| first.included).map(|first| first.excerpt.candidate).collect();
-    let weighed = weighed(pool, ledger, policy, &verdicts, &must);
+    let weighed = weighed(pool, ledger, lines, policy, &verdicts, &must);
     let same = Same::new(lines, policy, similarity);
     let is_must = |place: usize| must.contains(&lines.candidates[place]);
     let conflict = |a: usize, b: usize| !(is_must(a) && is_must(b)) && same.is_same(a, b);
@@ -138,12 +138,22 @@ pub(super) fn walk<'a>(
     }
     let price = solved.price;
     selection.certificate = Some(certificate(solved, &mut problem, &admitted, ledger));
+    let admissible = relevant(ledger.candidates(), lines, policy);
     for scored in pool {
         let beyond = || {
             let details = StepDetails { chunks_limit: Some(policy.cento.candidates), ..StepDetails::default() };
             Verdict::new(Stage::Pool, Reason::BeyondCandidates, details)
         };
-        let mut verdict = verdicts.remove(&scored.candidate).unwrap_or_else(beyond);
+        let mut verdict = verdicts.remove(&scored.candidate).unwrap_or_else(|| match admissible[scored.candidate] {
+            true => beyond(),
+            false if ledger.candidates()[scored.candidate].is_neighbor => {
+                Verdict::new(Stage::Pool, Reason::NotProposed, StepDetails::default())
+            }
+            false => {
+                let details = StepDetails { min_relevance: policy.min_relevance, ..StepDetails::default() };
+                Verdict::new(Stage::Pool, Reason::LowRelevance, details)
+            }
+        });
         if verdict.last == Reason::BudgetExceeded {
             let place = lines.place(scored.candidate);
             verdict.details.value = Some(problem.values[place]);
@@ -166,7 +176,7 @@ pub(crate) fn curve(
     include: &[usize],
 ) -> Curve {
     let frame = ledger.used().max(0) as usize;
-    let weighed = weighed(pool, ledger, policy, &HashMap::new(), include);
+    let weighed = weighed(pool, ledger, lines, policy, &HashMap::new(), include);
     let same = Same::new(lines, policy, similarity);
     let is_must = |place: usize| include.contains(&lines.candidates[place]);
     let conflict = |a: usize, b: usize| !(is_must(a) && is_must(b)) && same.is_same(a, b);
@@ -203,18 +213,36 @@ fn admit(
 fn weighed(
     pool: &[Scored],
     ledger: &Ledger<'_>,
+    lines: &Lines,
     policy: &Policy,
     verdicts: &HashMap<usize, Verdict>,
     must: &[usize],
 ) -> Vec<usize> {
-    let candidates = ledger.candidates();
-    let relevant = |scored: &&Scored| {
-        let chunk = candidates[scored.candidate];
-        policy.min_relevance.is_none_or(|least| chunk.is_neighbor || chunk.relevance >= least)
-    };
+    let relevant = relevant(ledger.candidates(), lines, policy);
     let free = |scored: &&Scored| !verdicts.contains_key(&scored.candidate) && !must.contains(&scored.candidate);
+    let relevant = |scored: &&Scored| relevant[scored.candidate];
     let likeliest = pool.iter().filter(relevant).filter(free).take(policy.cento.candidates);
     must.iter().copied().chain(likeliest.map(|scored| scored.candidate)).collect()
+}
+
+/// By candidate, whether the policy's least relevance lets it in; a chunk that only stands beside what was found is let in with any
+/// chunk of its run.
+fn relevant(candidates: &[&Candidate], lines: &Lines, policy: &Policy) -> Vec<bool> {
+    let Some(least) = policy.min_relevance else { return vec![true; candidates.len()] };
+    let mut relevant = vec![false; candidates.len()];
+    let mut first = 0;
+    while first < lines.len() {
+        let mut end = first + 1;
+        while lines.touches(end) {
+            end += 1;
+        }
+        let run = &lines.candidates[first..end];
+        let enough = |at: usize| !candidates[at].is_neighbor && candidates[at].relevance >= least;
+        let any = run.iter().any(|&at| enough(at));
+        run.iter().for_each(|&at| relevant[at] = if candidates[at].is_neighbor { any } else { enough(at) });
+        first = end;
+    }
+    relevant
 }
 
 fn problem<'p>(

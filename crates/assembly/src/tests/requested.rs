@@ -152,3 +152,14 @@ fn the_curve_bounds_what_is_delivered_at_every_budget() {
     let error = of(Strategy::Flat).curve(300).unwrap_err().to_string();
     assert_eq!(error, "a budget curve is of the strategy cento: `flat` knows no value of a token");
 }
+
+#[test]
+fn what_stands_beside_too_little_is_not_delivered_either() {
+    let none = of(Strategy::Cento).policy("min_relevance = 2.0").within(120);
+    assert_eq!(none.trace.manifest.outcome, Outcome::NothingRelevant);
+    assert_eq!((reason(&none, "c#5"), reason(&none, "a#0")), (Reason::NotProposed, Reason::LowRelevance));
+    let some = of(Strategy::Cento).policy("min_relevance = 0.5").within(120);
+    let found = |record: &&Record| record.final_decision == Decision::Selected && !record.is_neighbor;
+    assert!(some.trace.records.iter().filter(found).all(|record| record.retrieval_score >= 0.5));
+    assert!(!chosen(&some).is_empty());
+}

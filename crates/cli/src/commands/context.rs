@@ -5,7 +5,7 @@ use std::time::Instant;
 use anyhow::Context as _;
 use cento_engine::explain::number;
 use cento_engine::trace::{Certificate, EndpointRecord};
-use cento_engine::{Citation, ContextRequest, ContextTrace, Curve, Filtered, Scan, SearchRequest, trace};
+use cento_engine::{Citation, ContextRequest, ContextTrace, Curve, Filtered, Scan, SearchRequest, Why, trace};
 
 use crate::args::{Budget, Context, Global};
 use crate::exit_code::Outcome;
@@ -78,7 +78,7 @@ fn show(curve: &Curve, asked: &ContextRequest<'_>, global: &Global) -> anyhow::R
                 curve.points.len(),
                 asked.tokenizer.name()
             ),
-            None => eprintln!("nothing is worth anything"),
+            None => eprintln!("no chunk fits into {} tokens, or none is worth anything", asked.budget_tokens),
         }
     }
     Ok(if curve.points.is_empty() { Outcome::Nothing } else { Outcome::Done })
@@ -101,7 +101,16 @@ fn judged(context: &cento_engine::Context) -> String {
             0.0 => "; no choice is worth more".to_owned(),
             gap => format!("; at most {:.2} % below the best choice", gap * 100.0),
         },
+        _ if manifest.outcome == trace::Outcome::NothingRelevant => nothing(&context.trace),
         _ => String::new(),
+    }
+}
+
+/// What kept out the best candidate.
+fn nothing(trace: &trace::Trace) -> String {
+    match trace.records.first() {
+        Some(best) => format!("; the best candidate, {}: {}", best.chunk_id, Why::of(trace, best).because),
+        None => "; nothing was found".to_owned(),
     }
 }
 
