@@ -10,7 +10,7 @@
 //! the chunks that the price decides, and solves the rest by dynamic programming over documents and tokens. A branch takes a chunk
 //! in or leaves it out where the relaxed answer breaks what was left out.
 //! Differs from dsRAG's greedy, which loses value wherever one long segment takes the room of two; bounds every answer.
-//! Cost: a relaxation is O(N) for each of some forty prices, plus O(n B) for n undecided chunks and B tokens.
+//! Cost: a relaxation is O(N) for each of some ten prices, plus O(n B) for n undecided chunks and B tokens.
 
 mod local;
 mod problem;

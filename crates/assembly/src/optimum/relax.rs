@@ -1,8 +1,9 @@
 //! The relaxation: segments under one budget, without conflicts and caps, each need counted for every chunk that meets it.
 //!
 //! A document is walked by states: nothing chosen yet, inside a segment (of so many chunks, where runs are capped), between two.
-//! At a price for tokens every document is solved by itself in O(n); the greatest price at which the sum of the documents is
-//! still within the budget gives a choice, and every price gives a bound: `max value - price * cost + price * budget`.
+//! At a price for tokens every document is solved by itself in O(n), and every price gives a bound: `max value - price * cost + price *
+//! budget`. The least bound is found from two sets, one within the budget and one beyond: at the price at which they are worth the
+//! same, either nothing is worth more, or what is takes the place of one of them.
 //! Chunks whose being in or out would put the bound below what is already known are fixed; the rest is solved exactly.
 
 use super::problem::Problem;
@@ -28,8 +29,8 @@ pub(crate) struct Relaxed {
     pub(crate) price: f64,
 }
 
-/// Halvings of the interval of prices.
-const HALVINGS: usize = 40;
+/// Prices that are tried. Each brings a set that is best at its price, so that a handful do; the bound holds after any number.
+const PRICES_MAX: usize = 40;
 
 /// States times tokens times chunks that are solved exactly: about as many bytes, and some ten milliseconds.
 const CELLS_MAX: usize = 6_000_000;
@@ -61,26 +62,25 @@ const NOWHERE: f64 = f64::NEG_INFINITY;
 /// The best of the node's relaxation. None: nothing fits what is forced. `known` is the value of a set already found.
 pub(crate) fn solve(problem: &Problem<'_>, fixed: &[Fixed], known: f64) -> Option<Relaxed> {
     let walk = Walk::new(problem, fixed)?;
-    let (mut low, mut high) = (0.0, walk.price_max());
     let mut priced = walk.at_price(0.0);
-    let mut bound = priced.value;
-    let mut price = 0.0;
+    let (mut bound, mut price) = (priced.value, 0.0);
     if problem.cost(&priced.chosen) > problem.budget {
-        priced = walk.at_price(high);
+        let mut dear = std::mem::replace(&mut priced, walk.at_price(walk.price_max()));
         if problem.cost(&priced.chosen) > problem.budget {
             return None; // what is forced alone is too long
         }
-        price = high;
-        bound = bound.min(priced.value + high * problem.budget as f64);
-        for _ in 0..HALVINGS {
-            let middle = f64::midpoint(low, high);
-            let at = walk.at_price(middle);
-            bound = bound.min(at.value + middle * problem.budget as f64);
-            if problem.cost(&at.chosen) <= problem.budget {
-                (high, price, priced) = (middle, middle, at);
-            } else {
-                low = middle;
+        bound = f64::INFINITY;
+        for _ in 0..PRICES_MAX {
+            // The price at which the two are worth the same: where something else is worth more, it takes the place of one of them.
+            let (more, less) = (walk.worth(&dear.chosen), walk.worth(&priced.chosen));
+            let (long, short) = (problem.cost(&dear.chosen), problem.cost(&priced.chosen));
+            price = ((more - less) / (long - short) as f64).max(0.0);
+            let at = walk.at_price(price);
+            bound = bound.min(at.value + price * problem.budget as f64);
+            if at.value <= less - price * short as f64 + EPSILON {
+                break;
             }
+            if problem.cost(&at.chosen) <= problem.budget { priced = at } else { dear = at }
         }
     }
     let value = walk.worth(&priced.chosen);
