@@ -197,6 +197,7 @@ fn a_context_in_pictures_shows_what_its_trace_says() {
     let picture = &report["reproductions"][0]["pictures"][0];
     assert_eq!((&picture["title"], &picture["query"]), (&json!("One context"), &json!("what pulls  the sea")));
     assert_eq!(picture["n_tokens"], trace["delivered"]["n_tokens"]);
+    assert_eq!((&picture["n_candidates"], &picture["n_weighed"]), (&json!(3), &json!(3)));
     let n_citations = trace["delivered"]["citations"].as_array().unwrap().len();
     let records = trace["assembly"]["records"].as_array().unwrap();
     let rejected: Vec<&Value> = records.iter().filter(|record| record["final_decision"] == "rejected").collect();

@@ -7,6 +7,7 @@
 
 mod places;
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::Path;
@@ -39,6 +40,8 @@ pub(crate) struct Picture {
     /// Those of the texts; the rest are headers, marks and separators.
     pub(crate) text_tokens: usize,
     pub(crate) n_candidates: usize,
+    /// Candidates that were looked at one by one.
+    pub(crate) n_weighed: usize,
     pub(crate) n_delivered: usize,
     /// Those with something delivered, by name.
     pub(crate) sections: Vec<Section>,
@@ -48,7 +51,7 @@ pub(crate) struct Picture {
     pub(crate) documents: Vec<Document>,
     /// The most relevant.
     pub(crate) rejected: Vec<Rejected>,
-    /// Rejected candidates by reason, most first.
+    /// Rejected candidates by reason: of those that were weighed, most first, then of the others.
     pub(crate) reasons: Vec<Count>,
 }
 
@@ -150,12 +153,13 @@ impl Picture {
             n_tokens: trace.delivered.n_tokens,
             text_tokens: manifest.text_tokens.min(trace.delivered.n_tokens),
             n_candidates: assembly.records.len(),
+            n_weighed: assembly.records.iter().filter(|record| is_weighed(record)).count(),
             n_delivered: manifest.selected.len(),
             sections: full.iter().map(section).collect(),
             n_empty_sections: empty.len(),
             documents: documents(trace),
             rejected: out.iter().take(N_REJECTED_MAX).map(|record| Rejected::of(assembly, record)).collect(),
-            reasons: counts(out.iter().map(|record| words(record.final_reason))),
+            reasons: counts(&out),
         }
     }
 
@@ -235,13 +239,15 @@ fn documents(trace: &ContextTrace) -> Vec<Document> {
     documents
 }
 
-/// Most first; equal ones by name.
-fn counts(reasons: impl Iterator<Item = String>) -> Vec<Count> {
-    let mut by_reason: BTreeMap<String, usize> = BTreeMap::new();
-    reasons.for_each(|reason| *by_reason.entry(reason).or_default() += 1);
-    let mut counts: Vec<Count> = by_reason.into_iter().map(|(reason, n)| Count { reason, n }).collect();
-    counts.sort_by_key(|count| std::cmp::Reverse(count.n));
-    counts
+/// Reasons of what was weighed before those of what was not; of each, most first, equal ones by name.
+fn counts(rejected: &[&Record]) -> Vec<Count> {
+    let mut by_reason: BTreeMap<(bool, String), usize> = BTreeMap::new();
+    for record in rejected {
+        *by_reason.entry((!is_weighed(record), words(record.final_reason))).or_default() += 1;
+    }
+    let mut counts: Vec<_> = by_reason.into_iter().collect();
+    counts.sort_by_key(|((is_last, _), n)| (*is_last, Reverse(*n)));
+    counts.into_iter().map(|((_, reason), n)| Count { reason, n }).collect()
 }
 
 /// A reason under the name that the trace has for it, in words.

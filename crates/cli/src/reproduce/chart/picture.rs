@@ -4,10 +4,9 @@
 
 use std::fmt::Write as _;
 
-use super::super::markup::{escape, number, plural};
+use super::super::markup::{Precision, escape, number, plural};
 use super::super::picture::{Count, Document, Picture, Section};
 use super::drawing::{Anchor, Drawing, NARROW, Paper, WIDE};
-use cento_engine::explain;
 
 const BUDGET_HEIGHT: f64 = 30.0;
 const SECTION_HEIGHT: f64 = 14.0;
@@ -25,9 +24,10 @@ pub(crate) fn figure(picture: &Picture) -> String {
     let _ = writeln!(html, "<p class=\"question\">{}</p>", escape(&picture.query));
     let _ = writeln!(
         html,
-        "<p class=\"note\">Strategy <code>{}</code>: {} weighed or passed over, {} delivered.</p>",
+        "<p class=\"note\">Strategy <code>{}</code>: {}, {} weighed, {} delivered.</p>",
         escape(&picture.strategy),
         plural(picture.n_candidates, "candidate"),
+        count(picture.n_weighed),
         count(picture.n_delivered)
     );
     html.push_str(&budget(picture));
@@ -221,14 +221,16 @@ fn rejected(picture: &Picture) -> String {
         "<table class=\"rejected\">\n<thead><tr><th scope=\"col\">Place</th><th scope=\"col\">Candidate</th>",
     );
     html.push_str("<th scope=\"col\">Score</th><th scope=\"col\">Retrieval</th></tr></thead>\n");
+    let scores = Precision::of(picture.rejected.iter().filter_map(|rejected| rejected.score), 0);
+    let retrieval = Precision::of(picture.rejected.iter().map(|rejected| rejected.retrieval_score), 0);
     for rejected in &picture.rejected {
-        let score = rejected.score.map_or_else(|| "—".to_owned(), explain::number);
+        let score = rejected.score.map_or_else(|| "—".to_owned(), |score| scores.text(score));
         let _ = write!(
             html,
             "<tbody><tr><td>{}</td><th scope=\"row\">{}</th><td>{score}</td><td>{}</td></tr>",
             count(rejected.place),
             escape(&rejected.chunk),
-            explain::number(rejected.retrieval_score)
+            retrieval.text(rejected.retrieval_score)
         );
         let (reason, because) = (escape(&rejected.reason), escape(&rejected.because));
         let _ = writeln!(html, "<tr><td></td><td colspan=\"3\"><b>{reason}</b>: {because}</td></tr></tbody>");
