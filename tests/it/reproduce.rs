@@ -178,6 +178,68 @@ fn the_page_fetches_nothing_and_comes_again_from_the_report() {
     assert_eq!(place.ok(&["reproduce", "--from", "report.json", "--json"]).out, report.out);
 }
 
+/// The plan of two arms with one context in pictures.
+fn pictured(step: &str, trace: &str) -> Place {
+    let place = planned();
+    let picture = format!("[[step]]\nrun = \"{step}\"\n\n[[picture]]\ntitle = \"One context\"\ntrace = \"{trace}\"\n");
+    place.write("plans/arms.toml", plan("nDCG@10") + &picture);
+    place
+}
+
+const ASKED: &str =
+    "context 'what pulls  the sea' --collection {work}/tiny --budget 40 --strategy bubble --trace {work}/one.json";
+
+#[test]
+fn a_context_in_pictures_shows_what_its_trace_says() {
+    let place = pictured(ASKED, "{work}/one.json");
+    let report = reproduced(&place, &["--html", "page.html", "--record"]);
+    let trace: Value = serde_json::from_slice(&place.read("my work/one.json")).unwrap();
+    let picture = &report["reproductions"][0]["pictures"][0];
+    assert_eq!((&picture["title"], &picture["query"]), (&json!("One context"), &json!("what pulls  the sea")));
+    assert_eq!(picture["n_tokens"], trace["delivered"]["n_tokens"]);
+    assert_eq!((&picture["n_candidates"], &picture["n_weighed"]), (&json!(3), &json!(3)));
+    let n_citations = trace["delivered"]["citations"].as_array().unwrap().len();
+    let records = trace["assembly"]["records"].as_array().unwrap();
+    let rejected: Vec<&Value> = records.iter().filter(|record| record["final_decision"] == "rejected").collect();
+    assert!(n_citations > 0 && !rejected.is_empty(), "{trace}");
+    let page = String::from_utf8(place.read("page.html")).unwrap();
+    assert_eq!(page.matches("<rect class=\"accepted\"").count(), 2 * n_citations, "on wide and on narrow paper");
+    assert!(page.contains("does not fit the budget of 40: it needs"), "{page}");
+    for record in rejected {
+        let id = record["chunk_id"].as_str().unwrap();
+        assert!(page.contains(&format!("<th scope=\"row\">{id}</th>")), "{id} is not among the rejected: {page}");
+    }
+    let text = reproduce(&place, &["arms"]).out;
+    assert!(text.contains("One context\nwhat pulls  the sea\nbubble: ") && text.contains(" of 40 tokens: "), "{text}");
+    assert!(text.contains(" budget exceeded\n") && text.contains("2 figures compared: 2 [OK]"), "{text}");
+    place.write("report.json", report.to_string());
+    place.ok(&["reproduce", "--from", "report.json", "--html", "again.html"]);
+    assert!(place.read("again.html") == place.read("page.html"), "the page of the report differs");
+}
+
+#[test]
+fn a_picture_without_a_trace_of_this_version_names_its_plan_and_the_file() {
+    let place = pictured("status --collection {work}/tiny", "{work}/one.json");
+    let ran = reproduce(&place, &["arms", "--record"]);
+    assert_eq!(ran.code, 1, "{ran:?}");
+    for word in ["failed: arms: picture \"One context\": ", "one.json", "no such trace", "--trace FILE"] {
+        assert!(ran.out.contains(word), "no {word:?} in {ran:?}");
+    }
+    assert!(!place.path("plans/expected/arms.json").exists(), "what failed is not recorded");
+    let place = pictured(ASKED, "{plans}/old.json");
+    place.write("plans/old.json", "{\"version\": 2, \"records\": []}");
+    let ran = reproduce(&place, &["arms"]);
+    assert_eq!(ran.code, 1, "{ran:?}");
+    for word in ["failed: arms: picture \"One context\": ", "old.json", "trace version 2"] {
+        assert!(ran.out.contains(word), "no {word:?} in {ran:?}");
+    }
+    let place = pictured(ASKED, "{wrok}/one.json");
+    reproduce(&place, &["arms"]).fails(3, &["{wrok}/one.json", "no variable"]);
+    assert!(!place.path("my work/tiny").exists(), "said before anything is run");
+    let place = pictured(&ASKED.replace(" the sea'", " the sea"), "{work}/one.json");
+    reproduce(&place, &["arms"]).fails(3, &["single quote"]);
+}
+
 #[test]
 fn a_work_folder_of_others_is_refused_and_left_alone() {
     let place = planned();
@@ -207,7 +269,7 @@ fn a_step_that_fails_is_shown_with_its_message_and_fails_the_command() {
     place.write("plans/arms.toml", plan("nDGC@10"));
     let ran = reproduce(&place, &["arms", "--record"]);
     assert_eq!(ran.code, 1, "{ran:?}");
-    for word in ["[FAIL]", "failed: cento eval", "lexical.trec -m nDGC@10", "did you mean nDCG@10?"] {
+    for word in ["[FAIL]", "failed: cento eval", "lexical.trec' -m nDGC@10", "did you mean nDCG@10?"] {
         assert!(ran.out.contains(word), "no {word:?} in {ran:?}");
     }
     assert!(!place.path("plans/expected/arms.json").exists(), "what failed is not recorded");

@@ -134,6 +134,12 @@ fn run(
         }
         bar.finish();
         let mut reproduction = reproduce::assemble(plan, &figures, &expected);
+        if failure.is_none() {
+            match reproduce::pictures(plan, folders) {
+                Ok(pictures) => reproduction.pictures = pictures,
+                Err(error) => failure = Some(format!("{error:#}")),
+            }
+        }
         (reproduction.steps, reproduction.failure) = (steps, failure);
         reproduction.seconds = begin.elapsed().as_secs_f64();
         if args.record && reproduction.failure.is_none() {

@@ -13,6 +13,7 @@ use super::report::{Chart, Kind, Point, Series};
 mod bars;
 mod lines;
 pub(crate) mod strip;
+pub(crate) mod picture;
 mod drawing;
 mod scale;
 

@@ -1,12 +1,12 @@
 //! The report as one HTML page that needs nothing beside itself: no script to be read, no font, no other file.
 //!
-//! First the verdict in words, then a line for each reproduction, then each with its figures, charts and commands.
+//! First the verdict in words, then a line for each reproduction, then each with its figures, charts, pictures and commands.
 //! Differs: the same report gives the same bytes; the page holds no clock.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use super::chart::{self, strip};
+use super::chart::{self, picture, strip};
 use super::markup::{bytes, command, duration, escape, inline, plural, prose};
 use super::report::{Cache, Counts, NEAR_TOLERANCES, Report, Reproduction, Step, Verdict};
 use super::table::{self, badge};
@@ -133,7 +133,7 @@ fn verdict_badge(reproduction: &Reproduction) -> String {
     reproduction.verdict().map_or_else(|| "<span class=\"badge\">shown</span>".to_owned(), badge)
 }
 
-/// One reproduction: facts in the margin, then text, figures, charts and commands.
+/// One reproduction: facts in the margin, then text, figures, charts, pictures and commands.
 fn article(reproduction: &Reproduction, anchor: &str) -> String {
     let mut html = format!("<article id=\"{anchor}\">\n");
     let title = escape(&reproduction.title);
@@ -159,6 +159,7 @@ fn article(reproduction: &Reproduction, anchor: &str) -> String {
     }
     reproduction.tables.iter().for_each(|table| html.push_str(&table::figure(table)));
     reproduction.charts.iter().for_each(|chart| html.push_str(&chart::figure(chart)));
+    reproduction.pictures.iter().for_each(|picture| html.push_str(&picture::figure(picture)));
     html.push_str(&steps(&reproduction.steps));
     html.push_str("</div>\n</article>\n");
     html

@@ -16,6 +16,10 @@
 //! [[table]]
 //! title = "nDCG@10"
 //! measure = "nDCG@10"
+//!
+//! [[picture]]                             # of one context; a step writes the trace: context 'a question' … --trace FILE
+//! title = "One context"
+//! trace = "{work}/one.json"
 //! ```
 
 use std::collections::BTreeMap;
@@ -48,13 +52,16 @@ pub(crate) struct Plan {
     pub(crate) table: Vec<Table>,
     #[serde(default)]
     pub(crate) chart: Vec<Chart>,
+    #[serde(default)]
+    pub(crate) picture: Vec<Picture>,
 }
 
 /// Commands of one form.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Step {
-    /// Arguments of `cento`, with variables in braces; several commands are run one after another for each value.
+    /// Arguments of `cento`, with variables in braces; what stands in single quotes is one. Several commands are run
+    /// one after another for each value.
     #[serde(default, deserialize_with = "one_or_many")]
     pub(crate) run: Vec<String>,
     /// A program and its arguments instead: what makes data of another form into a set.
@@ -130,6 +137,15 @@ pub(crate) struct Chart {
     pub(crate) columns: Vec<String>,
     /// A measure whose values are the places on the x axis instead of the rows' names.
     pub(crate) x: Option<String>,
+}
+
+/// A drawing of one context. It is shown and not judged.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Picture {
+    pub(crate) title: String,
+    /// The file to which a step wrote the context's trace, `{work}` and the other folders in braces.
+    pub(crate) trace: String,
 }
 
 fn one_or_many<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {

@@ -5,6 +5,7 @@
 
 use serde::{Deserialize, Deserializer, Serialize};
 
+use super::picture::Picture;
 use crate::machine::Machine;
 
 /// How many tolerances a figure may be off and still count as near.
@@ -47,6 +48,8 @@ pub(crate) struct Reproduction {
     pub(crate) seconds: f64,
     pub(crate) tables: Vec<Table>,
     pub(crate) charts: Vec<Chart>,
+    #[serde(default)]
+    pub(crate) pictures: Vec<Picture>,
     pub(crate) steps: Vec<Step>,
     /// Why it did not run to its end.
     pub(crate) failure: Option<String>,

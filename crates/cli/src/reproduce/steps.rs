@@ -25,6 +25,9 @@ pub(crate) struct Command {
 /// The commands of a plan, in order. `folders` are the variables that every plan has.
 pub(crate) fn commands(plan: &Plan, folders: &[(&str, String)]) -> anyhow::Result<Vec<Command>> {
     let mut commands = Vec::new();
+    for picture in &plan.picture {
+        in_folders(&picture.trace, folders)?; // said before anything is run
+    }
     for step in &plan.step {
         let runs = step.run.iter().chain(&step.script);
         let take = step.figures.iter().flat_map(|take| [&take.row, &take.column]);
@@ -62,17 +65,47 @@ impl Words<'_> {
     fn of(&self, template: &str) -> anyhow::Result<Vec<String>> {
         let kept: Vec<(&str, String)> = self.folders.iter().map(|(name, _)| (*name, format!("{{{name}}}"))).collect();
         let kept = kept.iter().map(|(name, itself)| (*name, itself.as_str()));
-        let folders: Vec<(&str, &str)> = self.folders.iter().map(|(name, path)| (*name, path.as_str())).collect();
         let command = fill(template, &self.values.iter().copied().chain(kept).collect::<Vec<_>>())?;
-        command.split_whitespace().map(|word| fill(word, &folders)).collect()
+        split(&command)?.iter().map(|word| in_folders(word, self.folders)).collect()
+    }
+}
+
+/// The words of a line: parted by white space outside single quotes, which are left out.
+fn split(line: &str) -> anyhow::Result<Vec<String>> {
+    let (mut words, mut word, mut is_quoted) = (Vec::new(), None::<String>, false);
+    for c in line.chars() {
+        if c == '\'' {
+            is_quoted = !is_quoted;
+            word.get_or_insert_default();
+        } else if c.is_whitespace() && !is_quoted {
+            words.extend(word.take());
+        } else {
+            word.get_or_insert_default().push(c);
+        }
+    }
+    if is_quoted {
+        bail!("{line:?}: a single quote is not closed");
+    }
+    words.extend(word);
+    Ok(words)
+}
+
+/// A word as a shell reads it back.
+fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || "_@%+=:,./-".contains(c);
+    match !word.is_empty() && word.chars().all(is_plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', "'\\''")),
     }
 }
 
 impl Command {
-    /// As a user would type it.
+    /// As a user would type it into a shell.
     pub(crate) fn shown(&self) -> String {
-        let save = self.save.as_ref().map_or(String::new(), |file| format!(" --json > {file}"));
-        format!("{} {}{save}", self.program.as_deref().unwrap_or("cento"), self.arguments.join(" "))
+        let save = self.save.as_ref().map_or(String::new(), |file| format!(" --json > {}", quoted(file)));
+        let program = self.program.as_deref().map_or_else(|| "cento".to_owned(), quoted);
+        let words: Vec<String> = [program].into_iter().chain(self.arguments.iter().map(|word| quoted(word))).collect();
+        format!("{}{save}", words.join(" "))
     }
 }
 
@@ -87,6 +120,11 @@ fn product<'v>(lists: &[&'v [String]]) -> Vec<Vec<&'v String>> {
         };
         combinations.iter().flat_map(with).collect()
     })
+}
+
+/// A path with its folders.
+pub(super) fn in_folders(template: &str, folders: &[(&str, String)]) -> anyhow::Result<String> {
+    fill(template, &folders.iter().map(|(name, path)| (*name, path.as_str())).collect::<Vec<_>>())
 }
 
 /// Replaces `{name}`; `{@key}` stays, for the answer to fill.
@@ -226,6 +264,20 @@ mod tests {
         assert_eq!(commands[2].take.as_ref().unwrap().column, "x {@ef}");
         let unknown: Plan = toml::from_str("title=''\nsource=''\ntext=''\n[[step]]\nrun='index {dta}'").unwrap();
         assert!(super::commands(&unknown, &[]).unwrap_err().to_string().contains("dta"));
+    }
+
+    #[test]
+    fn words_in_single_quotes_are_one_and_are_shown_as_a_shell_reads_them() {
+        let words = split("context 'who pays,  and when?' --trace {work}/one.json -m gate=\"none\" ''").unwrap();
+        let expected = ["context", "who pays,  and when?", "--trace", "{work}/one.json", "-m", "gate=\"none\"", ""];
+        assert_eq!(words, strings(&expected));
+        let command = Command { program: None, arguments: words, save: Some("a b".to_owned()), take: None };
+        assert_eq!(
+            command.shown(),
+            "cento context 'who pays,  and when?' --trace '{work}/one.json' -m 'gate=\"none\"' '' --json > 'a b'"
+        );
+        assert_eq!(quoted("it's"), r"'it'\''s'");
+        assert!(split("context 'who pays").unwrap_err().to_string().contains("not closed"));
     }
 
     #[test]

@@ -2,10 +2,12 @@
 
 use std::fmt::Write as _;
 
+use super::chart::picture::listed;
+use super::picture::Picture;
 use super::report::{Cell, Report, Reproduction, Table};
 use crate::output;
 
-/// Every table with a verdict beside each figure that was expected, and the counts.
+/// Every table with a verdict beside each figure that was expected, pictures in short, and the counts.
 pub(crate) fn text(report: &Report) -> String {
     let mut text = String::new();
     for reproduction in &report.reproductions {
@@ -35,6 +37,9 @@ fn reproduction_text(text: &mut String, reproduction: &Reproduction) {
     for table in &reproduction.tables {
         let _ = writeln!(text, "{}\n{}\n", table.title, table_text(table));
     }
+    for picture in &reproduction.pictures {
+        let _ = writeln!(text, "{}\n{}\n", picture.title, picture_text(picture));
+    }
     if let Some(failure) = &reproduction.failure {
         let _ = writeln!(text, "failed: {failure}\n");
     }
@@ -45,6 +50,17 @@ fn table_text(table: &Table) -> String {
         [table.row_title.as_str()].into_iter().chain(table.columns.iter().map(String::as_str)).collect();
     let rows = table.rows.iter().map(|row| [row.name.clone()].into_iter().chain(row.cells.iter().map(cell)).collect());
     output::table(&header, rows)
+}
+
+/// The question, the budget and the reasons, a line each.
+fn picture_text(picture: &Picture) -> String {
+    let Picture { query, strategy, n_tokens, budget_tokens, text_tokens, n_delivered, .. } = picture;
+    let (frame, unspent) = (picture.frame_tokens(), picture.unspent_tokens());
+    let rejected = if picture.reasons.is_empty() { "none".to_owned() } else { listed(&picture.reasons) };
+    format!(
+        "{query}\n{strategy}: {n_delivered} delivered, {n_tokens} of {budget_tokens} tokens: {text_tokens} of texts, {frame} of \
+         headers and marks, {unspent} unspent\nrejected: {rejected}"
+    )
 }
 
 fn cell(cell: &Cell) -> String {

@@ -49,13 +49,22 @@ pub(super) struct Drawing {
 impl Drawing {
     /// An empty drawing; `label` tells what it shows to those who do not see it.
     pub(super) fn new(paper: Paper, height: f64, label: &str) -> Self {
+        Self::of_role("img", paper, height, label)
+    }
+
+    /// One whose parts are told one by one, by their titles.
+    pub(super) fn of_parts(paper: Paper, height: f64, label: &str) -> Self {
+        Self::of_role("group", paper, height, label)
+    }
+
+    fn of_role(role: &str, paper: Paper, height: f64, label: &str) -> Self {
         let layout = match paper.layout {
             Layout::Wide => "wide",
             Layout::Narrow => "narrow",
         };
         let (width, size, label) = (paper.width, paper.font_size, escape(label));
         let view = format!("viewBox=\"0 0 {width:.0} {height:.0}\" font-size=\"{size}\"");
-        Self { svg: format!("<svg class=\"{layout}\" {view} role=\"img\" aria-label=\"{label}\">\n") }
+        Self { svg: format!("<svg class=\"{layout}\" {view} role=\"{role}\" aria-label=\"{label}\">\n") }
     }
 
     /// A line between two points.
@@ -85,6 +94,15 @@ impl Drawing {
         let ((x, y), (width, height), title) = (from, (size.0.max(0.5), size.1.max(0.5)), escape(title));
         let place = format!("x=\"{x:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"{height:.1}\"");
         let _ = writeln!(self.svg, "<rect class=\"{class}\" {place}><title>{title}</title></rect>");
+    }
+
+    /// Upright strokes over a rectangle.
+    pub(super) fn hatch(&mut self, from: (f64, f64), size: (f64, f64)) {
+        const STEP: f64 = 4.0;
+        let ((x, y), (width, height)) = (from, size);
+        let strokes = (1..=(width / STEP) as usize).map(|at| x + STEP * at as f64).filter(|stroke| *stroke < x + width);
+        let path: String = strokes.map(|stroke| format!("M{stroke:.1} {y:.1}V{:.1}", y + height)).collect();
+        let _ = writeln!(self.svg, "<path class=\"hatch\" d=\"{path}\"/>");
     }
 
     pub(super) fn text(&mut self, class: &str, at: (f64, f64), anchor: Anchor, text: &str) {

@@ -1,5 +1,6 @@
 //! What a drawing must hold, whatever the figures.
 
+use super::super::picture::{Accepted, Count, Document, Outlined, Picture, Section};
 use super::super::report::{Point, Scale};
 use super::*;
 
@@ -22,8 +23,13 @@ fn drawing<'a>(figure: &'a str, layout: &str) -> &'a str {
 #[track_caller]
 fn check(chart: &Chart) -> String {
     let figure = figure(chart);
-    for layout in ["wide", "narrow"] {
-        let svg = drawing(&figure, layout);
+    check_drawings(&figure);
+    figure
+}
+
+#[track_caller]
+fn check_drawings(figure: &str) {
+    for svg in figure.split("<svg class=\"").skip(1).map(|rest| rest.split("</svg>").next().unwrap()) {
         let view = svg.split("viewBox=\"0 0 ").nth(1).unwrap().split('"').next().unwrap();
         let (width, height) = view.split_once(' ').unwrap();
         let (width, height): (f64, f64) = (width.parse().unwrap(), height.parse().unwrap());
@@ -37,7 +43,6 @@ fn check(chart: &Chart) -> String {
             assert!(!path.contains("NaN") && !path.contains("inf"), "{path}");
         }
     }
-    figure
 }
 
 #[test]
@@ -157,4 +162,104 @@ fn text_of_a_chart_is_escaped_wherever_it_stands() {
         let figure = check(&chart);
         assert!(!figure.contains("<script") && !figure.contains("\"'&"), "{figure}");
     }
+}
+
+/// A document with these spans delivered, marked from 1, and these rejected.
+fn document(n_bytes: u64, accepted: &[(u64, u64)], rejected: &[(u64, u64)]) -> Document {
+    let accepted = accepted.iter().enumerate().map(|(at, (start, end))| Accepted {
+        n: at + 1,
+        span: *start..*end,
+        n_chunks: 1,
+        is_cut: false,
+    });
+    let rejected = rejected.iter().map(|(start, end)| Outlined {
+        chunk: format!("a#{start}"),
+        reason: "too redundant".to_owned(),
+        span: *start..*end,
+        is_weighed: start % 2 == 0,
+    });
+    Document { id: "a".to_owned(), n_bytes, accepted: accepted.collect(), rejected: rejected.collect() }
+}
+
+fn context(documents: Vec<Document>) -> Picture {
+    Picture {
+        query: "who & why".to_owned(),
+        strategy: "bubble".to_owned(),
+        budget_tokens: 800,
+        n_tokens: 395,
+        text_tokens: 312,
+        n_delivered: documents.iter().map(|document| document.accepted.len()).sum(),
+        sections: vec![Section { name: "a › b".to_owned(), tokens: 312, limit_tokens: Some(400) }],
+        documents,
+        ..Picture::default()
+    }
+}
+
+/// Place and width of the rectangles of a class, drawing by drawing.
+fn rectangles(figure: &str, class: &str) -> Vec<(f64, f64)> {
+    let value = |rest: &str, name: &str| rest.split(name).nth(1).unwrap().split('"').next().unwrap().parse().unwrap();
+    let start = format!("<rect class=\"{class}\" ");
+    figure.split(&start).skip(1).map(|rest| (value(rest, "x=\""), value(rest, "width=\""))).collect()
+}
+
+#[test]
+fn the_parts_of_a_budget_fill_its_bar() {
+    let figure = picture::figure(&context(vec![document(100, &[(0, 50)], &[])]));
+    check_drawings(&figure);
+    for words in
+        ["395 of 800 tokens", "texts 312", "headers and marks 83", "unspent 405", "312 of 400", "who &amp; why"]
+    {
+        assert!(figure.contains(words), "no {words:?} in {figure}");
+    }
+    let bar = drawing(&figure, "wide");
+    let parts: Vec<_> = ["text", "frame", "left"].iter().flat_map(|class| rectangles(bar, class)).collect();
+    assert_eq!(parts.len(), 3, "{bar}");
+    assert!(parts.windows(2).all(|pair| (pair[0].0 + pair[0].1 - pair[1].0).abs() < 0.11), "{parts:?}");
+    assert!((parts[2].0 + parts[2].1 - 759.0).abs() < 0.11, "{parts:?}");
+    assert!((parts[0].1 / parts[2].1 - 312.0 / 405.0).abs() < 0.01, "{parts:?}");
+}
+
+#[test]
+fn a_strip_has_each_span_at_its_bytes_and_each_rejected_candidate_outlined() {
+    let figure = picture::figure(&context(vec![document(1000, &[(500, 750), (0, 250)], &[(250, 500), (751, 1000)])]));
+    check_drawings(&figure);
+    assert_eq!(rectangles(&figure, "accepted").len(), 2 * 2, "on wide and on narrow paper");
+    let (first, second) = (rectangles(&figure, "accepted")[0], rectangles(&figure, "accepted")[1]);
+    assert_eq!((first, second), ((380.0, 189.5), (1.0, 189.5)));
+    assert_eq!(
+        (rectangles(&figure, "out").len(), rectangles(&figure, "out beyond").len()),
+        (2 + 1, 2 + 1),
+        "and a legend"
+    );
+    assert!(figure.contains("<title>[1]: bytes 500 to 750, 1 chunk</title>"), "{figure}");
+    assert!(figure.contains("<title>a#250: too redundant; about bytes 250 to 500</title>"), "{figure}");
+}
+
+#[test]
+fn marks_that_would_touch_stand_above_each_other() {
+    let near: Vec<(u64, u64)> = (0..30).map(|i| (i * 3, i * 3 + 2)).collect();
+    let figure = picture::figure(&context(vec![document(100_000, &near, &[]), document(0, &[(0, 0)], &[(0, 1)])]));
+    check_drawings(&figure);
+    let mut taken: Vec<(f64, f64, f64)> = Vec::new();
+    let strips = figure.split("<h3>Documents").nth(1).unwrap();
+    for text in drawing(strips, "narrow").split("<text class=\"value\"").skip(1) {
+        let value = |name: &str| text.split(name).nth(1).unwrap().split('"').next().unwrap().parse::<f64>().unwrap();
+        let label = text.split('>').nth(1).unwrap().split('<').next().unwrap();
+        let (x, y, half) = (value("x=\""), value("y=\""), NARROW.text_width(label) / 2.0);
+        assert!(
+            taken.iter().all(|(at, on, width)| *on != y || (at - x).abs() >= half + width),
+            "{label} touches another"
+        );
+        taken.push((x, y, half));
+    }
+    assert_eq!(taken.len(), 30);
+}
+
+#[test]
+fn a_context_without_anything_delivered_says_so() {
+    let reasons = vec![Count { reason: "not supported".to_owned(), n: 1234 }];
+    let figure = picture::figure(&Picture { reasons, text_tokens: 0, ..context(Vec::new()) });
+    check_drawings(&figure);
+    assert!(figure.contains("Nothing was delivered") && !figure.contains("Documents"), "{figure}");
+    assert!(figure.contains("And 1,234 not supported."), "{figure}");
 }

@@ -1,5 +1,6 @@
 //! What the page must hold, whatever the figures.
 
+use super::super::picture::{Accepted, Count, Document, Outlined, Picture, Rejected, Section};
 use super::super::report::{Cell, Chart, Kind, Point, Row, Scale, Series, Table};
 use super::*;
 use crate::machine::Machine;
@@ -70,6 +71,28 @@ fn the_same_report_gives_the_same_page_also_by_way_of_json() {
     assert_eq!(html(&after), html(&before));
 }
 
+/// One that has this text everywhere.
+fn picture(text: &str) -> Picture {
+    let text = || text.to_owned();
+    Picture {
+        title: text(),
+        query: text(),
+        strategy: text(),
+        tokenizer: text(),
+        n_delivered: 1,
+        sections: vec![Section { name: text(), tokens: 1, limit_tokens: Some(2) }],
+        documents: vec![Document {
+            id: text(),
+            n_bytes: 20,
+            accepted: vec![Accepted { n: 1, span: 0..10, n_chunks: 1, is_cut: true }],
+            rejected: vec![Outlined { chunk: text(), reason: text(), span: 10..20, is_weighed: true }],
+        }],
+        rejected: vec![Rejected { chunk: text(), reason: text(), because: text(), ..Rejected::default() }],
+        reasons: vec![Count { reason: text(), n: 2 }],
+        ..Picture::default()
+    }
+}
+
 #[test]
 fn no_text_of_a_report_is_obeyed_as_markup() {
     let text = || HOSTILE.to_owned();
@@ -94,6 +117,7 @@ fn no_text_of_a_report_is_obeyed_as_markup() {
             x_scale: Scale::Linear,
             series: vec![Series { name: text(), points: vec![Point { x: text(), y: 1.0 }] }],
         }],
+        pictures: vec![picture(HOSTILE)],
         steps: vec![Step { command: text(), seconds: 1.0 }],
         failure: Some(text()),
     }]);
