@@ -270,3 +270,23 @@ fn emoji_and_cjk_are_found_or_not_but_never_break() {
     let ran = place.run(&["search", "🌊🌊", "--mode", "hybrid"]);
     assert_eq!(ran.code, 0, "{ran:?}");
 }
+
+#[test]
+fn citations_name_their_characters_too() {
+    let place = Place::new();
+    let text = "# Gezeiten\n\nÄußerst höflich grüßt die Flut — 潮の満ち引き 🌊.\n\n## Ursachen\n\nDer Mond zieht das Meer, zweimal täglich.\n";
+    place.write("notes/flut.md", text);
+    place.index(&["notes", "--chunk-tokens", "16"]);
+    let answer = place.json(&["context", "Wer zieht das Meer?", "--budget", "200"]);
+    let citations = answer["citations"].as_array().unwrap();
+    assert!(!citations.is_empty());
+    let number = |range: &Value, end: &str| range[end].as_u64().unwrap() as usize;
+    for citation in citations {
+        let (bytes, characters) = (&citation["span"], &citation["characters"]);
+        let by_bytes = &text[number(bytes, "start")..number(bytes, "end")];
+        let (start, end) = (number(characters, "start"), number(characters, "end"));
+        assert_eq!(text.chars().skip(start).take(end - start).collect::<String>(), by_bytes);
+    }
+    let last = citations.last().unwrap();
+    assert!(number(&last["characters"], "end") < number(&last["span"], "end"), "{last}");
+}

@@ -469,6 +469,17 @@ impl Pool<'_> {
         segment.text(&record, citation.span.clone())
     }
 
+    /// The characters (Unicode scalar values, as Python counts them) of its document's canonical text that a citation of one of this
+    /// pool's contexts names. Reads the document up to its end.
+    pub fn characters(&self, citation: &Citation) -> Result<Range<u64>> {
+        let (segment, row) = self.place(&citation.chunks[0]);
+        let segment = &self.searcher.snapshot.segments[segment];
+        let record = segment.document(segment.chunks.record(row as usize)?.document)?;
+        let count = |span| Ok::<u64, Error>(segment.text(&record, span)?.chars().count() as u64);
+        let start = count(0..citation.span.start)?;
+        Ok(start..start + count(citation.span.clone())?)
+    }
+
     /// The vector of a candidate, of unit length; the plain one where the collection has both kinds.
     pub fn vector(&self, chunk: &str) -> Result<Vec<f32>> {
         let (segment, row) = self.place(chunk);

@@ -1,11 +1,12 @@
 //! `cento context`: the cited context that answers a question, inside its budget.
 
+use std::ops::Range;
 use std::time::Instant;
 
 use anyhow::Context as _;
 use cento_engine::explain::number;
 use cento_engine::trace::{Certificate, EndpointRecord};
-use cento_engine::{Citation, ContextRequest, ContextTrace, Curve, Filtered, Scan, SearchRequest, Why, trace};
+use cento_engine::{Citation, ContextRequest, ContextTrace, Curve, Filtered, Pool, Scan, SearchRequest, Why, trace};
 
 use crate::args::{Budget, Context, Global};
 use crate::exit_code::Outcome;
@@ -24,7 +25,7 @@ struct Answer<'a> {
     filter: Option<Filtered>,
     generation: u64,
     model_fingerprint: &'a str,
-    citations: &'a [Citation],
+    citations: Vec<Cited<'a>>,
     /// What the context says of itself: `whole`, `cut` or `nothing_relevant`.
     outcome: trace::Outcome,
     /// How near the choice is to the best; none where the strategy knows no bound.
@@ -38,6 +39,18 @@ struct Answer<'a> {
 pub(super) fn search(args: &Context, query: String) -> anyhow::Result<SearchRequest> {
     let request = options::request(query, 1, &args.retrieval, Scan::Auto)?;
     Ok(SearchRequest { ef: options::ef(args.ef, request.candidates)?, ..request })
+}
+
+/// A citation, for readers who count bytes and for those who count characters.
+#[derive(serde::Serialize)]
+struct Cited<'a> {
+    #[serde(flatten)]
+    citation: &'a Citation,
+    characters: Range<u64>,
+}
+
+fn cited<'a>(pool: &Pool<'_>, citation: &'a Citation) -> anyhow::Result<Cited<'a>> {
+    Ok(Cited { citation, characters: pool.characters(citation)? })
 }
 
 /// The curve as an answer.
@@ -175,7 +188,11 @@ pub(crate) fn execute(args: &Context, global: &Global) -> anyhow::Result<Outcome
             filter,
             generation: manifest.generation,
             model_fingerprint: &manifest.config.model_fingerprint,
-            citations: &context.citations,
+            citations: context
+                .citations
+                .iter()
+                .map(|citation| cited(&pool, citation))
+                .collect::<anyhow::Result<_>>()?,
             outcome: made.outcome,
             certificate: made.certificate.as_ref(),
             support: made.support.as_ref(),
