@@ -54,7 +54,7 @@ run_max = 20            # Most chunks in a row. Default: no limit.
 same_words = 0.8        # Of two chunks one is left out if this share of the shorter one's three-word runs is in the other, or
 same_meaning = 0.98     # if their vectors have this cosine.
 bridges = true          # Whether a document that likely text names is likely too.
-min_support = 0.72      # Below this support nothing is delivered: the collection has no answer. 0: something always is.
+min_support = 0.62      # Below this support nothing is delivered: the collection has no answer. 0: something always is.
 
 [mmr]
 lambda = 0.5            # Weight of relevance against novelty.

@@ -45,7 +45,7 @@ pub struct Cento {
 }
 
 /// Support below which nothing is delivered.
-const MIN_SUPPORT: f64 = 0.72;
+const MIN_SUPPORT: f64 = 0.62;
 
 impl Default for Cento {
     fn default() -> Self {

@@ -116,11 +116,11 @@ fn without_evidence_the_default_delivers_nothing_and_says_why() {
     assert_eq!(reason(&context, "a#3"), Reason::NotSupported);
     let why = why(&context.trace, "a#3").unwrap();
     assert!(
-        why.because.contains("support 0.433, below 0.72; the nearest chunk has a cosine of 0.2"),
+        why.because.contains("support 0.433, below 0.62; the nearest chunk has a cosine of 0.2"),
         "{}",
         why.because
     );
-    assert_eq!(why.changes, ["a cento.min_support of 0.433 instead of 0.72"]);
+    assert_eq!(why.changes, ["a cento.min_support of 0.433 instead of 0.62"]);
     let lowered = unsupported(Strategy::Cento).policy("[cento]\nmin_support = 0.433").within(120);
     assert!(!lowered.citations.is_empty());
     assert!(!Assembly { include: &["a#0"], ..unsupported(Strategy::Cento) }.within(120).citations.is_empty());
