@@ -14,6 +14,7 @@
 //! | `evaluation` | eval, compare, fuse: figures by hand, gates, formats, orders |
 //! | `contexts` | run with scopes and contexts; eval-context: evidence by hand |
 //! | `pipelines` | the configuration of a small-to-big pipeline as a policy: what it delivers, what it must not contradict |
+//! | `requests` | include, exclude, order, a budget left to the curve, an endpoint for `seal`: what is delivered, replayed, refused |
 //! | `traces` | replay, why, why-not, diff: the same bytes or what differs, every reason in words; the schema |
 //! | `reproduce` | reproduce and bench: plans, recorded figures, the page, speeds |
 //! | `settings` | command line over environment over file over default |
@@ -32,6 +33,7 @@ mod pipelines;
 mod quality;
 mod readme;
 mod reproduce;
+mod requests;
 mod settings;
 mod support;
 mod tidy;

@@ -3,7 +3,7 @@
 //! Encoders put their cosines on scales of their own: for one .3 is near, for another .8 is far. Two figures lay a scale: the median
 //! cosine between a sentence of the collection, read as a question, and the chunk it stands in; and the mean cosine between sentences
 //! that have nothing to do with each other. Both are measured at every index run that changes something.
-//! Cost: [`SAMPLE_ROWS`] sentences embedded, about as much as a quarter as many chunks; no search.
+//! Cost: at most [`SAMPLE_ROWS`] sentences embedded; no search.
 
 use std::ops::Range;
 
@@ -11,7 +11,7 @@ use cento_corpus as corpus;
 use cento_embedder::{Embedder, Kind};
 use serde::{Deserialize, Serialize};
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::segment::Segment;
 
 /// Chunks, evenly spread over the collection, of which a sentence each is read.
@@ -61,32 +61,31 @@ pub struct Calibration {
 impl Calibration {
     /// Measures the live rows of segments. None where there is too little to measure, or the encoder tells nothing apart.
     pub(crate) fn measure(segments: &[&Segment], encoder: &Embedder) -> Result<Option<Self>> {
-        let rows = || {
-            let of_segment = |segment: &Segment| {
-                let live = segment.live.clone();
-                (0..segment.chunks.len() as u32).filter(move |row| live.as_ref().is_none_or(|live| live.contains(*row)))
-            };
-            segments.iter().enumerate().flat_map(move |(at, segment)| of_segment(segment).map(move |row| (at, row)))
-        };
+        let rows = segments.iter().flat_map(|segment| {
+            let live = segment.live.as_ref();
+            let rows = 0..segment.chunks.len() as u32;
+            rows.filter(move |row| live.is_none_or(|live| live.contains(*row))).map(move |row| (*segment, row))
+        });
         let n_rows: usize = segments.iter().map(|segment| segment.n_live_rows()).sum();
         let n_sample = n_rows.min(SAMPLE_ROWS);
         let mut wanted = (0..n_sample).map(|n| (2 * n + 1) * n_rows / (2 * n_sample)).peekable();
-        let (mut places, mut sentences) = (Vec::new(), Vec::new());
-        for (number, (at, row)) in rows().enumerate() {
-            if wanted.next_if_eq(&number).is_some()
-                && let Some(sentence) = sentence_of(segments[at], row)?
-            {
-                places.push((at, row));
-                sentences.push(sentence);
+        let (mut sentences, mut vectors) = (Vec::new(), Vec::new());
+        for (_, (segment, row)) in rows.enumerate().filter(|(number, _)| wanted.next_if_eq(number).is_some()) {
+            match sampled(segment, row) {
+                Ok(None) | Err(Error::Corrupt { .. }) => {} // damage is the doctor's matter: no index run fails for a sample
+                Ok(Some((sentence, vector))) => {
+                    sentences.push(sentence);
+                    vectors.push(vector);
+                }
+                Err(error) => return Err(error),
             }
         }
         if sentences.len() < SENTENCES_MIN {
             return Ok(None);
         }
-        let mut typical = Vec::with_capacity(places.len());
-        for ((at, row), embedding) in places.iter().zip(encoder.embed(&sentences, Kind::Query)?) {
-            typical.push(cosine(&segments[*at].columns[0].rows.row(*row)?, &embedding.vector));
-        }
+        let embedded = encoder.embed(&sentences, Kind::Query)?;
+        let mut typical: Vec<f64> =
+            embedded.iter().zip(&vectors).map(|(sentence, chunk)| cosine(&sentence.vector, chunk)).collect();
         typical.sort_unstable_by(f64::total_cmp);
         let typical = typical[typical.len() / 2];
         let (unrelated, deviation) = unrelated(encoder)?;
@@ -98,8 +97,8 @@ impl Calibration {
     }
 }
 
-/// The middle one of a chunk's sentences, white space collapsed.
-fn sentence_of(segment: &Segment, row: u32) -> Result<Option<String>> {
+/// The middle one of a chunk's sentences, white space collapsed, and the chunk's vector.
+fn sampled(segment: &Segment, row: u32) -> Result<Option<(String, Vec<f32>)>> {
     let chunk = segment.chunks.record(row as usize)?;
     let document = segment.document(chunk.document)?;
     let text = segment.text(&document, chunk.start..chunk.end)?;
@@ -110,8 +109,9 @@ fn sentence_of(segment: &Segment, row: u32) -> Result<Option<String>> {
     };
     let sentences: Vec<&str> =
         corpus::sentences(&text).into_iter().map(|span| &text[span]).filter(is_sentence).collect();
-    let middle = sentences.get(sentences.len() / 2);
-    Ok(middle.map(|sentence| sentence.split_whitespace().collect::<Vec<_>>().join(" ")))
+    let Some(middle) = sentences.get(sentences.len() / 2) else { return Ok(None) };
+    let sentence = middle.split_whitespace().collect::<Vec<_>>().join(" ");
+    Ok(Some((sentence, segment.columns[0].rows.row(row)?.into_owned())))
 }
 
 /// Mean and standard deviation of the cosines of [`UNRELATED`] sentences.

@@ -1,14 +1,12 @@
-//! Context: the candidates of a query, with what assembly needs to know of each, and the assembled answer.
+//! Context: a query's pool of candidates, and what is assembled from it.
 
 use std::borrow::Cow;
 use std::cell::{OnceCell, RefCell};
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::ops::Range;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use cento_assembly::fuse::{Contribution, Fused};
-use cento_assembly::policy::normalize_label;
 use cento_assembly::seal::Budget;
 use cento_assembly::{
     self as assembly, Candidate, Citation, Context, Curve, Evidence, Format, Order, Policy, Request, Strategy,
@@ -16,13 +14,13 @@ use cento_assembly::{
 use cento_corpus as corpus;
 use cento_lexical::Unit;
 
+use crate::candidates::Found;
 use crate::endpoint::{self, Endpoint};
 use crate::error::{Error, Result};
 use crate::resolved;
-use crate::retrieve::{ChunkKey, DENSE, LEXICAL, Mode, SearchRequest, Timings};
+use crate::retrieve::{DENSE, LEXICAL, Mode, SearchRequest, Timings};
 use crate::seal::Retrieval;
 use crate::searcher::Searcher;
-use crate::segment::{DocumentRecord, Segment};
 use crate::target::Target;
 use crate::tokens::BudgetTokenizer;
 
@@ -98,9 +96,10 @@ impl Searcher {
         Ok((context, ContextTimings { search, assemble: start.elapsed() }))
     }
 
-    /// The context of an earlier request, if the policy keeps contexts and this one is still kept.
+    /// The context of an earlier request, if the policy keeps contexts and this one is still kept; never one that a language model has
+    /// a part in.
     fn kept(&self, search: &SearchRequest, removed: &[String], request: &ContextRequest<'_>) -> Option<Context> {
-        let ttl = Duration::from_secs(request.policy.cache?.ttl_seconds);
+        let ttl = Duration::from_secs(request.policy.cache.filter(|_| request.endpoint.is_none())?.ttl_seconds);
         self.resolved.find(&resolved::key(search, removed, request), ttl, Instant::now())
     }
 
@@ -126,117 +125,12 @@ impl Searcher {
             places,
             removed: Vec::new(),
             evidence: OnceCell::new(),
-            asked_for: RefCell::default(),
             counts: RefCell::default(),
             vectors: RefCell::default(),
             retrieval: OnceCell::new(),
         };
         timings.texts = start.elapsed();
         Ok((pool, timings))
-    }
-
-    /// The chunks that stand beside the best ones and were not found: what lies between two of them, or makes a window or a section
-    /// whole. In the order of their rows.
-    fn neighbors(&self, fused: &[Fused<ChunkKey>]) -> Result<Vec<Found>> {
-        let found: BTreeSet<(usize, u32)> = fused.iter().map(|fused| (fused.id.segment, fused.id.row)).collect();
-        let mut missing: BTreeSet<(usize, u32)> = BTreeSet::new();
-        for (rank, ChunkKey { segment, row, .. }) in fused.iter().map(|fused| &fused.id).enumerate().take(NEIGHBORED) {
-            let at = &self.snapshot.segments[*segment];
-            let chunk = at.chunks.record(*row as usize)?;
-            let document = at.document(chunk.document)?;
-            let rows = document.rows();
-            let near = |radius: u32| {
-                rows.start.max(row.saturating_sub(radius))..rows.end.min(row.saturating_add(radius).saturating_add(1))
-            };
-            let mut beside: Vec<u32> = near(NEIGHBOR_RADIUS).collect();
-            if rank < SECTIONED && chunk.section < document.n_sections {
-                let section = at.section(&document, chunk.section)?;
-                for row in near(SECTION_RADIUS) {
-                    let start = at.chunks.record(row as usize)?.start;
-                    if (section.start..section.end).contains(&start) {
-                        beside.push(row);
-                    }
-                }
-            }
-            missing.extend(beside.into_iter().map(|row| (*segment, row)).filter(|place| !found.contains(place)));
-        }
-        let missing = missing
-            .into_iter()
-            .map(|(segment, row)| Ok(Found { key: self.chunk_key(segment, row)?, relevance: None, arms: Vec::new() }));
-        missing.collect()
-    }
-
-    /// What assembly needs to know of each chunk; texts are read in the order they lie in.
-    pub(crate) fn candidates(&self, mut keys: Vec<Found>) -> Result<Vec<Candidate>> {
-        keys.sort_unstable_by_key(|found| (found.key.segment, found.key.row));
-        let mut documents: HashMap<(usize, u32), DocumentFacts> = HashMap::new();
-        let mut texts: Vec<_> = self.snapshot.segments.iter().map(|segment| segment.texts.reader()).collect();
-        let mut candidates = Vec::with_capacity(keys.len());
-        for Found { key, relevance, arms } in keys {
-            let segment = &self.snapshot.segments[key.segment];
-            let chunk = segment.chunks.record(key.row as usize)?;
-            let facts = match documents.entry((key.segment, chunk.document)) {
-                std::collections::hash_map::Entry::Occupied(entry) => entry.into_mut(),
-                std::collections::hash_map::Entry::Vacant(entry) => {
-                    entry.insert(DocumentFacts::read(segment, chunk.document)?)
-                }
-            };
-            let path = heading_path(segment, &facts.record, chunk.section)?;
-            let parents = facts.parents(segment, chunk.section)?;
-            let heading = section_heading(&path, &facts.title);
-            candidates.push(Candidate {
-                id: key.id,
-                document: facts.id.clone(),
-                title: facts.title.clone(),
-                index: chunk.index,
-                n_chunks: facts.record.n_chunks,
-                section: format!("{}\u{1f}{heading}", facts.id),
-                label: normalize_label(heading),
-                path,
-                span: chunk.start..chunk.end,
-                source: facts.record.text_kind(),
-                anchor: chunk.anchor(),
-                text: texts[key.segment].read(facts.record.text(chunk.start..chunk.end))?,
-                n_tokens: chunk.n_tokens,
-                relevance: relevance.unwrap_or(0.0),
-                arms,
-                is_neighbor: relevance.is_none(),
-                parents,
-            });
-        }
-        Ok(candidates)
-    }
-}
-
-/// Best candidates whose neighbours are offered beside them.
-const NEIGHBORED: usize = 100;
-
-/// Chunks on either side that are offered: as far as any run of chunks is assumed to reach.
-const NEIGHBOR_RADIUS: u32 = 8;
-
-/// Best candidates whose section is offered whole.
-const SECTIONED: usize = 20;
-
-/// Chunks on either side within which a section is offered.
-const SECTION_RADIUS: u32 = 64;
-
-/// A chunk among the candidates, with what retrieval gave it; neither score nor arms if it only stands beside one that was found.
-pub(crate) struct Found {
-    key: ChunkKey,
-    relevance: Option<f64>,
-    arms: Vec<Contribution>,
-}
-
-impl Found {
-    /// Its id, and the segment and row it lies in.
-    pub(crate) fn place(&self) -> (String, (usize, u32)) {
-        (self.key.id.clone(), (self.key.segment, self.key.row))
-    }
-}
-
-impl From<Fused<ChunkKey>> for Found {
-    fn from(fused: Fused<ChunkKey>) -> Self {
-        Self { key: fused.id, relevance: Some(fused.score), arms: fused.contributions }
     }
 }
 
@@ -248,8 +142,6 @@ pub struct Pool<'s> {
     candidates: Vec<Candidate>,
     /// Segment and row of each candidate, by id.
     places: HashMap<String, (usize, u32)>,
-    /// The same of chunks that a request includes.
-    asked_for: RefCell<HashMap<String, (usize, u32)>>,
     counts: RefCell<Counts>,
     /// Vectors that were asked for, by id.
     vectors: RefCell<HashMap<String, Rc<[f32]>>>,
@@ -269,11 +161,9 @@ struct Counts {
 }
 
 impl Pool<'_> {
-    /// Assembles a context, or finds it among those that the searcher keeps; but a repair is made anew, as this pool must know what
-    /// it found.
+    /// Assembles a context, or finds it among those that the searcher keeps.
     pub fn context(&self, request: &ContextRequest<'_>) -> Result<Context> {
-        let kept = || self.searcher.kept(&self.search, &self.removed, request);
-        if let Some(context) = (request.strategy != Strategy::Seal && request.endpoint.is_none()).then(kept).flatten() {
+        if let Some(context) = self.searcher.kept(&self.search, &self.removed, request) {
             return Ok(context);
         }
         let context = self.fresh(request)?;
@@ -305,7 +195,8 @@ impl Pool<'_> {
         }
         let retrieval =
             self.retrieval.get_or_init(|| self.searcher.retrieval(self.search.clone()).without(self.removed.clone()));
-        let sealed = retrieval.seal(&self.search.query, &config, request.tokenizer, request.endpoint)?;
+        let sealed =
+            retrieval.seal(&self.search.query, &config, request.exclude, request.tokenizer, request.endpoint)?;
         let mut kept: Vec<&str> = sealed.outcome.kept.iter().map(String::as_str).collect();
         if kept.is_empty() {
             // No passage fits whole: the best one is offered, and cut.
@@ -405,11 +296,10 @@ impl Pool<'_> {
         for target in include.iter().map(|id| self.searcher.target(id)) {
             let Target { segment, rows, .. } = target?;
             for row in rows {
-                let found = Found { key: self.searcher.chunk_key(segment, row)?, relevance: None, arms: Vec::new() };
-                let (id, place) = found.place();
+                let key = self.searcher.chunk_key(segment, row)?;
+                let id = key.id.clone();
                 if candidates.iter().all(|candidate| candidate.id != id) {
-                    self.asked_for.borrow_mut().insert(id.clone(), place);
-                    missing.push(found);
+                    missing.push(Found::beside(key));
                 }
                 ids.push(id);
             }
@@ -463,7 +353,7 @@ impl Pool<'_> {
 
     /// The bytes that a citation of one of this pool's contexts names.
     pub fn text(&self, citation: &Citation) -> Result<String> {
-        let (segment, row) = self.place(&citation.chunks[0]);
+        let (segment, row) = self.place(&citation.chunks[0])?;
         let segment = &self.searcher.snapshot.segments[segment];
         let record = segment.document(segment.chunks.record(row as usize)?.document)?;
         segment.text(&record, citation.span.clone())
@@ -472,7 +362,7 @@ impl Pool<'_> {
     /// The characters (Unicode scalar values, as Python counts them) of its document's canonical text that a citation of one of this
     /// pool's contexts names. Reads the document up to its end.
     pub fn characters(&self, citation: &Citation) -> Result<Range<u64>> {
-        let (segment, row) = self.place(&citation.chunks[0]);
+        let (segment, row) = self.place(&citation.chunks[0])?;
         let segment = &self.searcher.snapshot.segments[segment];
         let record = segment.document(segment.chunks.record(row as usize)?.document)?;
         let count = |span| Ok::<u64, Error>(segment.text(&record, span)?.chars().count() as u64);
@@ -482,117 +372,20 @@ impl Pool<'_> {
 
     /// The vector of a candidate, of unit length; the plain one where the collection has both kinds.
     pub fn vector(&self, chunk: &str) -> Result<Vec<f32>> {
-        let (segment, row) = self.place(chunk);
+        let (segment, row) = self.place(chunk)?;
         Ok(self.searcher.snapshot.segments[segment].columns[0].rows.row(row)?.into_owned())
     }
 
-    fn place(&self, chunk: &str) -> (usize, u32) {
-        let known = self.places.get(chunk).copied();
-        let known = known.or_else(|| self.retrieval.get().and_then(|retrieval| retrieval.place(chunk)));
-        let known = known.or_else(|| self.asked_for.borrow().get(chunk).copied());
-        known.unwrap_or_else(|| panic!("{chunk} is not a candidate of this query"))
+    /// Segment and row of a chunk; one that only a repair or a request brought is looked up.
+    fn place(&self, chunk: &str) -> Result<(usize, u32)> {
+        if let Some(place) = self.places.get(chunk) {
+            return Ok(*place);
+        }
+        let target = self.searcher.chunk_target(chunk)?;
+        Ok((target.segment, target.rows.start))
     }
 }
 
 fn strs(ids: &[String]) -> Vec<&str> {
     ids.iter().map(String::as_str).collect()
-}
-
-/// What every candidate of a document shares.
-struct DocumentFacts {
-    record: DocumentRecord,
-    id: String,
-    title: String,
-    /// Without headings the whole document is no section.
-    has_headings: bool,
-    /// Numbers of the chunks of each section that was asked for.
-    sections: HashMap<u32, Range<u32>>,
-}
-
-impl DocumentFacts {
-    fn read(segment: &Segment, document: u32) -> Result<Self> {
-        let record = segment.document(document)?;
-        let (id, title) =
-            (segment.documents.text(record.id)?.to_owned(), segment.documents.text(record.title)?.to_owned());
-        let (mut has_headings, mut number) = (false, 1); // 0 is the whole document
-        while !has_headings && number < record.n_sections {
-            let heading = segment.section(&record, number)?.heading; // empty for front matter
-            (has_headings, number) = (!segment.sections.text(heading)?.is_empty(), number + 1);
-        }
-        Ok(Self { record, id, title, has_headings, sections: HashMap::new() })
-    }
-
-    /// Numbers of the chunks of a section and of those around it, innermost first; of none in a document without headings.
-    fn parents(&mut self, segment: &Segment, section: u32) -> Result<Vec<Range<u32>>> {
-        let mut parents = Vec::new();
-        let mut next = Some(section).filter(|&section| self.has_headings && section < self.record.n_sections);
-        while let Some(number) = next {
-            let section = segment.section(&self.record, number)?;
-            let chunks = match self.sections.get(&number) {
-                Some(chunks) => chunks.clone(),
-                None => {
-                    let first = self.chunk_at(segment, section.start)?;
-                    let chunks = first..self.chunk_at(segment, section.end)?;
-                    self.sections.insert(number, chunks.clone());
-                    chunks
-                }
-            };
-            parents.push(chunks);
-            next = section.parent().filter(|&parent| parent < number);
-        }
-        Ok(parents)
-    }
-
-    /// Number of the first chunk with a row that starts at a byte of the document or behind it; behind the last one if there is none.
-    fn chunk_at(&self, segment: &Segment, byte: u64) -> Result<u32> {
-        let Range { start: mut low, end } = self.record.rows();
-        let mut high = end;
-        while low < high {
-            let middle = low + (high - low) / 2;
-            if segment.chunks.record(middle as usize)?.start < byte { low = middle + 1 } else { high = middle }
-        }
-        if low == end {
-            return Ok(self.record.n_chunks);
-        }
-        Ok(segment.chunks.record(low as usize)?.index)
-    }
-}
-
-/// Headings above a section, outermost first, its own last.
-pub(crate) fn heading_path(segment: &Segment, document: &DocumentRecord, section: u32) -> Result<Vec<String>> {
-    let mut path = Vec::new();
-    let mut next = Some(section).filter(|&section| section < document.n_sections);
-    while let Some(number) = next {
-        let section = segment.section(document, number)?;
-        let heading = segment.sections.text(section.heading)?;
-        if !heading.is_empty() {
-            path.push(heading.to_owned());
-        }
-        next = section.parent().filter(|&parent| parent < number); // parents come first: the walk ends
-    }
-    path.reverse();
-    Ok(path)
-}
-
-/// The top heading below the document's title; the title itself where there is none.
-fn section_heading<'p>(path: &'p [String], title: &'p str) -> &'p str {
-    match path {
-        [first, second, ..] if first == title => second,
-        [first, ..] => first,
-        [] => title,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_section_is_the_top_heading_below_the_title() {
-        let path = |headings: &[&str]| headings.iter().map(|heading| (*heading).to_owned()).collect::<Vec<_>>();
-        assert_eq!(section_heading(&path(&["Guide", "Install", "Linux"]), "Guide"), "Install");
-        assert_eq!(section_heading(&path(&["Guide"]), "Guide"), "Guide");
-        assert_eq!(section_heading(&path(&["Part"]), "Guide"), "Part");
-        assert_eq!(section_heading(&[], "Guide"), "Guide");
-    }
 }

@@ -102,7 +102,7 @@ impl Searcher {
                     return Err(out_of_range(format!("chunk {index}"), has));
                 };
                 excerpt.span = [chunk.start, chunk.end];
-                excerpt.path = crate::context::heading_path(segment, record, chunk.section)?;
+                excerpt.path = crate::candidates::heading_path(segment, record, chunk.section)?;
                 excerpt.anchor = chunk.anchor();
                 excerpt.source_span = chunk.source().map(|range| [range.start, range.end]);
             }

@@ -67,6 +67,7 @@ mod target;
 mod retrieve;
 mod dense;
 mod run;
+mod candidates;
 mod context;
 mod resolved;
 mod seal;

@@ -368,7 +368,7 @@ impl Searcher {
             id,
             document: segment.documents.text(document.id)?.to_owned(),
             title: segment.documents.text(document.title)?.to_owned(),
-            path: crate::context::heading_path(segment, &document, chunk.section)?,
+            path: crate::candidates::heading_path(segment, &document, chunk.section)?,
             span: [chunk.start, chunk.end],
             text_kind: document.text_kind(),
             anchor: chunk.anchor(),

@@ -13,7 +13,7 @@ use cento_assembly::trace::EndpointRecord;
 use cento_corpus as corpus;
 use cento_lexical::Unit;
 
-use crate::context::Found;
+use crate::candidates::Found;
 use crate::endpoint::{Consultation, Endpoint};
 use crate::error::{Error, Result};
 use crate::retrieve::{SearchRequest, Timings};
@@ -27,8 +27,6 @@ pub struct Retrieval<'s> {
     searcher: &'s Searcher,
     settings: SearchRequest,
     found: RefCell<HashMap<String, Rc<Vec<Candidate>>>>,
-    /// Segment and row of what was found, by id.
-    places: RefCell<HashMap<String, (usize, u32)>>,
     /// Documents that are not found.
     without: Vec<String>,
     idf: RefCell<HashMap<String, f64>>,
@@ -56,7 +54,6 @@ impl Searcher {
             searcher: self,
             settings,
             found: RefCell::default(),
-            places: RefCell::default(),
             without: Vec::new(),
             idf: RefCell::default(),
             terms: RefCell::default(),
@@ -71,12 +68,7 @@ impl Retrieval<'_> {
         Self { without: documents, ..self }
     }
 
-    /// Segment and row of a chunk that was found.
-    pub(crate) fn place(&self, chunk: &str) -> Option<(usize, u32)> {
-        self.places.borrow().get(chunk).copied()
-    }
-
-    /// Keeps what a question finds within the budget, and repairs it. `tokenizer` counts where the budget is tokens; otherwise a
+    /// Keeps what a question finds within the budget, and repairs it; never chunks, or of documents, whose id is in `exclude`. `tokenizer` counts where the budget is tokens; otherwise a
     /// chunk is as long as the encoder says. `endpoint` reads and judges beside the patterns.
     ///
     /// # Errors
@@ -86,6 +78,7 @@ impl Retrieval<'_> {
         &self,
         question: &str,
         config: &SealConfig,
+        exclude: &[String],
         tokenizer: &BudgetTokenizer<'_>,
         endpoint: Option<&Endpoint>,
     ) -> Result<Sealed> {
@@ -110,7 +103,10 @@ impl Retrieval<'_> {
             Budget::Items(_) => candidate.n_tokens as usize,
             Budget::Tokens(_) | Budget::Request => tokenizer.count(&candidate.text) + HEADER_TOKENS,
         };
-        let passages = |found: &[Candidate]| found.iter().map(|found| passage(found, size(found))).collect::<Vec<_>>();
+        let may_be_kept = |found: &&Candidate| !exclude.iter().any(|id| *id == found.id || *id == found.document);
+        let passages = |found: &[Candidate]| -> Vec<Passage> {
+            found.iter().filter(may_be_kept).map(|found| passage(found, size(found))).collect()
+        };
 
         let mut n_searches = 0;
         let first = self.search(question, usize::MAX, &mut n_searches)?;
@@ -167,7 +163,6 @@ impl Retrieval<'_> {
         let request = SearchRequest { query: query.to_owned(), ..self.settings.clone() };
         let ranking = self.searcher.rank(&request, &mut Timings::default())?;
         let best: Vec<Found> = ranking.fused.into_iter().take(depth).map(Found::from).collect();
-        self.places.borrow_mut().extend(best.iter().map(Found::place));
         let mut found = self.searcher.candidates(best)?;
         found.retain(|candidate| !self.without.contains(&candidate.document));
         let found = Rc::new(found);

@@ -25,25 +25,24 @@ impl Target {
 impl Searcher {
     /// The rows that an id names: a document's, or the one of a chunk. An id that holds `#` itself is tried first as it stands.
     pub(crate) fn target(&self, id: &str) -> Result<Target> {
-        let of_document = |document: &str| -> Result<Option<Target>> {
-            let Some((segment, number)) = self.snapshot.find(document)? else { return Ok(None) };
-            let rows = self.snapshot.segments[segment].document(number)?.rows();
-            Ok(Some(Target { id: id.to_owned(), document: document.to_owned(), segment, rows }))
-        };
-        if let Some(target) = of_document(id)? {
-            let has = "none that is searched".to_owned();
-            return match target.rows.is_empty() {
-                true => Err(Error::OutOfRange { id: id.to_owned(), what: "any chunk".to_owned(), has }),
-                false => Ok(target),
-            };
+        match self.document_target(id, id)? {
+            None => self.chunk_target(id),
+            Some(target) if target.rows.is_empty() => {
+                let has = "none that is searched".to_owned();
+                Err(Error::OutOfRange { id: id.to_owned(), what: "any chunk".to_owned(), has })
+            }
+            Some(target) => Ok(target),
         }
+    }
+
+    /// The row of a chunk by its public id.
+    pub(crate) fn chunk_target(&self, id: &str) -> Result<Target> {
         let chunk = id.rsplit_once('#').and_then(|(document, index)| Some((document, index.parse::<u32>().ok()?)));
-        let document = chunk.map_or(id, |(document, _)| document);
-        let Some(target) = of_document(document)? else {
+        let (document, index) = chunk.unwrap_or((id, 0));
+        let Some(target) = self.document_target(document, id)? else {
             let nearest = crate::documents::nearest(&self.snapshot, document)?;
             return Err(Error::UnknownDocument { nearest, id: document.to_owned() });
         };
-        let index = chunk.map_or(0, |(_, index)| index);
         match self.row(&target, index)? {
             Some(row) => Ok(Target { rows: row..row + 1, ..target }),
             None => Err(Error::OutOfRange {
@@ -52,6 +51,12 @@ impl Searcher {
                 has: format!("{} that can be searched", target.rows.len()),
             }),
         }
+    }
+
+    fn document_target(&self, document: &str, id: &str) -> Result<Option<Target>> {
+        let Some((segment, number)) = self.snapshot.find(document)? else { return Ok(None) };
+        let rows = self.snapshot.segments[segment].document(number)?.rows();
+        Ok(Some(Target { id: id.to_owned(), document: document.to_owned(), segment, rows }))
     }
 
     /// The row of a chunk by its number in the document.

@@ -91,7 +91,8 @@ pub(super) fn walk<'a>(
         verdicts.insert(first.excerpt.candidate, admit_first(ledger, first));
     }
     let must: Vec<usize> = firsts.iter().filter(|first| first.included).map(|first| first.excerpt.candidate).collect();
-    let weighed = weighed(pool, ledger, lines, policy, &verdicts, &must);
+    let relevant = relevant(ledger.candidates(), lines, policy);
+    let weighed = weighed(pool, &relevant, policy, &verdicts, &must);
     let same = Same::new(lines, policy, similarity);
     let is_must = |place: usize| must.contains(&lines.candidates[place]);
     let conflict = |a: usize, b: usize| !(is_must(a) && is_must(b)) && same.is_same(a, b);
@@ -138,13 +139,12 @@ pub(super) fn walk<'a>(
     }
     let price = solved.price;
     selection.certificate = Some(certificate(solved, &mut problem, &admitted, ledger));
-    let admissible = relevant(ledger.candidates(), lines, policy);
     for scored in pool {
         let beyond = || {
             let details = StepDetails { chunks_limit: Some(policy.cento.candidates), ..StepDetails::default() };
             Verdict::new(Stage::Pool, Reason::BeyondCandidates, details)
         };
-        let mut verdict = verdicts.remove(&scored.candidate).unwrap_or_else(|| match admissible[scored.candidate] {
+        let mut verdict = verdicts.remove(&scored.candidate).unwrap_or_else(|| match relevant[scored.candidate] {
             true => beyond(),
             false if ledger.candidates()[scored.candidate].is_neighbor => {
                 Verdict::new(Stage::Pool, Reason::NotProposed, StepDetails::default())
@@ -176,7 +176,8 @@ pub(crate) fn curve(
     include: &[usize],
 ) -> Curve {
     let frame = ledger.used().max(0) as usize;
-    let weighed = weighed(pool, ledger, lines, policy, &HashMap::new(), include);
+    let relevant = relevant(ledger.candidates(), lines, policy);
+    let weighed = weighed(pool, &relevant, policy, &HashMap::new(), include);
     let same = Same::new(lines, policy, similarity);
     let is_must = |place: usize| include.contains(&lines.candidates[place]);
     let conflict = |a: usize, b: usize| !(is_must(a) && is_must(b)) && same.is_same(a, b);
@@ -212,13 +213,11 @@ fn admit(
 /// Candidates that are weighed: those that must be chosen, and the first of the pool.
 fn weighed(
     pool: &[Scored],
-    ledger: &Ledger<'_>,
-    lines: &Lines,
+    relevant: &[bool],
     policy: &Policy,
     verdicts: &HashMap<usize, Verdict>,
     must: &[usize],
 ) -> Vec<usize> {
-    let relevant = relevant(ledger.candidates(), lines, policy);
     let free = |scored: &&Scored| !verdicts.contains_key(&scored.candidate) && !must.contains(&scored.candidate);
     let relevant = |scored: &&Scored| relevant[scored.candidate];
     let likeliest = pool.iter().filter(relevant).filter(free).take(policy.cento.candidates);

@@ -246,3 +246,15 @@ fn a_root_that_was_not_indexed_keeps_its_losses() {
     index(&place.collection(), &[notes, other], &place.options(), &QuickFs, &mut |_| {}).unwrap();
     assert!(place.searcher().warnings().is_empty());
 }
+
+#[test]
+fn damage_elsewhere_keeps_no_index_run_from_adding() {
+    for file in ["documents.text", "vectors.rows"] {
+        let place = notes();
+        let damaged = place.collection().join("segments/1-0").join(file);
+        Damage::Flip(60).inflict(&damaged);
+        place.write("new.md", "# New\n\nThe harbour opens at six in the morning.\n");
+        assert_eq!(place.index().n_added, 1, "{file}");
+        assert!(!doctor(&place.collection()).unwrap().is_healthy(), "{file}: it is still told");
+    }
+}

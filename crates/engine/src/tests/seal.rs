@@ -25,7 +25,7 @@ fn a_repair_finds_the_second_hop_and_asks_each_query_once() {
     let retrieval = searcher.retrieval(SearchRequest { mode: Mode::Lexical, ..SearchRequest::new("") });
     let seal = |loops, budget| {
         let config = SealConfig { budget, loops, ..SealConfig::default() };
-        retrieval.seal(QUESTION, &config, &tokenizer, None).unwrap()
+        retrieval.seal(QUESTION, &config, &[], &tokenizer, None).unwrap()
     };
     let ada = "notes/ada.md#0".to_owned();
     let without = seal(0, SealBudget::Items(2));
