@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use cento_assembly::{Candidate, Format, Policy, Request, Strategy, assemble};
+use cento_assembly::{Candidate, Format, Policy, Reading, Request, Strategy, assemble};
 use serde::Serialize;
 
 /// What one size and strategy took.
@@ -49,7 +49,7 @@ pub fn assembly(strategy: Strategy, n_candidates: usize, budget_tokens: usize, n
         };
         let start = Instant::now();
         let context = assemble(&Request {
-            query: "what the words say",
+            query: "how does Title 3 compare with w1, and what does w7 say of w19?",
             candidates: &candidates,
             kept: &[],
             include: &[],
@@ -62,8 +62,11 @@ pub fn assembly(strategy: Strategy, n_candidates: usize, budget_tokens: usize, n
             format: Format::Markdown,
             count: &count,
             tokenizer: "words",
-            sentences: &|text| vec![0..text.len()],
-            terms: &|text| text.split(' ').map(str::to_owned).collect(),
+            reading: Reading {
+                terms: &|text| text.split(' ').map(str::to_owned).collect(),
+                idf: &|_| 1.0,
+                sentences: &|text| vec![0..text.len()],
+            },
             cosine: None,
         })?;
         times.push(start.elapsed().saturating_sub(spent.get()));

@@ -4,6 +4,7 @@ use crate::bridge::Bridge;
 use crate::budget::Ledger;
 use crate::candidate::Candidate;
 use crate::cite::Citation;
+use crate::coverage::Covered;
 use crate::cut::Reader;
 use crate::error::{Error, Result};
 use crate::evidence::Evidence;
@@ -11,16 +12,16 @@ use crate::pack::{self, Excerpt, Format, Order};
 use crate::policy::Policy;
 use crate::prepare::Prepared;
 use crate::prior::Scored;
+use crate::reading::Reading;
 use crate::select::small_to_big::Boundary;
-use crate::select::{Choice, Selection, Strategy, Verdict, section_limit, select};
+use crate::select::{Selection, Strategy, Verdict, section_limit, select};
 use crate::trace::{
-    BoundaryStop, BridgeRecord, Config, Decision, Manifest, Outcome, Reason, Record, SectionTokens, SlackRecord, Stage,
-    StepDetails, Support, TRACE_VERSION, Trace,
+    BoundaryStop, BridgeRecord, Config, Decision, Manifest, NeedRecord, Outcome, Reason, Record, SectionTokens,
+    SlackRecord, Stage, StepDetails, Support, TRACE_VERSION, Trace,
 };
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt;
-use std::ops::Range;
 
 /// What to assemble.
 #[derive(Clone)]
@@ -51,10 +52,8 @@ pub struct Request<'a> {
     pub count: &'a dyn Fn(&str) -> usize,
     /// Name of the tokenizer that counts.
     pub tokenizer: &'a str,
-    /// Byte ranges of the sentences of a text, in order.
-    pub sentences: &'a dyn Fn(&str) -> Vec<Range<usize>>,
-    /// The terms of a text, analysed as those of the query are: for `relevance = "tf"`, and to find the part of a chunk to keep.
-    pub terms: &'a dyn Fn(&str) -> Vec<String>,
+    /// How texts are read: for what the query needs, for `relevance = "tf"`, and to find the part of a chunk to keep.
+    pub reading: Reading<'a>,
     /// The cosine of two candidates' vectors by their ids, where there are vectors: what says the same in other words.
     pub cosine: Option<&'a dyn Fn(&str, &str) -> f64>,
 }
@@ -119,8 +118,8 @@ impl Context {
 /// let context = assemble(&Request {
 ///     query: "how long is parental leave?", candidates: &[candidate], kept: &[], include: &[], exclude: &[], evidence: None, budget_tokens: 200, policy: &Policy::default(),
 ///     strategy: Strategy::Cento, format: Format::Markdown, order: Order::Document,
-///     count: &|text| text.split_whitespace().count(), tokenizer: "words", sentences: &|text| vec![0..text.len()], terms: &words,
-///     cosine: None,
+///     count: &|text| text.split_whitespace().count(), tokenizer: "words",
+///     reading: Reading { terms: &words, idf: &|_| 1.0, sentences: &|text| vec![0..text.len()] }, cosine: None,
 /// })?;
 /// assert_eq!(context.text, "=== [1] handbook/leave.md > Leave > Parents (bytes 120-161)\nParents may take twelve months of leave.\n");
 /// assert!(context.n_tokens <= 200);
@@ -128,19 +127,11 @@ impl Context {
 /// ```
 pub fn assemble(request: &Request<'_>) -> Result<Context> {
     let prepared = Prepared::new(request)?;
-    let Prepared { candidates, include, lines, scores, bridges, policy, .. } = &prepared;
+    let Prepared { candidates, include, scores, bridges, policy, .. } = &prepared;
     let mut ledger = prepared.ledger(request);
-    let reader = Reader { query: request.query, sentences: request.sentences, terms: request.terms };
+    let reader = Reader { query: request.query, reading: request.reading };
     let similarity = prepared.similarity(request);
-    let choice = Choice {
-        pool: &scores.pool,
-        lines,
-        strategy: request.strategy,
-        kept: request.kept,
-        include,
-        policy,
-        similarity: &similarity,
-    };
+    let choice = prepared.choice(request, &similarity);
     let support = request.evidence.map(|evidence| Support { evidence, support: evidence.support() });
     let unsupported = support.as_ref().filter(|support| {
         request.strategy == Strategy::Cento && include.is_empty() && support.support < policy.cento.min_support
@@ -168,13 +159,15 @@ pub fn assemble(request: &Request<'_>) -> Result<Context> {
     let citations = pack::citations(candidates, &pieces);
     let manifest =
         Manifest { support, ..manifest(&mut ledger, policy, request.strategy, &selection, &citations, n_tokens) };
+    let manifest = Manifest { needs: needs(&prepared, &selection.needs, &manifest.selected), ..manifest };
     let mut trace = trace(request, &prepared, selection, manifest);
     for (record, scored) in trace.records.iter_mut().zip(&scores.pool) {
-        record.bridge = bridges
-            .get(scored.candidate)
-            .copied()
-            .flatten()
-            .map(|bridge: Bridge| BridgeRecord { from: candidates[bridge.from].id.clone(), before: bridge.before });
+        record.bridge = bridges.get(scored.candidate).copied().flatten().map(|bridge: Bridge| BridgeRecord {
+            from: bridge.from.map(|from| candidates[from].id.clone()),
+            before: bridge.before,
+        });
+        let met = prepared.needs.iter().filter(|covered| covered.by.contains(&scored.candidate));
+        record.meets = met.map(|covered| covered.need.text.clone()).collect();
     }
     let (text, counted) = match request.format {
         Format::Json => (pack::json::object(&counted, &citations), Some(counted)),
@@ -205,6 +198,24 @@ fn not_supported(pool: &[Scored], support: &Support, policy: &Policy) -> Selecti
     };
     let verdict = Verdict::new(Stage::Pool, Reason::NotSupported, details);
     Selection { verdicts: vec![verdict; pool.len()], ..Selection::default() }
+}
+
+/// What the question needs, what that is worth, and which of the delivered chunks meet it.
+fn needs(prepared: &Prepared<'_>, weights: &[f64], delivered: &[String]) -> Vec<NeedRecord> {
+    let ids =
+        |covered: &Covered| covered.by.iter().map(|&candidate| prepared.candidates[candidate].id.clone()).collect();
+    let record = |(number, covered): (usize, &Covered)| {
+        let met_by: Vec<String> = ids(covered);
+        NeedRecord {
+            text: covered.need.text.clone(),
+            kind: covered.need.kind,
+            clause: covered.need.clause,
+            share: covered.share,
+            weight: weights.get(number).copied().unwrap_or(0.0),
+            met_by: met_by.into_iter().filter(|id| delivered.contains(id)).collect(),
+        }
+    };
+    prepared.needs.iter().enumerate().map(record).collect()
 }
 
 fn manifest(
@@ -260,6 +271,7 @@ fn manifest(
             reallocated: selection.reallocated.clone(),
         },
         certificate: selection.certificate.clone(),
+        needs: Vec::new(),
         support: None,
         endpoint: None,
     }
@@ -346,6 +358,7 @@ fn record(rank: usize, chunk: &Candidate, scored: &Scored) -> Record {
         arms: chunk.arms.clone(),
         is_neighbor: chunk.is_neighbor,
         bridge: None,
+        meets: Vec::new(),
         tf: scored.tf,
         relevance: scored.relevance,
         boost: scored.boost,

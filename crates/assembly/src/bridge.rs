@@ -1,16 +1,18 @@
-//! Bridges: a document that likely text names is likely too.
+//! Bridges: a document that the question or likely text names is likely too.
 //!
 //! Answers that take two steps are in two documents, of which the question names one and the text of the first names the second. Where the
-//! title of a document stands in one of the likeliest chunks, its own chunks are lifted toward that chunk:
+//! title of a document stands in the question or in one of the likeliest chunks, its own chunks are lifted toward that chunk (for the
+//! question, toward the likeliest):
 //! `v = max(v, v_from^WEIGHT * v^(1 - WEIGHT))`.
 //!
 //! Source: ours, after the bridge entities of multi-hop questions (HotpotQA, arXiv 1809.09600) and the gaps of SEAL-RAG (arXiv
 //! 2512.10787), without a second search. Measured on sets that were made along the links of Wikipedia, which favours it; a
 //! collection in which no text names a title is left as it is.
-//! Cost: [`PEAKS`] texts, read once; each run of at most [`TITLE_WORDS_MAX`] words is looked up among the titles.
+//! Cost: [`PEAKS`] texts, read once, and [`COMMON_AMONG_MAX`] where a title is found; each run of at most [`TITLE_WORDS_MAX`] words is looked up among the titles.
 
 use crate::candidate::Candidate;
 use crate::fuse::best_first;
+use std::cell::OnceCell;
 use std::collections::HashMap;
 
 /// The likeliest chunks that a bridge may start from.
@@ -28,48 +30,49 @@ const TITLE_WORDS_MAX: usize = 10;
 /// A title that more than this share of the other documents' chunks have is a common word of the collection, and no name.
 const COMMON: f64 = 0.1;
 
+/// Chunks in which a title is looked for to tell that.
+const COMMON_AMONG_MAX: usize = 256;
+
 /// Fewer chunks tell nothing of how common a title is.
 const COMMON_AMONG_MIN: usize = 50;
 
 /// What a bridge did to a candidate.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Bridge {
-    /// The candidate it comes from.
-    pub(crate) from: usize,
+    /// The candidate it comes from; none: the question.
+    pub(crate) from: Option<usize>,
     /// Likelihood before.
     pub(crate) before: f64,
 }
 
-/// Lifts `likelihoods` (by candidate) over bridges; what was lifted, by candidate.
-pub(crate) fn lift(candidates: &[&Candidate], likelihoods: &mut [f64]) -> Vec<Option<Bridge>> {
+/// Lifts `likelihoods` (by candidate) over bridges from `query` and the likeliest candidates; what was lifted, by candidate.
+pub(crate) fn lift(query: &str, candidates: &[&Candidate], likelihoods: &mut [f64]) -> Vec<Option<Bridge>> {
     let mut bridges = vec![None; candidates.len()];
     let mut order: Vec<usize> = (0..candidates.len()).filter(|&at| likelihoods[at] > 0.0).collect();
     order.sort_by(|&a, &b| best_first((likelihoods[a], &candidates[a].id), (likelihoods[b], &candidates[b].id)));
     order.truncate(PEAKS);
-    let mut of_title: HashMap<String, Vec<usize>> = HashMap::new();
-    for (at, candidate) in candidates.iter().enumerate() {
-        if let Some(title) = title(candidate) {
-            of_title.entry(title).or_default().push(at);
-        }
-    }
+    let of_title = by_title(candidates);
     let before = likelihoods.to_vec();
-    let mut is_common: HashMap<String, bool> = HashMap::new();
-    for &from in &order {
-        let text = spaced_words(&candidates[from].text);
+    let mut common = Common::new();
+    // What the question itself names is named by the likeliest of all.
+    let likeliest = order.first().map_or(0.0, |&at| likelihoods[at]);
+    let question = std::iter::once((None, likeliest));
+    let peaks: Vec<(Option<usize>, f64)> =
+        question.chain(order.iter().map(|&at| (Some(at), likelihoods[at]))).collect();
+    for (from, likelihood) in peaks {
+        let text = spaced_words(from.map_or(query, |from| &candidates[from].text));
         let starts: Vec<usize> = text.match_indices(' ').map(|(at, _)| at).collect();
         for (first, &start) in starts.iter().enumerate() {
             for &end in starts.iter().skip(first + 1).take(TITLE_WORDS_MAX) {
                 let name = &text[start..=end];
                 let Some(named) = of_title.get(name) else { continue };
-                let others = || named.iter().filter(|&&to| candidates[to].document != candidates[from].document);
-                if others().next().is_none() {
-                    continue;
-                }
-                if *is_common.entry(name.to_owned()).or_insert_with(|| common(candidates, named, name)) {
+                let itself = from.map(|from| &candidates[from].document);
+                let others = || named.iter().filter(|&&to| Some(&candidates[to].document) != itself);
+                if others().next().is_none() || common.has(name, named, candidates) {
                     continue;
                 }
                 for &to in others() {
-                    let lifted = before[from].powf(WEIGHT) * before[to].powf(1.0 - WEIGHT);
+                    let lifted = likelihood.powf(WEIGHT) * before[to].powf(1.0 - WEIGHT);
                     if lifted > likelihoods[to] {
                         likelihoods[to] = lifted;
                         bridges[to] = Some(Bridge { from, before: before[to] });
@@ -81,15 +84,53 @@ pub(crate) fn lift(candidates: &[&Candidate], likelihoods: &mut [f64]) -> Vec<Op
     bridges
 }
 
-/// Whether too many chunks of other documents have the words of a title.
-fn common(candidates: &[&Candidate], named: &[usize], name: &str) -> bool {
-    let of_title = |candidate: &Candidate| named.iter().any(|&at| candidates[at].document == candidate.document);
-    let others: Vec<&&Candidate> = candidates.iter().filter(|candidate| !of_title(candidate)).collect();
-    if others.len() < COMMON_AMONG_MIN {
-        return false;
+/// Candidates by the title of their document.
+fn by_title(candidates: &[&Candidate]) -> HashMap<String, Vec<usize>> {
+    let mut of_title: HashMap<String, Vec<usize>> = HashMap::new();
+    let mut before: Option<(&str, Option<String>)> = None; // candidates of a document mostly stand together
+    for (at, candidate) in candidates.iter().enumerate() {
+        let known = before.take().filter(|(document, _)| *document == candidate.document).map(|(_, title)| title);
+        let title = known.unwrap_or_else(|| title(candidate));
+        if let Some(title) = &title {
+            match of_title.get_mut(title) {
+                Some(named) => named.push(at),
+                None => drop(of_title.insert(title.clone(), vec![at])),
+            }
+        }
+        before = Some((&candidate.document, title));
     }
-    let n = others.iter().filter(|candidate| spaced_words(&candidate.text).contains(name)).count();
-    n as f64 > COMMON * others.len() as f64
+    of_title
+}
+
+/// Texts of the pool, by which a name is told from a common word.
+struct Common<'a> {
+    /// At most [`COMMON_AMONG_MAX`] candidates, evenly spread, and their words; made when first asked for.
+    sample: OnceCell<Vec<(&'a str, String)>>,
+    known: HashMap<String, bool>,
+}
+
+impl<'a> Common<'a> {
+    fn new() -> Self {
+        Self { sample: OnceCell::new(), known: HashMap::new() }
+    }
+
+    /// Whether too many chunks of other documents than those `named` have the words of their title.
+    fn has(&mut self, name: &str, named: &[usize], candidates: &[&'a Candidate]) -> bool {
+        if let Some(&known) = self.known.get(name) {
+            return known;
+        }
+        let sample = self.sample.get_or_init(|| {
+            let spread = candidates.iter().step_by(candidates.len().div_ceil(COMMON_AMONG_MAX).max(1));
+            spread.map(|candidate| (candidate.document.as_str(), spaced_words(&candidate.text))).collect()
+        });
+        let of_title = |document: &str| named.iter().any(|&at| candidates[at].document == document);
+        let others: Vec<&String> =
+            sample.iter().filter(|(document, _)| !of_title(document)).map(|(_, words)| words).collect();
+        let n = others.iter().filter(|words| words.contains(name)).count();
+        let is_common = others.len() >= COMMON_AMONG_MIN && n as f64 > COMMON * others.len() as f64;
+        self.known.insert(name.to_owned(), is_common);
+        is_common
+    }
 }
 
 /// The title as [`spaced_words`] has texts, without a last part in brackets; none if it is too short to mean anything.
@@ -124,7 +165,7 @@ mod tests {
     fn check(chunks: &[Candidate], likelihoods: &[f64], expected: &[f64]) {
         let candidates: Vec<&Candidate> = chunks.iter().collect();
         let mut lifted = likelihoods.to_vec();
-        lift(&candidates, &mut lifted);
+        lift("", &candidates, &mut lifted);
         assert!(lifted.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-12), "{lifted:?}");
     }
 
@@ -139,6 +180,16 @@ mod tests {
         ];
         let lifted = 0.64_f64.powf(0.65) * 0.01_f64.powf(0.35);
         check(&chunks, &[0.64, 0.01, 0.04, 0.01, 0.01], &[0.64, lifted, 0.04, lifted, 0.01]);
+    }
+
+    #[test]
+    fn a_document_that_the_question_names_is_lifted() {
+        let chunks = [named("a", "Scott Derrickson", "An American director."), named("b", "Ed Wood", "He made films.")];
+        let candidates: Vec<&Candidate> = chunks.iter().collect();
+        let mut lifted = vec![0.81, 0.01];
+        let bridges = lift("Were Scott Derrickson and Ed Wood of the same nationality?", &candidates, &mut lifted);
+        assert_eq!((bridges[0], bridges[1]), (None, Some(Bridge { from: None, before: 0.01 })));
+        assert!((lifted[1] - 0.81_f64.powf(0.65) * 0.01_f64.powf(0.35)).abs() < 1e-12);
     }
 
     #[test]

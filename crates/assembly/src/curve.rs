@@ -58,8 +58,7 @@ pub fn budget_curve(request: &Request<'_>) -> Result<Curve> {
     let prepared = Prepared::new(request)?;
     let mut ledger = prepared.ledger(request);
     let similarity = prepared.similarity(request);
-    let Prepared { scores, lines, policy, include, .. } = &prepared;
-    Ok(cento::curve(&scores.pool, &mut ledger, lines, policy, &similarity, include))
+    Ok(cento::curve(&prepared.choice(request, &similarity), &mut ledger))
 }
 
 impl Curve {

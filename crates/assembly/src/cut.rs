@@ -7,6 +7,7 @@
 
 use crate::budget::Ledger;
 use crate::pack::Excerpt;
+use crate::reading::Reading;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -19,8 +20,7 @@ const GROWTH: usize = 4;
 /// How a text falls into sentences, and which terms of the query a part of it has.
 pub(crate) struct Reader<'a> {
     pub(crate) query: &'a str,
-    pub(crate) sentences: &'a dyn Fn(&str) -> Vec<Range<usize>>,
-    pub(crate) terms: &'a dyn Fn(&str) -> Vec<String>,
+    pub(crate) reading: Reading<'a>,
 }
 
 /// The best part of a candidate that fits into the (empty) ledger, its text at most `text_max` tokens. `Err`: not even one letter
@@ -34,7 +34,7 @@ pub(crate) fn cut(
     let text = &ledger.candidates()[candidate].text;
     let needs = Needs::of(reader);
     let any_met = needs.met(text) != 0;
-    let sentences = (reader.sentences)(text)
+    let sentences = (reader.reading.sentences)(text)
         .into_iter()
         .filter(|range| text.get(range.clone()).is_some_and(|part| !part.trim().is_empty()));
     let mut units: Vec<Range<usize>> = sentences.collect();
@@ -61,13 +61,13 @@ struct Needs<'a> {
 impl<'a> Needs<'a> {
     fn of(reader: &Reader<'a>) -> Self {
         let mut bits = BTreeMap::new();
-        for term in (reader.terms)(reader.query) {
+        for term in (reader.reading.terms)(reader.query) {
             let next = bits.len() as u32;
             if bits.len() < TERMS_MAX {
                 bits.entry(term).or_insert(next);
             }
         }
-        Self { bits, terms: reader.terms }
+        Self { bits, terms: reader.reading.terms }
     }
 
     /// Which terms of the query `text` has, one bit each.

@@ -7,6 +7,7 @@
 //! There is no I/O, clock or randomness here; tokenizer, sentences and terms are functions of the caller's.
 
 pub mod candidate;
+mod reading;
 
 pub mod fuse;
 pub mod normalize;
@@ -19,6 +20,7 @@ mod line;
 pub mod evidence;
 mod bridge;
 mod likelihood;
+mod coverage;
 
 mod budget;
 mod cut;
@@ -51,5 +53,6 @@ pub use explain::{Why, why};
 pub use pack::{Format, Order};
 pub use pipeline::Pipeline;
 pub use policy::Policy;
+pub use reading::Reading;
 pub use select::Strategy;
 pub use trace::Trace;

@@ -51,9 +51,11 @@ max_per_section = 4     # Chunks of one section. Default: no limit.
 [cento]                 # The strategy `cento`. It keeps to min_relevance, the maxima, priors, boosts, rho and gate = "none" as well.
 candidates = 400        # Chunks that are weighed, the likeliest.
 run_max = 20            # Most chunks in a row. Default: no limit.
-same_words = 0.8        # Of two chunks one is left out if this share of the shorter one's three-word runs is in the other, or
+same_words = 0.8        # Of two chunks one is left out if this share of the shorter one's three-word runs, weighed by idf, is in the other, or
 same_meaning = 0.98     # if their vectors have this cosine.
-bridges = true          # Whether a document that likely text names is likely too.
+bridges = true          # Whether a document that the question or likely text names is likely too.
+coverage = 2.0          # What it is worth to meet every need of the question (names, numbers, terms; each part alike), in chunks as
+                        # good as the best that meets it. 0: needs are not looked at.
 min_support = 0.62      # Below this support nothing is delivered: the collection has no answer. 0: something always is.
 
 [mmr]
@@ -315,6 +317,11 @@ impl Policy {
             cento.min_support >= 0.0 && cento.min_support.is_finite(),
             "cento.min_support",
             "must be a number, 0 or more",
+        )?;
+        demand(
+            cento.coverage >= 0.0 && cento.coverage.is_finite(),
+            "cento.coverage",
+            "must be a number that is not negative",
         )?;
         demand(cento.same_words > 0.0 && cento.same_words <= 1.0, "cento.same_words", "must be above 0 and at most 1")?;
         demand(

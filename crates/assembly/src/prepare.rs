@@ -4,13 +4,14 @@ use crate::assemble::Request;
 use crate::bridge::Bridge;
 use crate::budget::Ledger;
 use crate::candidate::{Candidate, by_id};
+use crate::coverage::{Covered, coverage};
 use crate::error::{Error, Result};
 use crate::line::Lines;
 use crate::pack;
 use crate::policy::Policy;
 use crate::prior::{self, Scored, Scores};
 use crate::redundancy::Similarity;
-use crate::select::{Strategy, cento};
+use crate::select::{Choice, Strategy, cento};
 
 /// A request, ready to be decided on. Candidates are numbers into `candidates`.
 pub(crate) struct Prepared<'a> {
@@ -23,6 +24,8 @@ pub(crate) struct Prepared<'a> {
     pub(crate) scores: Scores,
     /// What lifted a candidate, by candidate, where the strategy knows bridges.
     pub(crate) bridges: Vec<Option<Bridge>>,
+    /// What the question needs, where the strategy looks at it.
+    pub(crate) needs: Vec<Covered>,
     /// Checked.
     pub(crate) policy: Policy,
 }
@@ -41,22 +44,26 @@ impl<'a> Prepared<'a> {
             by_id(request.candidates)?.into_iter().partition(is_excluded);
         let include = included(&candidates, &excluded, request.include)?;
         let lines = Lines::new(&candidates);
-        let mut bridges = Vec::new();
+        let (mut bridges, mut needs) = (Vec::new(), Vec::new());
         let mut scores = match request.strategy {
             Strategy::Bubble => {
-                let scores = prior::score(&candidates, request.query, &policy, request.terms)?;
+                let scores = prior::score(&candidates, request.query, &policy, request.reading.terms)?;
                 prior::found_only(&candidates, scores)
             }
             Strategy::Flat => prior::found_only(&candidates, prior::by_relevance(&candidates)),
             Strategy::Cento => {
-                let (likelihoods, lifted) = cento::likelihoods(&candidates, &lines, &policy.cento)?;
+                let (likelihoods, lifted) = cento::likelihoods(request.query, &candidates, &lines, &policy.cento)?;
                 bridges = lifted;
-                prior::by_likelihood(&candidates, &likelihoods, &policy)
+                let scores = prior::by_likelihood(&candidates, &likelihoods, &policy);
+                if policy.cento.coverage > 0.0 {
+                    needs = coverage(request.query, &candidates, &scores.pool, &request.reading);
+                }
+                scores
             }
             _ => prior::by_relevance(&candidates),
         };
         scores.include(&include);
-        Ok(Self { candidates, excluded, include, lines, scores, bridges, policy })
+        Ok(Self { candidates, excluded, include, lines, scores, bridges, needs, policy })
     }
 
     /// An empty ledger of the request's budget.
@@ -64,6 +71,20 @@ impl<'a> Prepared<'a> {
         let scores = by_candidate(self.candidates.len(), &self.scores.pool);
         let form = (request.format, request.order);
         Ledger::new(&self.candidates, scores, form, request.budget_tokens, request.count)
+    }
+
+    /// What a strategy chooses from.
+    pub(crate) fn choice<'s>(&'s self, request: &Request<'s>, similarity: &'s Similarity<'s>) -> Choice<'s> {
+        Choice {
+            pool: &self.scores.pool,
+            lines: &self.lines,
+            strategy: request.strategy,
+            kept: request.kept,
+            include: &self.include,
+            policy: &self.policy,
+            similarity,
+            needs: &self.needs,
+        }
     }
 
     pub(crate) fn similarity<'s>(&'s self, request: &Request<'s>) -> Similarity<'s> {

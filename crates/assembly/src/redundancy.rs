@@ -3,13 +3,14 @@
 //! Source: arXiv 2601.10681, eqs. 12-13: `overlap(c, B) = |words(c) & words(B)| / |words(c)|`, `B` all chosen chunks together.
 //! Differs: by default the overlap is the greatest with any *one* chosen chunk, over content words. The union grows with the
 //! budget until it holds every common word, and then rejects text on any subject; one chunk stays as small as it is.
+//! [`Similarity`] compares two chunks alone, by idf-weighted containment of shingles and by cosine, and so means the same at any budget.
 //! Range: `[0, 1]`. A chunk that is equal to a chosen one but for white space overlaps by 1 whatever its length; else the pairwise
 //! form needs [`MIN_CONTENT_WORDS`], as a heading of three words is contained in something by chance. No words at all: 0.
 //! Cost: one pass over the words of a candidate, plus one step per word and chosen chunk that has it.
 
 use crate::candidate::Candidate;
 use crate::policy::Gate;
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -110,7 +111,15 @@ pub(crate) struct Similarity<'a> {
     words: RefCell<HashMap<usize, Rc<[u64]>>>,
     /// Ascending hashes of the runs of [`SHINGLE_WORDS`] words of each candidate.
     shingles: RefCell<HashMap<usize, Rc<[u64]>>>,
+    /// Of a sample of the candidates, how many have each shingle, and how many there are; made when first asked for.
+    frequencies: OnceCell<(HashMap<u64, u32>, usize)>,
 }
+
+/// Shingles that two chunks share, as a share of the shorter one's, below which it does not matter how rare they are.
+const FEW_SHARED: f64 = 0.1;
+
+/// Candidates, evenly spread, that tell how rare a shingle is.
+const SAMPLE_MAX: usize = 256;
 
 /// Words of a shingle.
 const SHINGLE_WORDS: usize = 3;
@@ -118,7 +127,8 @@ const SHINGLE_WORDS: usize = 3;
 /// What two candidates share.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Alike {
-    /// Share of the shorter one's shingles that the other has, in `[0, 1]`.
+    /// Share of the shorter one's shingles that the other has, each weighed by its idf among the candidates, in `[0, 1]`: what stands in
+    /// every chunk, as letterheads do, makes no two the same, and what tells them apart weighs most.
     pub(crate) containment: f64,
     /// Cosine of their vectors, where there are any.
     pub(crate) cosine: Option<f64>,
@@ -127,7 +137,13 @@ pub(crate) struct Alike {
 impl<'a> Similarity<'a> {
     /// `cosine` of two candidates' vectors by id, where there are vectors.
     pub(crate) fn new(candidates: &'a [&'a Candidate], cosine: Option<&'a dyn Fn(&str, &str) -> f64>) -> Self {
-        Self { candidates, cosine, words: RefCell::default(), shingles: RefCell::default() }
+        Self {
+            candidates,
+            cosine,
+            words: RefCell::default(),
+            shingles: RefCell::default(),
+            frequencies: OnceCell::new(),
+        }
     }
 
     /// Cosine of the vectors, or without vectors the share of the shorter one's content words that the other has.
@@ -147,11 +163,38 @@ impl<'a> Similarity<'a> {
         let shingles = |at| self.cached(&self.shingles, at, shingles);
         let (of_a, of_b) = (shingles(a), shingles(b));
         let containment = if of_a.len().min(of_b.len()) >= MIN_CONTENT_WORDS {
-            contained(&of_a, &of_b)
+            match contained(&of_a, &of_b) {
+                few if few < FEW_SHARED => few,
+                _ => self.weighed(&of_a, &of_b),
+            }
         } else {
             f64::from(spaced_once(&self.candidates[a].text) == spaced_once(&self.candidates[b].text))
         };
         Alike { containment, cosine: self.cosine_of(a, b) }
+    }
+
+    /// The idf of what two ascending lists of shingles share, as a share of the lighter one's.
+    fn weighed(&self, a: &[u64], b: &[u64]) -> f64 {
+        let (frequencies, n) = self.frequencies.get_or_init(|| self.frequencies());
+        let idf = |shingle: &u64| {
+            let df = frequencies.get(shingle).copied().unwrap_or(0);
+            ((*n as f64 + 1.0) / (f64::from(df) + 0.5)).ln()
+        };
+        let mass = |shingles: &mut dyn Iterator<Item = &u64>| shingles.map(idf).sum::<f64>();
+        let shared = mass(&mut a.iter().filter(|shingle| b.binary_search(shingle).is_ok()));
+        (shared / mass(&mut a.iter()).min(mass(&mut b.iter()))).clamp(0.0, 1.0)
+    }
+
+    fn frequencies(&self) -> (HashMap<u64, u32>, usize) {
+        let mut frequencies: HashMap<u64, u32> = HashMap::new();
+        let sample = (0..self.candidates.len()).step_by(self.candidates.len().div_ceil(SAMPLE_MAX).max(1));
+        let n = sample.len();
+        for at in sample {
+            for &shingle in self.cached(&self.shingles, at, shingles).iter() {
+                *frequencies.entry(shingle).or_default() += 1;
+            }
+        }
+        (frequencies, n)
     }
 
     fn cosine_of(&self, a: usize, b: usize) -> Option<f64> {
@@ -242,7 +285,7 @@ fn spaced_once(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tests::unrelated_text;
+    use crate::tests::{candidate, unrelated_text};
 
     fn overlap(gate: Gate, chosen: &[&str], text: &str) -> Overlap {
         let mut bubble = Bubble::new(gate);
@@ -292,6 +335,28 @@ mod tests {
         let text = "吾輩は猫である。名前はまだ無い。";
         assert!(overlap(Gate::Pairwise, &["前置き。吾輩は猫である。名前はまだ無い。後書き"], text).share > 0.9);
         assert!(overlap(Gate::Pairwise, &["国境の長いトンネルを抜けると雪国であった。"], text).share < 0.3);
+    }
+
+    #[test]
+    fn what_stands_in_every_chunk_makes_no_two_the_same() {
+        let letterhead =
+            "harbour office of the city of elbow bay and its islands please answer within ten days of the date above";
+        let letter = |at: usize| format!("{letterhead} berth{at} of captain{at} pays{at} crowns{at} on day{at}");
+        let mut chunks: Vec<Candidate> =
+            (0..40).map(|at| candidate(&format!("d{at:02}"), 0, &letter(at), 0.5)).collect();
+        chunks.push(candidate("z", 0, &(letter(7) + " signed by hand"), 0.5));
+        let candidates: Vec<&Candidate> = chunks.iter().collect();
+        let similarity = Similarity::new(&candidates, None);
+        let alike = |a: usize, b: usize| similarity.alike(a, b).containment;
+        let plain = contained(
+            &similarity.cached(&similarity.shingles, 3, shingles),
+            &similarity.cached(&similarity.shingles, 4, shingles),
+        );
+        assert!(plain > 0.7 && alike(3, 4) < 0.1, "{plain} by number, {} by idf", alike(3, 4));
+        assert!(alike(7, 40) > 0.99 && alike(40, 7) == alike(7, 40));
+        assert_eq!(alike(5, 5), 1.0);
+        let copies: Vec<&Candidate> = vec![candidates[0]; 30];
+        assert!(Similarity::new(&copies, None).alike(0, 1).containment > 0.999, "nothing but copies are copies");
     }
 
     #[test]

@@ -7,6 +7,7 @@
 use crate::evidence::Evidence;
 use crate::fuse::Contribution;
 use crate::policy::{Policy, Slack};
+use crate::seal::needs::NeedKind;
 use crate::select::small_to_big::Boundary;
 use crate::{Format, Order, Strategy};
 use serde::{Deserialize, Serialize};
@@ -95,12 +96,32 @@ pub struct Manifest {
     pub slack: SlackRecord,
     /// How near the choice is to the best; none where the strategy is a procedure that knows no bound.
     pub certificate: Option<Certificate>,
+    /// What the question needs, in its order, where the strategy looks at it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub needs: Vec<NeedRecord>,
     /// How far the collection supports an answer at all; none where that is not known.
     #[serde(default)]
     pub support: Option<Support>,
     /// The language model that was asked by whoever drove a repair, and what it said; none if none was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub endpoint: Option<EndpointRecord>,
+}
+
+/// One need of the question.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct NeedRecord {
+    /// As the question writes it.
+    pub text: String,
+    /// What it is.
+    pub kind: NeedKind,
+    /// Number of the part of the question that it is in.
+    pub clause: usize,
+    /// Its share of the question, in (0, 1].
+    pub share: f64,
+    /// What meeting it adds to the value of the context; 0 if no likely candidate meets it.
+    pub weight: f64,
+    /// Delivered chunks that meet it, likeliest first.
+    pub met_by: Vec<String>,
 }
 
 /// What the best of the collection has for the question.
@@ -232,6 +253,9 @@ pub struct Record {
     pub is_neighbor: bool,
     /// The chunk whose text names its document, where that made it likelier (`cento`).
     pub bridge: Option<BridgeRecord>,
+    /// Needs of the question that it meets, as the question writes them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub meets: Vec<String>,
     /// Occurrences of the query's terms; counted in the mode `tf` only.
     pub tf: Option<u64>,
     /// What entered the score: tf, the share of the best candidate's retrieval score (flat: that score itself), or for `cento` the
@@ -259,11 +283,11 @@ pub struct Record {
     pub step_details: StepDetails,
 }
 
-/// A likelihood that another chunk lifted.
+/// A likelihood that a title lifted.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct BridgeRecord {
-    /// The other chunk.
-    pub from: String,
+    /// The chunk that names the document; none: the question does.
+    pub from: Option<String>,
     /// Likelihood before.
     pub before: f64,
 }

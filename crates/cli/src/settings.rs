@@ -77,7 +77,7 @@ pub(crate) fn command(file: Option<&SettingsFile>) -> anyhow::Result<Command> {
 
 /// Whether a setting may stand behind an option: what is deleted is said on the command line.
 fn is_setting(verb: &str, long: &str) -> bool {
-    !["help", "version"].contains(&long) && !(verb == "delete" && ["path", "filter", "dry-run"].contains(&long))
+    !(["help", "version"].contains(&long) || verb == "delete" && ["path", "filter", "dry-run"].contains(&long))
 }
 
 /// Gives every option its environment variable.

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use cento_assembly::seal::Budget;
 use cento_assembly::{
-    self as assembly, Candidate, Citation, Context, Curve, Evidence, Format, Order, Policy, Request, Strategy,
+    self as assembly, Candidate, Citation, Context, Curve, Evidence, Format, Order, Policy, Reading, Request, Strategy,
 };
 use cento_corpus as corpus;
 use cento_lexical::Unit;
@@ -241,6 +241,13 @@ impl Pool<'_> {
                 0.0
             })
         };
+        let lexical = self.searcher.lexical(Unit::Row, None)?;
+        let idf = |term: &str| {
+            lexical.idf(term).unwrap_or_else(|error| {
+                fault.borrow_mut().get_or_insert(Error::Lexical(error));
+                0.0
+            })
+        };
         let answered = answer(&Request {
             query: &self.search.query,
             candidates: &candidates,
@@ -255,8 +262,11 @@ impl Pool<'_> {
             order: request.order,
             count: &|text| self.count(request.tokenizer, text),
             tokenizer: request.tokenizer.name(),
-            sentences: &corpus::sentences,
-            terms: &|text| self.searcher.analyzer.terms(text),
+            reading: Reading {
+                terms: &|text| self.searcher.analyzer.terms(text),
+                idf: &idf,
+                sentences: &corpus::sentences,
+            },
             cosine: Some(&cosine),
         });
         match fault.into_inner() {

@@ -127,7 +127,7 @@ fn bytes(context: &Context) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use cento_assembly::{Format, Policy, Request, Strategy, assemble};
+    use cento_assembly::{Format, Policy, Reading, Request, Strategy, assemble};
 
     fn context(query: &str) -> Context {
         let request = Request {
@@ -144,8 +144,7 @@ mod tests {
             format: Format::Markdown,
             count: &str::len,
             tokenizer: "bytes",
-            sentences: &|_| Vec::new(),
-            terms: &|_| Vec::new(),
+            reading: Reading { terms: &|_| Vec::new(), idf: &|_| 0.0, sentences: &|_| Vec::new() },
             cosine: None,
         };
         assemble(&request).unwrap()

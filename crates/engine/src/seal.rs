@@ -8,7 +8,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 
 use cento_assembly::Candidate;
-use cento_assembly::seal::{Budget, Outcome, Passage, Reading, Repair, SealConfig};
+use cento_assembly::Reading;
+use cento_assembly::seal::{Budget, Outcome, Passage, Repair, SealConfig};
 use cento_assembly::trace::EndpointRecord;
 use cento_corpus as corpus;
 use cento_lexical::Unit;

@@ -5,8 +5,8 @@
 //! a mark for each gap inside a document), hold no two chunks that say the same, keep to the caps of sections and documents,
 //! and to the longest run.
 //!
-//! Source: branch and bound (Land and Doig 1960) on a relaxation that leaves out conflicts and caps and counts a need once for
-//! each chunk that meets it. What is left is segments under one budget: [`relax`] prices tokens (Lagrange; Everett 1963), fixes
+//! Source: branch and bound (Land and Doig 1960) on a relaxation that leaves out conflicts and caps and pays every chunk that
+//! meets a need a part of its weight. What is left is segments under one budget: [`relax`] prices tokens (Lagrange; Everett 1963), fixes
 //! the chunks that the price decides, and solves the rest by dynamic programming over documents and tokens. A branch takes a chunk
 //! in or leaves it out where the relaxed answer breaks what was left out.
 //! Differs from dsRAG's greedy, which loses value wherever one long segment takes the room of two; bounds every answer.
@@ -15,11 +15,12 @@
 mod local;
 mod problem;
 mod relax;
+mod dynamic;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use dynamic::by_tokens;
 pub(crate) use problem::{Cap, Need, Problem};
-pub(crate) use relax::by_tokens;
 
 use relax::{Fixed, Relaxed};
 use std::cmp::Ordering;
@@ -50,6 +51,8 @@ pub(crate) struct Optimum {
 #[derive(Debug)]
 struct Node {
     fixed: Vec<Fixed>,
+    /// What its parent's relaxation paid for needs.
+    paid: Vec<f64>,
     /// No set of the node is worth more.
     bound: f64,
     /// Order of creation, so that ties do not depend on the heap.
@@ -82,7 +85,7 @@ pub(crate) fn solve(problem: &Problem<'_>, n_nodes_max: usize) -> Optimum {
     let order = local::by_density(problem);
     let mut best = local::greedy(problem, &order);
     let (mut open, mut unproven, mut price) = (BinaryHeap::new(), f64::NEG_INFINITY, 0.0);
-    open.push(Node { fixed: problem.fixed(), bound: f64::INFINITY, number: 0 });
+    open.push(Node { fixed: problem.fixed(), paid: problem.paid_in_full(), bound: f64::INFINITY, number: 0 });
     let (mut n_nodes, mut n_created) = (0, 1);
     while let Some(node) = open.pop() {
         if node.bound <= best.value() + EPSILON {
@@ -94,7 +97,7 @@ pub(crate) fn solve(problem: &Problem<'_>, n_nodes_max: usize) -> Optimum {
             break;
         }
         n_nodes += 1;
-        let Some(relaxed) = relax::solve(problem, &node.fixed, best.value()) else { continue };
+        let Some(relaxed) = relax::solve(problem, &node.fixed, &node.paid, best.value()) else { continue };
         if n_nodes == 1 {
             price = relaxed.price;
         }
@@ -109,7 +112,7 @@ pub(crate) fn solve(problem: &Problem<'_>, n_nodes_max: usize) -> Optimum {
         match branch(problem, &relaxed, &node.fixed) {
             Some(children) => {
                 for fixed in children {
-                    open.push(Node { fixed, bound, number: n_created });
+                    open.push(Node { fixed, paid: relaxed.paid.clone(), bound, number: n_created });
                     n_created += 1;
                 }
             }
@@ -125,7 +128,7 @@ pub(crate) fn solve(problem: &Problem<'_>, n_nodes_max: usize) -> Optimum {
     Optimum { chosen: best.chosen(), value, bound, price, n_nodes }
 }
 
-/// Parts that together hold every set of the node but the relaxed answer, where that breaks a constraint or counts a need twice.
+/// Parts that together hold every set of the node but the relaxed answer, where that breaks a constraint or counts a need wrongly.
 fn branch(problem: &Problem<'_>, relaxed: &Relaxed, fixed: &[Fixed]) -> Option<Vec<Vec<Fixed>>> {
     let with = |place: usize, as_: Fixed| {
         let mut fixed = fixed.to_vec();
@@ -154,11 +157,13 @@ fn branch(problem: &Problem<'_>, relaxed: &Relaxed, fixed: &[Fixed]) -> Option<V
         let place = weakest(&mut chosen.iter().filter(|place| cap.has(**place)))?;
         return Some(vec![with(place, Fixed::Out), with(place, Fixed::In)]);
     }
-    let twice = problem.needs.iter().filter_map(|need| {
-        let meets: Vec<&usize> = chosen.iter().filter(|place| need.places.binary_search(place).is_ok()).collect();
-        if meets.len() < 2 { None } else { meets.into_iter().find(free).copied() }
-    });
-    let place = twice.min_by(|&a, &b| problem.density(b).total_cmp(&problem.density(a)).then(a.cmp(&b)))?;
+    let need = &problem.needs[relaxed.miscounted?];
+    // One of those that meet it twice; or, where none does and it was counted all the same, the best that may.
+    let meets = |place: &&usize| need.places.binary_search(place).is_ok();
+    let twice = chosen.iter().filter(meets).find(free).copied();
+    let may = need.places.iter().filter(free);
+    let densest = |a: &&usize, b: &&usize| problem.density(**a).total_cmp(&problem.density(**b)).then(b.cmp(a));
+    let place = twice.or_else(|| may.max_by(densest).copied())?;
     Some(vec![with(place, Fixed::In), with(place, Fixed::Out)])
 }
 

@@ -53,7 +53,7 @@ pub(crate) struct Problem<'p> {
     pub(crate) needs: Vec<Need>,
     /// Whether two chunks say the same, so that only one may be chosen. Symmetric.
     pub(crate) conflict: &'p dyn Fn(usize, usize) -> bool,
-    /// Places that must be chosen, and that must not.
+    /// Places that must be chosen, and that must not, ascending.
     pub(crate) must: Vec<usize>,
     pub(crate) must_not: Vec<usize>,
 }
@@ -70,6 +70,11 @@ impl Problem<'_> {
         fixed
     }
 
+    /// The weight of each need.
+    pub(crate) fn paid_in_full(&self) -> Vec<f64> {
+        self.needs.iter().map(|need| need.weight).collect()
+    }
+
     pub(crate) fn in_conflict(&self, a: usize, b: usize) -> bool {
         a != b && (self.conflict)(a, b)
     }
@@ -81,8 +86,14 @@ impl Problem<'_> {
 
     /// What a chunk is worth alone.
     pub(crate) fn singleton(&self, place: usize) -> f64 {
-        let meets = |need: &&super::Need| need.places.binary_search(&place).is_ok();
-        self.values[place] + self.needs.iter().filter(meets).map(|need| need.weight).sum::<f64>()
+        self.gain(place, &|_| false)
+    }
+
+    /// What a chunk adds to chosen ones: its value, and the needs that none of them meets.
+    pub(crate) fn gain(&self, place: usize, is_chosen: &dyn Fn(usize) -> bool) -> f64 {
+        let meets = |need: &&Need| need.places.binary_search(&place).is_ok();
+        let open = |need: &&Need| !need.places.iter().any(|&other| is_chosen(other));
+        self.values[place] + self.needs.iter().filter(meets).filter(open).map(|need| need.weight).sum::<f64>()
     }
 
     /// What ascending places are worth together.

@@ -1,13 +1,17 @@
-//! The relaxation: segments under one budget, without conflicts and caps, each need counted for every chunk that meets it.
+//! The relaxation: segments under one budget, without conflicts and caps, and with a price for needs.
 //!
 //! A document is walked by states: nothing chosen yet, inside a segment (of so many chunks, where runs are capped), between two.
 //! At a price for tokens every document is solved by itself in O(n), and every price gives a bound: `max value - price * cost + price *
 //! budget`. The least bound is found from two sets, one within the budget and one beyond: at the price at which they are worth the
 //! same, either nothing is worth more, or what is takes the place of one of them.
+//! A need of weight w is worth w once: `w * min(1, n)` for n chosen chunks that meet it, which for any p in [0, w] is at most `w - p + p * n`:
+//! each such chunk is paid p, and the rest is given. Paid in full the bound counts a need once a chunk; where several chosen chunks meet
+//! a need, less is paid until one does, or none.
 //! Chunks whose being in or out would put the bound below what is already known are fixed; the rest is solved exactly.
 
-use super::problem::Problem;
-use super::{EPSILON, Need};
+use super::EPSILON;
+use super::dynamic::Exact;
+use super::problem::{Need, Problem};
 use std::ops::Range;
 
 /// Whether a chunk is decided.
@@ -27,123 +31,77 @@ pub(crate) struct Relaxed {
     pub(crate) bound: f64,
     /// Value of a token.
     pub(crate) price: f64,
+    /// What each chunk that meets a need was paid for it, by need.
+    pub(crate) paid: Vec<f64>,
+    /// The need, by number, of which the bound counts most too much for what was chosen.
+    pub(crate) miscounted: Option<usize>,
 }
 
 /// Prices that are tried. Each brings a set that is best at its price, so that a handful do; the bound holds after any number.
 const PRICES_MAX: usize = 40;
 
-/// States times tokens times chunks that are solved exactly: about as many bytes, and some ten milliseconds.
-const CELLS_MAX: usize = 6_000_000;
+/// How often needs are paid anew.
+const PAYMENTS_MAX: usize = 6;
 
 /// State 0: nothing of the document is chosen; 1..=R: inside a segment of so many chunks (R = 1: of any length); R + 1: between two.
-struct Walk<'p> {
-    problem: &'p Problem<'p>,
-    values: Vec<f64>,
-    fixed: Vec<Fixed>,
-    n_states: usize,
+#[derive(Clone)]
+pub(super) struct Walk<'p> {
+    pub(super) problem: &'p Problem<'p>,
+    /// With what is paid for needs.
+    pub(super) values: Vec<f64>,
+    /// What is given for needs whatever is chosen.
+    pub(super) given: f64,
+    pub(super) fixed: Vec<Fixed>,
+    /// Places from the first to the last of each document that may be chosen.
+    live: Vec<Range<usize>>,
+    pub(super) n_states: usize,
+    /// By need: what one chunk is paid that meets it.
+    paid: Vec<f64>,
+    /// By need: whether anything is undecided about it. A forced chunk meets it, or nothing can.
+    is_open: Vec<bool>,
 }
-
-/// What dynamic programming makes of a core.
-enum Exact {
-    /// The best places, ascending, and their worth.
-    Found(Vec<usize>, f64),
-    /// No choice of the core fits: none is worth more than what is known.
-    Nothing,
-    /// More cells than [`CELLS_MAX`].
-    TooLarge,
-}
-
-/// In a cell of the dynamic programme beside the state it was reached from: the chunk was taken.
-const TAKEN: u8 = 0x80;
 
 /// No way leads here.
-const NOWHERE: f64 = f64::NEG_INFINITY;
+pub(super) const NOWHERE: f64 = f64::NEG_INFINITY;
 
-/// The best of the node's relaxation. None: nothing fits what is forced. `known` is the value of a set already found.
-pub(crate) fn solve(problem: &Problem<'_>, fixed: &[Fixed], known: f64) -> Option<Relaxed> {
-    let walk = Walk::new(problem, fixed)?;
-    let mut priced = walk.at_price(0.0);
-    let (mut bound, mut price) = (priced.value, 0.0);
-    if problem.cost(&priced.chosen) > problem.budget {
-        let mut dear = std::mem::replace(&mut priced, walk.at_price(walk.price_max()));
-        if problem.cost(&priced.chosen) > problem.budget {
-            return None; // what is forced alone is too long
+/// A set within the budget, and what nothing is worth more than.
+struct Least {
+    chosen: Vec<usize>,
+    bound: f64,
+    price: f64,
+}
+
+/// The best of the node's relaxation. None: nothing fits what is forced. `known` is the value of a set already found, `paid` what needs
+/// are paid at first.
+pub(crate) fn solve(problem: &Problem<'_>, fixed: &[Fixed], paid: &[f64], known: f64) -> Option<Relaxed> {
+    let mut walk = Walk::new(problem, fixed, paid)?;
+    let mut least = walk.least()?;
+    let mut trial = walk.clone();
+    let mut chosen = least.chosen.clone();
+    let mut range: Vec<Range<f64>> = problem.needs.iter().map(|need| 0.0..need.weight).collect();
+    for _ in 0..PAYMENTS_MAX {
+        if least.bound <= known + EPSILON || !trial.pay(&chosen, &mut range) {
+            break;
         }
-        bound = f64::INFINITY;
-        for _ in 0..PRICES_MAX {
-            // The price at which the two are worth the same: where something else is worth more, it takes the place of one of them.
-            let (more, less) = (walk.worth(&dear.chosen), walk.worth(&priced.chosen));
-            let (long, short) = (problem.cost(&dear.chosen), problem.cost(&priced.chosen));
-            price = ((more - less) / (long - short) as f64).max(0.0);
-            let at = walk.at_price(price);
-            bound = bound.min(at.value + price * problem.budget as f64);
-            if at.value <= less - price * short as f64 + EPSILON {
-                break;
-            }
-            if problem.cost(&at.chosen) <= problem.budget { priced = at } else { dear = at }
+        let anew = trial.least()?;
+        chosen.clone_from(&anew.chosen);
+        if anew.bound < least.bound {
+            (walk, least) = (trial.clone(), anew);
         }
     }
-    let value = walk.worth(&priced.chosen);
+    let Least { chosen, bound, price } = least;
+    let value = walk.worth(&chosen);
+    let relaxed = |chosen: Vec<usize>, bound: f64, walk: &Walk<'_>| {
+        Some(Relaxed { miscounted: walk.miscounted(&chosen), chosen, bound, price, paid: walk.paid.clone() })
+    };
     if bound <= value + EPSILON || bound <= known + EPSILON {
-        return Some(Relaxed { chosen: priced.chosen, bound, price });
+        return relaxed(chosen, bound, &walk);
     }
-    let core = walk.core(price, known.max(value));
-    Some(match core.exact() {
-        Exact::Found(chosen, worth) => Relaxed { chosen, bound: bound.min(worth.max(known)), price },
-        Exact::Nothing => Relaxed { chosen: priced.chosen, bound: bound.min(known.max(value)), price },
-        Exact::TooLarge => Relaxed { chosen: priced.chosen, bound, price },
-    })
-}
-
-/// What the best of the relaxation is worth at every budget from 0 to the problem's, in one pass. None: what is forced alone does not
-/// fit, or breaks a rule.
-pub(crate) fn by_tokens(problem: &Problem<'_>) -> Option<Vec<f64>> {
-    let walk = Walk::new(problem, &problem.fixed())?;
-    let width = usize::try_from(problem.budget).ok()?.saturating_add(1);
-    let mut states = States::new(walk.n_states, width);
-    let places = walk.undecided();
-    let mut at = 0;
-    for document in &problem.lines.documents {
-        let first = at;
-        while at < places.len() && document.contains(&places[at]) {
-            let before = if at > first { Some(places[at - 1]) } else { None };
-            walk.take(&mut states, before, places[at], |_, _| {});
-            at += 1;
-        }
-        if at > first {
-            states.close(|_, _| {});
-        }
-    }
-    let worth = states.now[..width].to_vec();
-    (worth[width - 1] != NOWHERE).then_some(worth)
-}
-
-/// Best worth by state and tokens.
-struct States {
-    n: usize,
-    width: usize,
-    now: Vec<f64>,
-    next: Vec<f64>,
-}
-
-impl States {
-    fn new(n: usize, width: usize) -> Self {
-        let mut now = vec![NOWHERE; n * width];
-        now[..width].fill(0.0);
-        Self { n, width, now, next: vec![NOWHERE; n * width] }
-    }
-
-    /// A document ends: the best of its states is where the next one starts. `ended(tokens, state)` is told which.
-    fn close(&mut self, mut ended: impl FnMut(usize, usize)) {
-        let (now, width) = (&mut self.now, self.width);
-        for w in 0..width {
-            let better =
-                |best: usize, state: usize| if now[state * width + w] > now[best * width + w] { state } else { best };
-            let state = (0..self.n).fold(0, better);
-            ended(w, state);
-            now[w] = now[state * width + w];
-        }
-        now[width..].fill(NOWHERE);
+    let walk = walk.core(price, known.max(value));
+    match walk.exact() {
+        Exact::Found(chosen, worth) => relaxed(chosen, bound.min(worth.max(known)), &walk),
+        Exact::Nothing => relaxed(chosen, bound.min(known.max(value)), &walk),
+        Exact::TooLarge => relaxed(chosen, bound, &walk),
     }
 }
 
@@ -155,16 +113,9 @@ struct Priced {
 
 impl<'p> Walk<'p> {
     /// None: two forced chunks are in conflict, or break a cap or the longest run.
-    fn new(problem: &'p Problem<'p>, fixed: &[Fixed]) -> Option<Self> {
+    pub(super) fn new(problem: &'p Problem<'p>, fixed: &[Fixed], paid: &[f64]) -> Option<Self> {
         let forced: Vec<usize> = (0..fixed.len()).filter(|&place| fixed[place] == Fixed::In).collect();
         let mut fixed = fixed.to_vec();
-        let mut values = problem.values.clone();
-        for Need { weight, places } in &problem.needs {
-            match places.iter().find(|place| fixed[**place] == Fixed::In) {
-                Some(&place) => values[place] += weight,
-                None => places.iter().for_each(|&place| values[place] += weight),
-            }
-        }
         if !forced.is_empty() {
             let alone =
                 forced.iter().enumerate().all(|(at, &a)| forced[..at].iter().all(|&b| !problem.in_conflict(a, b)));
@@ -177,7 +128,90 @@ impl<'p> Walk<'p> {
                 }
             }
         }
-        Some(Self { problem, values, fixed, n_states: problem.run_max.unwrap_or(1) + 2 })
+        let (mut values, mut given, mut is_open) = (problem.values.clone(), 0.0, Vec::with_capacity(paid.len()));
+        for (Need { weight, places }, paid) in problem.needs.iter().zip(paid) {
+            let is_met = places.iter().any(|&place| fixed[place] == Fixed::In);
+            let may_be = places.iter().any(|&place| fixed[place] == Fixed::Free);
+            is_open.push(!is_met && may_be);
+            if is_met {
+                given += weight;
+            } else if may_be {
+                given += weight - paid;
+                places.iter().for_each(|&place| values[place] += paid);
+            }
+        }
+        let live = problem.lines.documents.iter().filter_map(|document| {
+            let first = document.clone().find(|&place| fixed[place] != Fixed::Out)?;
+            let last = document.clone().rfind(|&place| fixed[place] != Fixed::Out)?;
+            Some(first..last + 1)
+        });
+        let live = live.collect();
+        let n_states = problem.run_max.unwrap_or(1) + 2;
+        Some(Self { problem, live, values, given, fixed, n_states, paid: paid.to_vec(), is_open })
+    }
+
+    /// The least bound that a price for tokens gives. None: what is forced alone is too long.
+    fn least(&self) -> Option<Least> {
+        let problem = self.problem;
+        let mut priced = self.at_price(0.0);
+        let (mut bound, mut price) = (priced.value, 0.0);
+        if problem.cost(&priced.chosen) > problem.budget {
+            let mut dear = std::mem::replace(&mut priced, self.at_price(self.price_max()));
+            if problem.cost(&priced.chosen) > problem.budget {
+                return None;
+            }
+            bound = f64::INFINITY;
+            for _ in 0..PRICES_MAX {
+                // The price at which the two are worth the same: where something else is worth more, it takes the place of one of them.
+                let (more, less) = (self.worth(&dear.chosen), self.worth(&priced.chosen));
+                let (long, short) = (problem.cost(&dear.chosen), problem.cost(&priced.chosen));
+                price = ((more - less) / (long - short) as f64).max(0.0);
+                let at = self.at_price(price);
+                bound = bound.min(at.value + price * problem.budget as f64);
+                if at.value <= less - price * short as f64 + EPSILON {
+                    break;
+                }
+                if problem.cost(&at.chosen) <= problem.budget { priced = at } else { dear = at }
+            }
+        }
+        Some(Least { chosen: priced.chosen, bound, price })
+    }
+
+    /// Pays needs anew: less what several of `chosen` meet, more what none does, halving the range that is left. False: nothing changes.
+    fn pay(&mut self, chosen: &[usize], range: &mut [Range<f64>]) -> bool {
+        let mut changed = false;
+        for (at, Need { weight, places }) in self.problem.needs.iter().enumerate().filter(|(at, _)| self.is_open[*at]) {
+            let (paid, range) = (self.paid[at], &mut range[at]);
+            let new = match meeting(places, chosen).take(2).count() {
+                0 if paid < *weight => {
+                    range.start = paid;
+                    (range.start + range.end) / 2.0
+                }
+                // At first nothing: where several are likely to meet it, one does.
+                2 if paid > 0.0 => {
+                    let is_first = range.end == *weight && range.start == 0.0;
+                    range.end = paid;
+                    if is_first { 0.0 } else { (range.start + range.end) / 2.0 }
+                }
+                _ => continue,
+            };
+            places.iter().for_each(|&place| self.values[place] += new - paid);
+            self.given -= new - paid;
+            self.paid[at] = new;
+            changed = true;
+        }
+        changed
+    }
+
+    /// The need of which most too much is counted for `chosen`.
+    fn miscounted(&self, chosen: &[usize]) -> Option<usize> {
+        let excess = |at: usize, need: &Need| match meeting(&need.places, chosen).count() {
+            0 => need.weight - self.paid[at],
+            n => self.paid[at] * (n - 1) as f64,
+        };
+        let open = self.problem.needs.iter().enumerate().filter(|(at, _)| self.is_open[*at]);
+        let excesses = open.map(|(at, need)| (at, excess(at, need))).filter(|(_, excess)| *excess > EPSILON);
+        excesses.max_by(|a, b| a.1.total_cmp(&b.1).then(b.0.cmp(&a.0))).map(|(at, _)| at)
     }
 
     /// At this price nothing but what is forced is chosen.
@@ -188,15 +222,15 @@ impl<'p> Walk<'p> {
     }
 
     fn worth(&self, chosen: &[usize]) -> f64 {
-        chosen.iter().map(|&place| self.values[place]).sum()
+        self.given + chosen.iter().map(|&place| self.values[place]).sum::<f64>()
     }
 
-    fn between(&self) -> usize {
+    pub(super) fn between(&self) -> usize {
         self.n_states - 1
     }
 
     /// The ways into each state by one more chunk: `go(from, to, tokens, taken)`.
-    fn steps(&self, place: usize, mut go: impl FnMut(usize, usize, i64, bool)) {
+    pub(super) fn steps(&self, place: usize, mut go: impl FnMut(usize, usize, i64, bool)) {
         let (problem, between) = (self.problem, self.between());
         if self.fixed[place] != Fixed::In {
             go(0, 0, 0, false);
@@ -221,11 +255,11 @@ impl<'p> Walk<'p> {
     /// Every document at its best, if a token costs `price`.
     fn at_price(&self, price: f64) -> Priced {
         let n = self.n_states;
-        let mut priced = Priced { chosen: Vec::new(), value: 0.0 };
+        let mut priced = Priced { chosen: Vec::new(), value: self.given };
         let mut came = vec![0_u16; self.problem.len() * n];
         let mut took = vec![false; self.problem.len() * n];
         let (mut now, mut next) = (vec![NOWHERE; n], vec![NOWHERE; n]);
-        for document in &self.problem.lines.documents {
+        for document in &self.live {
             now.fill(NOWHERE);
             now[0] = 0.0;
             for place in document.clone() {
@@ -257,9 +291,9 @@ impl<'p> Walk<'p> {
     /// The walk with everything fixed that the price decides: forced the other way, the bound would be no better than `known`.
     fn core(mut self, price: f64, known: f64) -> Self {
         let n = self.n_states;
-        let documents = self.problem.lines.documents.clone();
+        let documents = self.live.clone();
         let best: Vec<f64> = documents.iter().map(|document| self.best_of(document, price)).collect();
-        let room = best.iter().sum::<f64>() + price * self.problem.budget as f64;
+        let room = self.given + best.iter().sum::<f64>() + price * self.problem.budget as f64;
         for (document, best) in documents.iter().zip(&best) {
             // Forward: best up to a state before each place; backward: best from a state on.
             let mut forward = vec![NOWHERE; (document.len() + 1) * n];
@@ -311,101 +345,11 @@ impl<'p> Walk<'p> {
         }
         now[best_state(&now)]
     }
+}
 
-    /// The best choice by dynamic programming over tokens.
-    fn exact(&self) -> Exact {
-        let (problem, n) = (self.problem, self.n_states);
-        let places = self.undecided();
-        let width = usize::try_from(problem.budget).unwrap_or(usize::MAX).saturating_add(1);
-        if n > usize::from(TAKEN) || places.len().saturating_mul(n).saturating_mul(width) > CELLS_MAX {
-            return Exact::TooLarge;
-        }
-        let mut came = vec![0_u8; places.len() * n * width];
-        let mut closed = vec![0_u8; problem.lines.documents.len() * width]; // the state in which a document ended, by tokens
-        let mut states = States::new(n, width);
-        let mut at = 0;
-        for (number, document) in problem.lines.documents.iter().enumerate() {
-            let first = at;
-            while at < places.len() && document.contains(&places[at]) {
-                let came = &mut came[at * n * width..][..n * width];
-                let before = if at > first { Some(places[at - 1]) } else { None };
-                self.take(&mut states, before, places[at], |cell, step| came[cell] = step);
-                at += 1;
-            }
-            if at > first {
-                states.close(|w, state| closed[number * width + w] = state as u8);
-            }
-        }
-        let worth = states.now[width - 1];
-        if worth == NOWHERE {
-            return Exact::Nothing;
-        }
-        let (mut w, mut chosen) = (width - 1, Vec::new());
-        for (number, document) in problem.lines.documents.iter().enumerate().rev() {
-            let last = at;
-            while at > 0 && document.contains(&places[at - 1]) {
-                at -= 1;
-            }
-            let mut state = if last > at { usize::from(closed[number * width + w]) } else { 0 };
-            for back in (at..last).rev() {
-                let cell = came[back * n * width + state * width + w];
-                let from = usize::from(cell & !TAKEN);
-                if cell & TAKEN != 0 {
-                    chosen.push(places[back]);
-                    let before = places.get(back.wrapping_sub(1)).copied().filter(|_| back > at);
-                    let mut spent = 0;
-                    self.steps_from(before, places[back], |f, t, tokens, taken| {
-                        if taken && f == from && t == state {
-                            spent = tokens;
-                        }
-                    });
-                    w -= spent as usize;
-                }
-                state = from;
-            }
-        }
-        chosen.sort_unstable();
-        Exact::Found(chosen, worth)
-    }
-
-    /// One more chunk of a document, at every number of tokens. `reached(cell, step)` is told how a cell of the next states was reached.
-    fn take(&self, states: &mut States, before: Option<usize>, place: usize, mut reached: impl FnMut(usize, u8)) {
-        let (value, width) = (self.values[place], states.width);
-        let (now, next) = (&states.now, &mut states.next);
-        next.fill(NOWHERE);
-        self.steps_from(before, place, |from, to, tokens, taken| {
-            let Ok(tokens) = usize::try_from(tokens) else { return };
-            let gain = if taken { value } else { 0.0 };
-            for w in tokens..width {
-                let worth = now[from * width + w - tokens] + gain;
-                if worth > next[to * width + w] {
-                    next[to * width + w] = worth;
-                    reached(to * width + w, from as u8 | if taken { TAKEN } else { 0 });
-                }
-            }
-        });
-        std::mem::swap(&mut states.now, &mut states.next);
-    }
-
-    /// Places that are not left out, ascending.
-    fn undecided(&self) -> Vec<usize> {
-        (0..self.problem.len()).filter(|&place| self.fixed[place] != Fixed::Out).collect()
-    }
-
-    /// [`Walk::steps`], where the place before may have been passed over: then a segment cannot go on.
-    fn steps_from(&self, before: Option<usize>, place: usize, mut go: impl FnMut(usize, usize, i64, bool)) {
-        let skipped = before.is_some_and(|before| before + 1 != place);
-        let between = self.between();
-        let opening = self.problem.headers[place] + self.problem.gap + self.problem.tokens[place];
-        self.steps(place, |from, to, tokens, taken| {
-            if !(skipped && taken && (1..between).contains(&from)) {
-                go(from, to, tokens, taken);
-            }
-        });
-        if skipped && self.fixed[place] != Fixed::Out {
-            (1..between).for_each(|from| go(from, 1, opening, true));
-        }
-    }
+/// Those of ascending places that are among ascending `chosen` ones.
+fn meeting<'a>(places: &'a [usize], chosen: &'a [usize]) -> impl Iterator<Item = usize> + 'a {
+    chosen.iter().copied().filter(|place| places.binary_search(place).is_ok())
 }
 
 /// The state of most value, the first of equal ones.

@@ -7,10 +7,11 @@
 //! if the question asks for it or the ledger has it.
 //! Cost: one search of the passage for each thing that is said of it, at most [`FINDINGS_MAX`] of a kind.
 
+use super::Passage;
 use super::ledger::{Entity, Extract, Ledger, Statement};
 use super::names::{Aliases, Kind, Mention, is_opener, mentions, words};
 use super::needs::Needs;
-use super::{Passage, Reading};
+use crate::reading::Reading;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
@@ -135,7 +136,7 @@ impl Extract {
         let apart = pairs.filter(|(head, tail)| head != tail);
         let (head, tail) = apart.min_by_key(|(head, tail)| head.start.abs_diff(tail.start))?;
         let sides = [(head, kind(subject)), (tail, kind(object))];
-        for (side, kind) in sides.clone() {
+        for (side, kind) in sides {
             self.mention(std::slice::from_ref(side), kind, text);
         }
         let [one, other] = [head, tail].map(|side| text.sentence(side));

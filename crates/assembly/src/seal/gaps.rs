@@ -5,10 +5,10 @@
 //! Differs: queries are composed, not written by a language model: a missing entity or a bridge, with the terms that are missing,
 //! the heaviest first. The shorter the name, the fewer they are, or all queries would be alike.
 
-use super::Reading;
 use super::names::words;
 use super::needs::{Need, NeedKind, Needs};
 use super::score::Evidence;
+use crate::reading::Reading;
 use serde::Serialize;
 use std::collections::BTreeSet;
 

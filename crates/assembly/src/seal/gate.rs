@@ -6,12 +6,12 @@
 //! names something of the kind that is wanted and that the question does not name itself.
 
 use super::Passage;
-use super::Reading;
 use super::config::SealConfig;
 use super::ledger::{Extract, Ledger};
 use super::names::{Aliases, Date, Kind};
 use super::needs::{Needs, Wanted};
 use super::score::{Evidence, Profile, Worth, share};
+use crate::reading::Reading;
 use serde::Serialize;
 use std::collections::BTreeMap;
 

@@ -7,8 +7,9 @@
 //! opens with a pronoun speaks of what the passage is about.
 //! Cost: one pass over the words of a passage.
 
+use super::Passage;
 use super::names::{Aliases, Kind, Mention, is_opener, mentions, words};
-use super::{Passage, Reading};
+use crate::reading::Reading;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;

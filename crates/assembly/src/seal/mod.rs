@@ -27,9 +27,6 @@ mod repair;
 #[cfg(test)]
 mod tests;
 
-use std::fmt;
-use std::ops::Range;
-
 pub use config::{Budget, SealConfig};
 pub use extraction::{Extraction, Sufficiency};
 pub use gaps::{Gap, MicroQuery, Missing};
@@ -55,28 +52,4 @@ pub struct Passage {
     pub n_tokens: usize,
     /// Score of the retrieval that found it, larger is better, on any scale.
     pub relevance: f64,
-}
-
-/// How texts are read: functions of the caller's, all of which must give the same for the same text.
-#[derive(Clone, Copy)]
-pub struct Reading<'a> {
-    /// The terms of a text, analysed as the index is.
-    pub terms: &'a dyn Fn(&str) -> Vec<String>,
-    /// What a term is worth: its inverse document frequency, finite and not negative.
-    pub idf: &'a dyn Fn(&str) -> f64,
-    /// Byte ranges of the sentences of a text, in order.
-    pub sentences: &'a dyn Fn(&str) -> Vec<Range<usize>>,
-}
-
-impl fmt::Debug for Reading<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Reading").finish_non_exhaustive()
-    }
-}
-
-impl Reading<'_> {
-    /// What the terms are worth together.
-    pub(crate) fn mass<'t>(&self, terms: impl IntoIterator<Item = &'t String>) -> f64 {
-        terms.into_iter().map(|term| (self.idf)(term)).sum()
-    }
 }

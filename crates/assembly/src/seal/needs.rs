@@ -6,10 +6,10 @@
 //! not a need but [`Wanted`].
 //! Range: a need weighs the idf of its terms together; a comparison, which no single passage can satisfy, weighs 0.
 
-use super::Reading;
 use super::gaps::Missing;
 use super::names::{self, Aliases, Date, Kind, Mention, is_opener, mentions, words};
-use serde::Serialize;
+use crate::reading::Reading;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::ops::Range;
 
@@ -42,7 +42,7 @@ pub struct Need {
 }
 
 /// What a need is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum NeedKind {
     /// A name, a quotation, a title of the corpus.

@@ -3,6 +3,7 @@
 //! Source: arXiv 2512.10787, section 3.2: search, extract, assess, and while something is missing, micro-queries and replacement.
 //! Ends: after [`SealConfig::loops`] loops, or before, when the gate is satisfied or there is nothing left to ask.
 
+use super::Passage;
 use super::config::SealConfig;
 use super::extraction::{Extraction, FINDINGS_MAX, Missed, Sufficiency};
 use super::gaps::{Blocklist, Gap, MicroQuery, gaps, micro_queries};
@@ -12,16 +13,17 @@ use super::names::{self, Aliases};
 use super::needs::{NeedKind, Needs};
 use super::score::{Profile, Worth};
 use super::swap::{State, Swap, fits};
-use super::{Passage, Reading};
 use crate::error::{Error, Result};
 use crate::normalize::share_of_best;
+use crate::reading::Reading;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A repair under way: [`next_queries`](Self::next_queries) and [`offer`](Self::offer) in turns, then [`finish`](Self::finish).
 ///
 /// ```
-/// use cento_assembly::seal::{Budget, Passage, Reading, Repair, SealConfig};
+/// use cento_assembly::Reading;
+/// use cento_assembly::seal::{Budget, Passage, Repair, SealConfig};
 /// let passage = |id: &str, title: &str, text: &str, relevance| Passage {
 ///     id: id.into(), document: id.into(), title: title.into(), text: text.into(), n_tokens: 10, relevance,
 /// };

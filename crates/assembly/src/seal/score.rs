@@ -17,12 +17,13 @@
 //! A passage that is *about* an entity covers it by 1, one that names it by [`NAMED`].
 //! Range: every term in [0, 1]; the score is their weighted sum, in this order.
 
+use super::Passage;
 use super::config::SealConfig;
 use super::extraction::Missed;
 use super::ledger::Extract;
 use super::names::Aliases;
 use super::needs::{Need, NeedKind, Needs, says_qualifier};
-use super::{Passage, Reading};
+use crate::reading::Reading;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 

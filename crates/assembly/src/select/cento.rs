@@ -1,22 +1,23 @@
 //! Cento: the segments that hold most relevant text within the budget, with a bound on what any others could hold.
 //!
 //! A chunk is worth its likelihood (see [`crate::likelihood`] and [`crate::bridge`]) times the tokens that it costs alone, so that its length
-//! by itself neither helps nor harms, and a chunk that touches a chosen one is the cheaper by a header. What is worth most together is
-//! chosen by [`crate::optimum`]; two chunks that say the same are in conflict. Then everything is counted as delivered, and what the count
+//! by itself neither helps nor harms, and a chunk that touches a chosen one is the cheaper by a header. What the question needs (see [`crate::coverage`]) is worth something once. What is
+//! worth most together is chosen by [`crate::optimum`]; two chunks that say the same are in conflict. Then everything is counted as delivered, and what the count
 //! leaves is filled by what is worth most per token.
 //!
 //! Units: value in tokens of the budget's tokenizer, weighed by likelihood.
 //! Cost: one token count for each chunk of the pool; see `optimum`.
 
-use super::{First, Selection, Verdict, admit_first, quoted, section_limit};
+use super::{Choice, First, Selection, Verdict, admit_first, quoted, section_limit};
 use crate::bridge::{self, Bridge};
 use crate::budget::{Ledger, Quote};
 use crate::candidate::Candidate;
+use crate::coverage::Covered;
 use crate::curve::Curve;
 use crate::error::Result;
 use crate::likelihood;
 use crate::line::Lines;
-use crate::optimum::{self, Cap, NODES_MAX, Optimum, Problem};
+use crate::optimum::{self, Cap, NODES_MAX, Need, Optimum, Problem};
 use crate::pack::Excerpt;
 use crate::policy::{Gate, Policy};
 use crate::prior::Scored;
@@ -34,15 +35,20 @@ pub struct Cento {
     pub candidates: usize,
     /// Most chunks in a row. None: no limit.
     pub run_max: Option<usize>,
-    /// Share of the shorter chunk's three-word runs in another from which one of the two is left out, in (0, 1].
+    /// Share of the shorter chunk's three-word runs, weighed by idf, in another from which one of the two is left out, in (0, 1].
     pub same_words: f64,
     /// Cosine of two chunks' vectors from which one is left out, in (0, 1].
     pub same_meaning: f64,
-    /// Whether a document that likely text names is likely too.
+    /// Whether a document that the question or likely text names is likely too.
     pub bridges: bool,
+    /// What meeting every need of the question is worth, in chunks as good as the best that meets it; 0: needs are not looked at.
+    pub coverage: f64,
     /// Support below which nothing is delivered, see [`crate::evidence`]; 0: something always is.
     pub min_support: f64,
 }
+
+/// What meeting every need is worth. A half gains little, four costs evidence where questions are long and answers lie in runs.
+const COVERAGE: f64 = 2.0;
 
 /// Support below which nothing is delivered.
 const MIN_SUPPORT: f64 = 0.62;
@@ -55,6 +61,7 @@ impl Default for Cento {
             same_words: 0.8,
             same_meaning: 0.98,
             bridges: true,
+            coverage: COVERAGE,
             min_support: MIN_SUPPORT,
         }
     }
@@ -62,6 +69,7 @@ impl Default for Cento {
 
 /// Likelihoods by candidate, and which of them a bridge lifted.
 pub(crate) fn likelihoods(
+    query: &str,
     candidates: &[&Candidate],
     lines: &Lines,
     settings: &Cento,
@@ -71,19 +79,13 @@ pub(crate) fn likelihoods(
     let by_place = likelihood::likelihoods(lines, &scores)?;
     let mut likelihoods: Vec<f64> = (0..candidates.len()).map(|candidate| by_place[lines.place(candidate)]).collect();
     let bridges =
-        if settings.bridges { bridge::lift(candidates, &mut likelihoods) } else { vec![None; candidates.len()] };
+        if settings.bridges { bridge::lift(query, candidates, &mut likelihoods) } else { vec![None; candidates.len()] };
     Ok((likelihoods, bridges))
 }
 
 /// Chooses from the pool, which is in the order of `scored.score`; `scored.raw` is the likelihood with priors.
-pub(super) fn walk<'a>(
-    pool: &[Scored],
-    ledger: &mut Ledger<'a>,
-    lines: &Lines,
-    policy: &Policy,
-    similarity: &Similarity<'_>,
-    firsts: &[First],
-) -> Selection {
+pub(super) fn walk(choice: &Choice<'_>, ledger: &mut Ledger<'_>, firsts: &[First]) -> Selection {
+    let &Choice { pool, lines, policy, similarity, needs, .. } = choice;
     ledger.clear();
     let mut selection = Selection::default();
     let mut verdicts: HashMap<usize, Verdict> = HashMap::new();
@@ -96,13 +98,16 @@ pub(super) fn walk<'a>(
     let same = Same::new(lines, policy, similarity);
     let is_must = |place: usize| must.contains(&lines.candidates[place]);
     let conflict = |a: usize, b: usize| !(is_must(a) && is_must(b)) && same.is_same(a, b);
-    let mut problem = problem(&weighed, ledger, lines, policy, &conflict);
+    let mut problem = problem(&weighed, needs, ledger, lines, policy, &conflict);
     problem.force(must.iter().map(|&candidate| lines.place(candidate)).collect());
     let solved = optimum::solve(&problem, NODES_MAX);
 
     let mut chosen: Vec<usize> = solved.chosen.iter().map(|&place| lines.candidates[place]).collect();
-    let value = |candidate: usize| problem.values[lines.place(candidate)];
-    let density = |candidate: usize| value(candidate) / problem.tokens[lines.place(candidate)].max(1) as f64;
+    let density = |candidate: usize| problem.density(lines.place(candidate));
+    // What it adds to those: its own value, and the needs that only it meets.
+    let gain = |candidate: usize, admitted: &[usize]| {
+        problem.gain(lines.place(candidate), &|other| admitted.contains(&lines.candidates[other]))
+    };
     chosen.sort_by(|&a, &b| density(b).total_cmp(&density(a)).then(a.cmp(&b)));
     let mut admitted: Vec<usize> = Vec::new();
     for first in firsts.iter().filter(|first| first.included) {
@@ -113,7 +118,7 @@ pub(super) fn walk<'a>(
         if admitted.contains(&candidate) {
             continue;
         }
-        admit(candidate, value(candidate), ledger, &mut verdicts, &mut admitted);
+        admit(candidate, gain(candidate, &admitted), ledger, &mut verdicts, &mut admitted);
     }
     // What the count of the whole leaves: the rest by value per token, where it breaks nothing.
     let mut rest: Vec<usize> = weighed.iter().copied().filter(|candidate| !admitted.contains(candidate)).collect();
@@ -124,21 +129,21 @@ pub(super) fn walk<'a>(
         with.sort_unstable();
         let quote = ledger.quote(&[Excerpt { candidate, part: None }]);
         let price = |quote: &Quote| solved.price * quote.needed as f64;
-        let verdict = if value(candidate) <= 0.0 {
-            let details = StepDetails { value: Some(value(candidate)), ..StepDetails::default() };
+        let value = gain(candidate, &admitted);
+        let verdict = if value <= 0.0 {
+            let details = StepDetails { value: Some(value), ..StepDetails::default() };
             Some(Verdict::new(Stage::Walk, Reason::LowRelevance, details))
-        } else if let Some(quote) = quote.err().filter(|quote| value(candidate) < price(quote)) {
+        } else if let Some(quote) = quote.err().filter(|quote| value < price(quote)) {
             Some(Verdict::over_budget(Stage::Walk, ledger, quote)) // whatever else stands against it
         } else {
             refused(place, &with, &problem, &same, ledger)
         };
         match verdict {
             Some(verdict) => drop(verdicts.insert(candidate, verdict)),
-            None => admit(candidate, value(candidate), ledger, &mut verdicts, &mut admitted),
+            None => admit(candidate, value, ledger, &mut verdicts, &mut admitted),
         }
     }
     let price = solved.price;
-    selection.certificate = Some(certificate(solved, &mut problem, &admitted, ledger));
     for scored in pool {
         let beyond = || {
             let details = StepDetails { chunks_limit: Some(policy.cento.candidates), ..StepDetails::default() };
@@ -155,33 +160,28 @@ pub(super) fn walk<'a>(
             }
         });
         if verdict.last == Reason::BudgetExceeded {
-            let place = lines.place(scored.candidate);
-            verdict.details.value = Some(problem.values[place]);
+            verdict.details.value = Some(gain(scored.candidate, &admitted));
             let needed = verdict.details.tokens_needed.unwrap_or(0);
             verdict.details.value_needed = Some(price * needed as f64);
             verdict.details.budget_needed = verdict.details.tokens_used.map(|used| used + needed);
         }
         selection.verdicts.push(verdict);
     }
+    selection.needs = problem.paid_in_full();
+    selection.certificate = Some(certificate(solved, &mut problem, &admitted, ledger));
     selection
 }
 
 /// What the pool is worth at every budget up to the ledger's.
-pub(crate) fn curve(
-    pool: &[Scored],
-    ledger: &mut Ledger<'_>,
-    lines: &Lines,
-    policy: &Policy,
-    similarity: &Similarity<'_>,
-    include: &[usize],
-) -> Curve {
+pub(crate) fn curve(choice: &Choice<'_>, ledger: &mut Ledger<'_>) -> Curve {
+    let &Choice { pool, lines, policy, similarity, needs, include, .. } = choice;
     let frame = ledger.used().max(0) as usize;
     let relevant = relevant(ledger.candidates(), lines, policy);
     let weighed = weighed(pool, &relevant, policy, &HashMap::new(), include);
     let same = Same::new(lines, policy, similarity);
     let is_must = |place: usize| include.contains(&lines.candidates[place]);
     let conflict = |a: usize, b: usize| !(is_must(a) && is_must(b)) && same.is_same(a, b);
-    let mut problem = problem(&weighed, ledger, lines, policy, &conflict);
+    let mut problem = problem(&weighed, needs, ledger, lines, policy, &conflict);
     problem.force(include.iter().map(|&candidate| lines.place(candidate)).collect());
     let bounds = optimum::by_tokens(&problem).unwrap_or_default();
     let solve = |tokens: usize| {
@@ -246,6 +246,7 @@ fn relevant(candidates: &[&Candidate], lines: &Lines, policy: &Policy) -> Vec<bo
 
 fn problem<'p>(
     weighed: &[usize],
+    needs: &[Covered],
     ledger: &mut Ledger<'_>,
     lines: &'p Lines,
     policy: &Policy,
@@ -262,6 +263,15 @@ fn problem<'p>(
         (headers[place], gap) = ledger.frame_tokens(candidate);
         values[place] = ledger.score(candidate) * (tokens[place] + headers[place]) as f64;
     }
+    let worth = |&candidate: &usize| values[lines.place(candidate)];
+    let needs = needs.iter().map(|covered| {
+        let by = || covered.by.iter().filter(|candidate| !is_out[lines.place(**candidate)]);
+        let best = by().map(worth).fold(0.0, f64::max);
+        let mut places: Vec<usize> = by().map(|&candidate| lines.place(candidate)).collect();
+        places.sort_unstable();
+        Need { weight: policy.cento.coverage * covered.share * best, places }
+    });
+    let needs = needs.collect();
     Problem {
         lines,
         values,
@@ -271,7 +281,7 @@ fn problem<'p>(
         budget: ledger.left(),
         run_max: policy.cento.run_max,
         caps: caps(weighed, ledger, lines, policy),
-        needs: Vec::new(),
+        needs,
         conflict,
         must: Vec::new(),
         must_not: (0..n).filter(|&place| is_out[place]).collect(),

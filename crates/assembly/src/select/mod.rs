@@ -16,6 +16,7 @@ pub mod small_to_big;
 pub(crate) use bubble::section_limit;
 
 use crate::budget::{Ledger, Quote};
+use crate::coverage::Covered;
 use crate::cut::{Reader, cut};
 use crate::error::{Error, Result};
 use crate::line::Lines;
@@ -132,6 +133,8 @@ pub(crate) struct Selection {
     pub(crate) boundaries: Vec<BoundaryStop>,
     /// How near the choice is to the best, where that is known.
     pub(crate) certificate: Option<Certificate>,
+    /// What meeting each need of the question is worth, where the strategy looks at needs.
+    pub(crate) needs: Vec<f64>,
 }
 
 /// The decision about one candidate.
@@ -169,6 +172,8 @@ pub(crate) struct Choice<'a> {
     pub(crate) include: &'a [usize],
     pub(crate) policy: &'a Policy,
     pub(crate) similarity: &'a Similarity<'a>,
+    /// What the question needs, of strategies that look at it.
+    pub(crate) needs: &'a [Covered],
 }
 
 impl Choice<'_> {
@@ -204,7 +209,7 @@ pub(crate) struct First {
 /// # Errors
 /// `BudgetTooSmall` if something is relevant and not even one letter of it fits.
 pub(crate) fn select(choice: &Choice<'_>, ledger: &mut Ledger<'_>, reader: &Reader<'_>) -> Result<Selection> {
-    let &Choice { pool, lines, strategy, policy, similarity, .. } = choice;
+    let &Choice { pool, strategy, policy, .. } = choice;
     let plan = choice.plan(ledger)?;
     let included: Vec<First> = choice
         .include
@@ -218,7 +223,7 @@ pub(crate) fn select(choice: &Choice<'_>, ledger: &mut Ledger<'_>, reader: &Read
             (_, Some(plan)) => block::walk(pool, ledger, plan, &firsts),
             (Strategy::Bubble, _) => bubble::walk(pool, ledger, policy, &firsts),
             (Strategy::Flat, _) => flat::walk(pool, ledger, &firsts),
-            _ => cento::walk(pool, ledger, lines, policy, similarity, &firsts),
+            _ => cento::walk(choice, ledger, &firsts),
         };
         repair(pool, ledger, &mut selection);
         selection

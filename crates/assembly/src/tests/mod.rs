@@ -150,8 +150,7 @@ impl<'a> Assembly<'a> {
             order: self.order,
             count: self.count,
             tokenizer: "test",
-            sentences: &sentences,
-            terms: &words,
+            reading: Reading { terms: &words, idf: &|_| 1.0, sentences: &sentences },
             cosine: None,
         })
     }

@@ -163,3 +163,42 @@ fn what_stands_beside_too_little_is_not_delivered_either() {
     assert!(some.trace.records.iter().filter(found).all(|record| record.retrieval_score >= 0.5));
     assert!(!chosen(&some).is_empty());
 }
+
+#[test]
+fn a_question_that_names_two_things_is_told_of_both() {
+    let chunks = || {
+        vec![
+            Candidate {
+                title: "Tides".into(),
+                ..candidate("tides", 0, "the moon pulls the sea toward it every day", 0.9)
+            },
+            Candidate {
+                title: "Seas".into(),
+                ..candidate("seas", 0, "the moon pulls every sea of the round earth", 0.85)
+            },
+            Candidate {
+                title: "Bread".into(),
+                ..candidate("bread", 0, "flour and water with salt and much time", 0.8)
+            },
+        ]
+    };
+    let question = "the moon and flour";
+    let told = |policy: &'static str| {
+        let context =
+            Assembly { strategy: Strategy::Cento, query: question, policy, ..Assembly::of(chunks()) }.within(28);
+        let met = context.trace.manifest.needs.iter().map(|need| (need.text.clone(), need.met_by.clone())).collect();
+        (chosen(&context).into_iter().map(str::to_owned).collect::<Vec<_>>(), met, context)
+    };
+    let (alone, unasked, _): (_, Vec<(String, Vec<String>)>, _) = told("[cento]\ncoverage = 0.0");
+    assert_eq!((alone, unasked), (vec!["tides#0".to_owned(), "seas#0".to_owned()], Vec::new()));
+    let (both, met, context) = told("");
+    assert_eq!(both, ["tides#0", "bread#0"]);
+    assert_eq!(
+        met,
+        [("moon".to_owned(), vec!["tides#0".to_owned()]), ("flour".to_owned(), vec!["bread#0".to_owned()])]
+    );
+    let certificate = context.trace.manifest.certificate.as_ref().unwrap();
+    let gains: f64 = both.iter().map(|id| record(&context, id).step_details.value.unwrap()).sum();
+    assert!((gains - certificate.value).abs() < 1e-9, "what each adds is what all are worth");
+    assert_eq!(record(&context, "seas#0").meets, ["moon"]);
+}

@@ -109,7 +109,9 @@ fn throughput(target: &BenchTarget, global: &Global) -> anyhow::Result<Outcome> 
     let queries = queries(target, &searcher)?;
     let start = Instant::now();
     let request = |query: &String| options::request(query.clone(), target.k, &target.retrieval, Scan::Auto);
-    queries.par_iter().try_for_each(|query| anyhow::Ok(drop(searcher.search(&request(query)?)?)))?;
+    queries
+        .par_iter()
+        .try_for_each(|query| searcher.search(&request(query)?).map(drop).map_err(anyhow::Error::from))?;
     let qps = queries.len() as f64 / start.elapsed().as_secs_f64();
     let (tokens_per_second, texts_per_second) =
         (n_tokens as f64 / embed_seconds, embedded.len() as f64 / embed_seconds);

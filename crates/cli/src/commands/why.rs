@@ -55,7 +55,11 @@ pub(super) fn explained(why: &Why) -> String {
     text += &output::contributions(&record.arms, 13);
     let _ = writeln!(text, "  score      {}", score(record));
     if let Some(bridge) = &record.bridge {
-        let _ = writeln!(text, "  bridge     {} before {} lifted it", number(bridge.before), bridge.from);
+        let from = bridge.from.as_deref().unwrap_or("the question");
+        let _ = writeln!(text, "  bridge     {} before {from} named its document", number(bridge.before));
+    }
+    if !record.meets.is_empty() {
+        let _ = writeln!(text, "  meets      {}", record.meets.join(", "));
     }
     let _ = writeln!(text, "  place      {}, decided at the stage {}", record.rank, name(&record.stage));
     for line in gates(&record.step_details) {

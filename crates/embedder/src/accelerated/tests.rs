@@ -104,10 +104,18 @@ fn pieces_come_in_order_and_the_first_failure_ends_it() {
     let embedder = load(Precision::F32, 0);
     let texts: Vec<String> = (0..1000).map(|n| n.to_string()).collect();
     let mut taken = Vec::new();
-    embedder.tokenize(&texts, Kind::Document, |all| Ok(taken.extend(all.map(|text| text.ids)))).unwrap();
+    let take = |all: &mut dyn Iterator<Item = Encoded>| {
+        taken.extend(all.map(|text| text.ids));
+        Ok(())
+    };
+    embedder.tokenize(&texts, Kind::Document, take).unwrap();
     let expected = texts.iter().map(|text| embedder.encode("", text).unwrap().ids);
     assert!(taken.into_iter().eq(expected));
-    embedder.tokenize(&[], Kind::Document, |all| Ok(assert!(all.next().is_none()))).unwrap();
+    let none = |all: &mut dyn Iterator<Item = Encoded>| {
+        assert!(all.next().is_none());
+        Ok(())
+    };
+    embedder.tokenize(&[], Kind::Document, none).unwrap();
     let stop = |all: &mut dyn Iterator<Item = Encoded>| match all.nth(100) {
         Some(_) => Err(Error::Vector { index: 100, reason: "has length zero" }), // with the threads still at work
         None => Ok(()),

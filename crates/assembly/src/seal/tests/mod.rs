@@ -11,7 +11,9 @@ mod laws;
 mod reading;
 
 use super::*;
+use crate::reading::Reading;
 use crate::tests::words;
+use std::ops::Range;
 
 /// A passage that is its own document.
 fn passage(id: &str, title: &str, text: &str, relevance: f64) -> Passage {

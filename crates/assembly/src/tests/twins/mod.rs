@@ -134,8 +134,7 @@ fn assembled(case: &Case, strategy: Strategy, policy: &Policy) -> Result<Context
         format: Format::Markdown,
         count: &tokens,
         tokenizer: "x",
-        sentences: &super::sentences,
-        terms: &words,
+        reading: Reading { terms: &words, idf: &|_| 1.0, sentences: &super::sentences },
         cosine,
     })
 }

@@ -135,8 +135,11 @@ fn dense_error(out: &[f32], rows: &[f32], weight: &[f32], bias: &[f32]) -> f64 {
 
 /// The bf16 nearest to `x`, by way of double precision.
 fn rounded(x: f32) -> f32 {
+    if x == 0.0 {
+        return x; // no power of two is near
+    }
     let unit = 2.0f64.powi(f64::from(x.abs()).log2().floor() as i32 - 7);
-    if x == 0.0 { x } else { ((f64::from(x) / unit).round_ties_even() * unit) as f32 }
+    ((f64::from(x) / unit).round_ties_even() * unit) as f32
 }
 
 /// One call of attention.
