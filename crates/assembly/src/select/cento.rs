@@ -166,7 +166,7 @@ pub(super) fn walk<'a>(
     selection
 }
 
-/// What the pool is worth at every budget up to the ledger's.
+/// What the pool is worth at every budget up to the ledger's, solved at so many and at the knee.
 pub(crate) fn curve(
     pool: &[Scored],
     ledger: &mut Ledger<'_>,
@@ -174,6 +174,7 @@ pub(crate) fn curve(
     policy: &Policy,
     similarity: &Similarity<'_>,
     include: &[usize],
+    n_solved: usize,
 ) -> Curve {
     let frame = ledger.used().max(0) as usize;
     let relevant = relevant(ledger.candidates(), lines, policy);
@@ -189,7 +190,7 @@ pub(crate) fn curve(
         let solved = optimum::solve(&problem, NODES_MAX);
         Certificate { value: solved.value, bound: solved.bound, gap: solved.gap(), n_relaxations: solved.n_nodes }
     };
-    Curve::new(frame, &bounds, solve)
+    Curve::new(frame, &bounds, n_solved, solve)
 }
 
 fn admit(

@@ -161,7 +161,7 @@ impl<'a> Assembly<'a> {
     }
 
     fn curve(&self, budget_tokens: usize) -> Result<Curve> {
-        self.asked(budget_tokens, budget_curve)
+        self.asked(budget_tokens, |request| budget_curve(request, 10))
     }
 
     #[track_caller]
