@@ -341,6 +341,7 @@ fn record(rank: usize, chunk: &Candidate, scored: &Scored) -> Record {
         section: chunk.section.clone(),
         bucket: chunk.label.clone(),
         row_number: chunk.index,
+        span: Some(chunk.span.clone()),
         token_count: chunk.n_tokens,
         retrieval_score: chunk.relevance,
         arms: chunk.arms.clone(),
