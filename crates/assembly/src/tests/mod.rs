@@ -32,7 +32,7 @@ pub(crate) fn candidate(document: &str, index: u32, text: &str, relevance: f64) 
         path: vec!["Body".into()],
         span: start..start + text.len() as u64,
         source: "source",
-        anchor: String::new(),
+        anchor: Anchor::default(),
         text: text.into(),
         n_tokens: text.split_whitespace().count() as u32,
         relevance,
