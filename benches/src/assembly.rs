@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use cento_assembly::{Candidate, Format, Policy, Reading, Request, Strategy, assemble};
+use cento_assembly::{Anchor, Candidate, Format, Policy, Reading, Request, Strategy, assemble};
 use serde::Serialize;
 
 /// What one size and strategy took.
@@ -134,7 +134,7 @@ fn pool(seed: u64, n: usize) -> Vec<Candidate> {
             path: vec![format!("Title {document}"), format!("Part {}", index / 5)],
             span: start..end,
             source: "source",
-            anchor: String::new(),
+            anchor: Anchor::default(),
             n_tokens: n_words as u32,
             text,
             relevance: level * (0.2 + next(1000) as f64 / 1000.0),

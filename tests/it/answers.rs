@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::support::{BREAD, Place, TIDES, tiny_model};
+use crate::traces::{hold, trace};
 
 /// Sums are exact in the binary; reading the JSON back may be off by a unit in the last place.
 const READ_BACK: f64 = 1e-12;
@@ -269,6 +270,60 @@ fn emoji_and_cjk_are_found_or_not_but_never_break() {
     assert_eq!(place.json(&["search", "月亮", "--mode", "lexical"])["hits"][0]["document"], "notes/zh.md");
     let ran = place.run(&["search", "🌊🌊", "--mode", "hybrid"]);
     assert_eq!(ran.code, 0, "{ran:?}");
+}
+
+#[test]
+fn citations_name_rows_and_lines_of_the_file() {
+    let place = Place::new();
+    let notes = "# Rivers\n\nThe Danube\nruns through Vienna.\n\n## Lengths\n\nThe Danube is\n2850 km long.\n";
+    place.write("mixed/notes.md", notes);
+    place.write("mixed/rivers.csv", "city,river\nVienna,Danube\n\"Rome\nand Ostia\",Tiber\nParis,Seine\n");
+    place.write(
+        "mixed/rows.jsonl",
+        "{\"_id\":\"j0\",\"text\":\"Lava.\"}\n{\"_id\":\"j1\",\"text\":\"A boat on\\nthe Danube.\"}\n",
+    );
+    place.index(&["mixed", "--chunk-tokens", "16"]);
+    let asked = ["context", "Danube", "--budget", "600", "--strategy", "flat"];
+    let answer = place.json(&[&asked[..], &["--trace", "trace.json"]].concat());
+    let of = |document: &str| {
+        let citations = answer["citations"].as_array().unwrap();
+        citations.iter().filter(|citation| citation["document"] == document).collect::<Vec<_>>()
+    };
+    let table = of("mixed/rivers.csv")[0];
+    assert_eq!((&table["row"], &table["sheet"]), (&json!({"first": 1, "last": 3}), &json!("rivers")), "{table}");
+    assert_eq!(of("j1")[0]["line"], json!({"first": 2, "last": 2}), "one line of the file, whatever it holds");
+    let in_notes = of("mixed/notes.md");
+    assert!(!in_notes.is_empty(), "{answer}");
+    for citation in in_notes {
+        let number = |range: &str, end: &str| citation[range][end].as_u64().unwrap() as usize;
+        let lines: Vec<&str> = notes.lines().collect();
+        let cited = &notes[number("span", "start")..number("span", "end")];
+        assert_eq!(lines[number("line", "first") - 1..number("line", "last")].join("\n"), cited.trim());
+        assert_eq!((citation.get("row"), citation.get("page"), citation.get("sheet")), (None, None, None));
+    }
+    let markdown = place.ok(&asked).out;
+    assert!(markdown.contains("mixed/rivers.csv > rivers (rows 1-3, extracted bytes 0-"), "{markdown}");
+    let xml = place.ok(&[&asked[..], &["--format", "xml"]].concat()).out;
+    assert!(xml.contains(" sheet=\"rivers\" row=\"1-3\" extracted-bytes=\"0-"), "{xml}");
+    assert!(xml.contains("document=\"j1\" line=\"2\""), "{xml}");
+    let schema: Value = serde_json::from_str(&place.ok(&["replay", "--schema"]).out).unwrap();
+    hold(&schema, &trace(&place, "trace.json"), &schema, "trace").unwrap();
+    assert_eq!(place.json(&["replay", "trace.json"])["differences"], json!([]));
+    let lines = "{\"_id\":\"1\",\"text\":\"Danube\"}\n";
+    place.write("topics.jsonl", lines);
+    place.ok(&[
+        "run",
+        "--topics",
+        "topics.jsonl",
+        "--contexts",
+        "contexts.jsonl",
+        "--budget",
+        "600",
+        "--strategy",
+        "flat",
+    ]);
+    let contexts = String::from_utf8(place.read("contexts.jsonl")).unwrap();
+    assert!(contexts.contains("\"anchor\":\"sheet rivers, rows 1-3\""), "{contexts}");
 }
 
 #[test]

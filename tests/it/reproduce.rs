@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::support::{Place, Ran, tiny_model};
+use crate::traces::{context, tides, trace};
 
 /// A plan of two arms over a tiny set, in a folder whose name has a blank.
 fn planned() -> Place {
@@ -218,6 +219,30 @@ fn a_context_in_pictures_shows_what_its_trace_says() {
 }
 
 #[test]
+fn a_rejected_candidate_is_outlined_where_its_record_says() {
+    let asked = tides();
+    context(&asked, "trace.json", &["--budget", "60", "--strategy", "flat"]);
+    let place = pictured("status --collection {work}/tiny", "{plans}/tides.json");
+    place.write("plans/tides.json", asked.read("trace.json"));
+    let picture = &reproduced(&place, &["--record"])["reproductions"][0]["pictures"][0];
+    let trace = trace(&asked, "trace.json");
+    let records = trace["assembly"]["records"].as_array().unwrap();
+    let mut n_outlined = 0;
+    for document in picture["documents"].as_array().unwrap() {
+        let of_document = records.iter().filter(|record| record["document"] == document["id"]);
+        let rejected: Vec<_> = of_document.filter(|record| record["final_decision"] == "rejected").collect();
+        let outlined = document["rejected"].as_array().unwrap();
+        assert_eq!(outlined.len(), rejected.len(), "{document}");
+        for record in rejected {
+            let out = outlined.iter().find(|out| out["chunk"] == record["chunk_id"]).unwrap();
+            assert_eq!(out["span"], record["span"]);
+            n_outlined += 1;
+        }
+    }
+    assert!(n_outlined > 2, "{picture}");
+}
+
+#[test]
 fn a_picture_without_a_trace_of_this_version_names_its_plan_and_the_file() {
     let place = pictured("status --collection {work}/tiny", "{work}/one.json");
     let ran = reproduce(&place, &["arms", "--record"]);
@@ -231,6 +256,18 @@ fn a_picture_without_a_trace_of_this_version_names_its_plan_and_the_file() {
     let ran = reproduce(&place, &["arms"]);
     assert_eq!(ran.code, 1, "{ran:?}");
     for word in ["failed: arms: picture \"One context\": ", "old.json", "trace version 2"] {
+        assert!(ran.out.contains(word), "no {word:?} in {ran:?}");
+    }
+    let place = pictured(ASKED, "{plans}/old.json");
+    reproduce(&place, &["arms"]);
+    let mut trace: Value = serde_json::from_slice(&place.read("my work/one.json")).unwrap();
+    for record in trace.pointer_mut("/assembly/records").unwrap().as_array_mut().unwrap() {
+        record.as_object_mut().unwrap().remove("span").unwrap();
+    }
+    place.write("plans/old.json", trace.to_string());
+    let ran = reproduce(&place, &["arms"]);
+    assert_eq!(ran.code, 1, "{ran:?}");
+    for word in ["failed: arms: picture \"One context\": ", "old.json", "where a candidate lies", "--trace FILE"] {
         assert!(ran.out.contains(word), "no {word:?} in {ran:?}");
     }
     let place = pictured(ASKED, "{wrok}/one.json");

@@ -89,6 +89,33 @@ fn a_replay_gives_the_same_bytes_for_every_strategy_and_format() {
 }
 
 #[test]
+fn a_record_says_where_its_chunk_lies_and_a_trace_without_that_still_replays() {
+    let place = tides();
+    let delivered = context(&place, "trace.json", &["--budget", "90", "--strategy", "flat"]);
+    let mut earlier = trace(&place, "trace.json");
+    let records = earlier.pointer_mut("/assembly/records").unwrap().as_array_mut().unwrap();
+    assert!(records.len() > 5, "{records:?}");
+    for record in records {
+        let span = record.as_object_mut().unwrap().remove("span").unwrap();
+        let chunk = place.json(&["get", record["chunk_id"].as_str().unwrap()]);
+        assert_eq!(json!([span["start"], span["end"]]), chunk["span"], "{record}");
+    }
+    place.write("earlier.json", earlier.to_string());
+    let replayed = place.ok(&["replay", "earlier.json"]);
+    assert_eq!(replayed.out, delivered);
+    assert_eq!(place.json(&["replay", "earlier.json"])["differences"], json!([]));
+    assert!(place.ok(&["diff", "earlier.json", "trace.json"]).out.contains("the contexts are the same"));
+    let why = |file: &str| place.ok(&["why", file, "notes/bread.md"]).out;
+    assert_eq!(why("earlier.json"), why("trace.json"));
+    // What a trace does say is compared.
+    damage(&place, "trace.json", "moved.json", "/assembly/records/0/span/start", json!(1_000_000));
+    let moved = &place.json(&["replay", "moved.json"])["differences"];
+    let first = trace(&place, "trace.json").pointer("/assembly/records/0/chunk_id").unwrap().clone();
+    assert_eq!(moved[0]["what"], format!("candidate {}", first.as_str().unwrap()), "{moved}");
+    assert_eq!(moved[0]["before"], "span.start 1000000", "{moved}");
+}
+
+#[test]
 fn a_collection_that_went_on_is_asked_as_it_was_and_a_generation_that_is_gone_is_said() {
     let place = tides();
     let delivered = context(&place, "trace.json", &["--budget", "120", "--strategy", "flat"]);

@@ -106,12 +106,12 @@ impl Context {
 /// [`Error::IncludeTooLong`] for what cannot be included; a policy out of its ranges.
 ///
 /// ```
-/// use cento_assembly::{Candidate, Format, Order, Policy, Request, Strategy, assemble};
+/// use cento_assembly::{Anchor, Candidate, Format, Order, Policy, Request, Strategy, assemble};
 /// let text = "Parents may take twelve months of leave.\n";
 /// let candidate = Candidate {
 ///     id: "handbook/leave.md#0".into(), document: "handbook/leave.md".into(), title: "Leave".into(), index: 0, n_chunks: 1,
 ///     section: "handbook/leave.md > Parents".into(), label: "parents".into(), path: vec!["Leave".into(), "Parents".into()],
-///     span: 120..120 + text.len() as u64, source: "source", anchor: "line 7".into(), text: text.into(), n_tokens: 9, relevance: 0.8,
+///     span: 120..120 + text.len() as u64, source: "source", anchor: Anchor::default(), text: text.into(), n_tokens: 9, relevance: 0.8,
 ///     arms: Vec::new(), is_neighbor: false, parents: Vec::new(),
 /// };
 /// let words = |text: &str| text.split_whitespace().map(str::to_lowercase).collect::<Vec<_>>();
@@ -353,6 +353,7 @@ fn record(rank: usize, chunk: &Candidate, scored: &Scored) -> Record {
         section: chunk.section.clone(),
         bucket: chunk.label.clone(),
         row_number: chunk.index,
+        span: Some(chunk.span.clone()),
         token_count: chunk.n_tokens,
         retrieval_score: chunk.relevance,
         arms: chunk.arms.clone(),

@@ -1,5 +1,6 @@
 //! A candidate: one chunk that retrieval found, with all that scoring, selection and citation need to know of it.
 
+use crate::cite::Anchor;
 use crate::error::{Error, Result};
 use crate::fuse::Contribution;
 use serde::Serialize;
@@ -29,8 +30,8 @@ pub struct Candidate {
     pub span: Range<u64>,
     /// What the span points into: `source` (the file's own bytes) or `extracted` (text taken out of the file).
     pub source: &'static str,
-    /// Where it is in the file, `line 12` or `row 3`; may be empty.
-    pub anchor: String,
+    /// Where it is in the file.
+    pub anchor: Anchor,
     /// The delivered text.
     pub text: String,
     /// Length in the encoder's tokens; what the length penalty looks at.

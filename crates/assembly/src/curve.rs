@@ -2,11 +2,11 @@
 //!
 //! The programme walks documents and tokens once and leaves the best worth at each number of tokens, without the constraints that
 //! hold between chunks (two that say the same, caps of documents and sections): exact where none of them binds, an upper bound
-//! elsewhere. At [`N_SOLVED`] budgets and at the knee the whole problem is solved as well, so that both are seen side by side.
+//! elsewhere. At as many budgets as are asked for, and at the knee, the whole problem is solved too, so that both are seen side by side.
 //! Units: value in tokens weighed by likelihood, as in the certificate of the strategy `cento`.
 //! The knee is the budget at which the curve stands highest above the straight line from its beginning to its end (Satopaa et al. 2011,
 //! "Finding a Kneedle in a Haystack"): before it a token brings more than one does on average, behind it less.
-//! Cost: O(N B) for N chunks and B tokens, and a solution for each of a dozen budgets.
+//! Cost: O(N B) for N chunks and B tokens, and a solution for each budget that is asked for.
 
 use crate::assemble::Request;
 use crate::error::{Error, Result};
@@ -15,15 +15,12 @@ use crate::select::{Strategy, cento};
 use crate::trace::Certificate;
 use serde::Serialize;
 
-/// Budgets, evenly spread, at which the whole problem is solved.
-const N_SOLVED: usize = 10;
-
 /// Value against tokens.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Curve {
     /// Every budget at which more can be had than with a token less, ascending, with what can be had at most.
     pub points: Vec<Point>,
-    /// Solutions of the whole problem, by budget.
+    /// Solutions of the whole problem, by budget; empty where none was asked for.
     pub solved: Vec<Solved>,
     /// The budget at the knee; none where nothing is worth anything.
     pub knee: Option<usize>,
@@ -47,29 +44,36 @@ pub struct Solved {
     pub certificate: Certificate,
 }
 
-/// The curve of a request of the strategy `cento`, up to its budget.
+/// The curve of a request of the strategy `cento`, up to its budget, solved at `n_solved` budgets, evenly spread, and at the knee; at
+/// none, not even the knee, where `n_solved` is 0.
 ///
 /// # Errors
 /// [`Error::Strategy`] for any other strategy, and those of [`assemble`](crate::assemble).
-pub fn budget_curve(request: &Request<'_>) -> Result<Curve> {
+pub fn budget_curve(request: &Request<'_>, n_solved: usize) -> Result<Curve> {
     if request.strategy != Strategy::Cento {
         return Err(Error::Strategy { what: "a budget curve", strategy: request.strategy });
     }
     let prepared = Prepared::new(request)?;
     let mut ledger = prepared.ledger(request);
     let similarity = prepared.similarity(request);
-    Ok(cento::curve(&prepared.choice(request, &similarity), &mut ledger))
+    Ok(cento::curve(&prepared.choice(request, &similarity), &mut ledger, n_solved))
 }
 
 impl Curve {
     /// `bounds` by tokens beyond the `frame` that every context has; `solve` a budget.
-    pub(crate) fn new(frame: usize, bounds: &[f64], mut solve: impl FnMut(usize) -> Certificate) -> Self {
+    pub(crate) fn new(
+        frame: usize,
+        bounds: &[f64],
+        n_solved: usize,
+        mut solve: impl FnMut(usize) -> Certificate,
+    ) -> Self {
         let rises = |&at: &usize| bounds[at] > at.checked_sub(1).map_or(0.0, |before| bounds[before]);
         let points: Vec<Point> =
             (0..bounds.len()).filter(rises).map(|at| Point { tokens: frame + at, value: bounds[at] }).collect();
         let most = frame + bounds.len().saturating_sub(1);
         let knee = knee(&points, most);
-        let mut budgets: Vec<usize> = (1..=N_SOLVED).map(|n| n * most / N_SOLVED).chain(knee).collect();
+        let at_knee = knee.filter(|_| n_solved > 0);
+        let mut budgets: Vec<usize> = (1..=n_solved).map(|n| n * most / n_solved).chain(at_knee).collect();
         budgets.retain(|&tokens| tokens > frame && !points.is_empty());
         budgets.sort_unstable();
         budgets.dedup();
@@ -105,19 +109,21 @@ mod tests {
     fn the_knee_is_where_the_curve_bends() {
         // 10 a token up to 20 tokens, then 1 a token.
         let bounds: Vec<f64> = (0..=100).map(|t: i32| f64::from(t.min(20) * 10 + (t - 20).max(0))).collect();
-        let curve = Curve::new(5, &bounds, no_solution);
+        let curve = Curve::new(5, &bounds, 10, no_solution);
         assert_eq!(curve.knee, Some(25));
         assert_eq!((curve.bound(4), curve.bound(5), curve.bound(15), curve.bound(1_000)), (0.0, 0.0, 100.0, 280.0));
         assert_eq!(
             curve.solved.iter().map(|solved| solved.tokens).collect::<Vec<_>>(),
             [10, 21, 25, 31, 42, 52, 63, 73, 84, 94, 105]
         );
+        let unsolved = Curve::new(5, &bounds, 0, |tokens| panic!("{tokens} tokens are solved"));
+        assert_eq!(unsolved, Curve { solved: Vec::new(), ..curve });
     }
 
     #[test]
     fn where_nothing_is_worth_anything_there_is_no_knee() {
-        let curve = Curve::new(0, &[0.0; 50], no_solution);
+        let curve = Curve::new(0, &[0.0; 50], 10, no_solution);
         assert_eq!((curve.knee, curve.points.len(), curve.solved.len()), (None, 0, 0));
-        assert_eq!(Curve::new(3, &[], no_solution).knee, None);
+        assert_eq!(Curve::new(3, &[], 10, no_solution).knee, None);
     }
 }

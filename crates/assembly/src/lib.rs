@@ -45,7 +45,7 @@ mod tests;
 
 pub use assemble::{Context, Request, assemble};
 pub use candidate::Candidate;
-pub use cite::Citation;
+pub use cite::{Anchor, Citation, Extent};
 pub use curve::{Curve, budget_curve};
 pub use error::{Error, Result};
 pub use evidence::Evidence;

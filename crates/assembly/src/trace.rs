@@ -243,6 +243,9 @@ pub struct Record {
     pub bucket: String,
     /// Its number in the document.
     pub row_number: u32,
+    /// Bytes of the document's canonical text; none in a trace that was written before records had them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub span: Option<Range<u64>>,
     /// Its length in the encoder's tokens.
     pub token_count: u32,
     /// Score of retrieval as received.

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::document::{Anchor, BlockKind, Document, TextKind};
 use crate::header::{self, HeaderStyle, Place};
 use crate::piece::{self, Limits, Piece, Size, Tokens};
+use crate::read::Format;
 
 /// Tokens a chunk aims at.
 pub const DEFAULT_CHUNK_TOKENS: usize = 128;
@@ -255,7 +256,7 @@ impl Chunker<'_> {
         let text = &self.document.text;
         let (first, last) = (&self.document.blocks[blocks.start], &self.document.blocks[blocks.end - 1]);
         let mut anchor = first.anchor.clone();
-        if self.document.kind == TextKind::Source {
+        if matches!(self.document.format, Format::Markdown | Format::Text) {
             let content = &text[span.clone()];
             let start = span.start
                 + (content.len() - content.trim_start_matches(|c: char| c.is_whitespace() || c == '\u{feff}').len());
@@ -263,6 +264,8 @@ impl Chunker<'_> {
             let n_lines = text.as_bytes()[self.line.0.min(start)..start].iter().filter(|&&byte| byte == b'\n').count();
             self.line = (start, self.line.1 + n_lines as u32);
             anchor.line = Some(self.line.1);
+        }
+        if self.document.kind == TextKind::Source {
             anchor.source = Some(span.start as u64..span.end as u64);
         } else if let (Some(from), Some(to)) = (&first.anchor.source, &last.anchor.source) {
             anchor.source = Some(from.start..to.end);

@@ -316,6 +316,12 @@ fn lossy_reading_is_extracted_text_with_lines() {
         (TextKind::Extracted, "# T\n\na \u{fffd} b\n", 1)
     );
     assert_eq!(document.blocks[1].anchor.line, Some(3));
+    std::fs::write(&file.path, b"# T\n\none \xff two three.\nFour five six.\nSeven eight nine.\n").unwrap();
+    let document = read(&file, &options).unwrap().next().unwrap().unwrap();
+    let config = ChunkConfig { size: ChunkSize::Target(6), ..ChunkConfig::default() };
+    let chunks = chunk(&document, &config, &Words);
+    let begins = |chunk: &Chunk| (chunk.anchor.line, chunk.anchor.source.clone());
+    assert_eq!(chunks.iter().map(begins).collect::<Vec<_>>(), [(Some(1), None), (Some(4), None), (Some(5), None)]);
 }
 
 #[test]

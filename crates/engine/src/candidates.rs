@@ -4,14 +4,15 @@ use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 
-use cento_assembly::Candidate;
 use cento_assembly::fuse::{Contribution, Fused};
 use cento_assembly::policy::normalize_label;
+use cento_assembly::{Anchor, Candidate, Extent};
+use cento_corpus::Format;
 
 use crate::error::Result;
 use crate::retrieve::ChunkKey;
 use crate::searcher::Searcher;
-use crate::segment::{DocumentRecord, Segment};
+use crate::segment::{ChunkRecord, DocumentRecord, Segment};
 
 /// Best candidates whose neighbours are offered beside them.
 const NEIGHBORED: usize = 100;
@@ -94,6 +95,7 @@ impl Searcher {
             };
             let path = heading_path(segment, &facts.record, chunk.section)?;
             let parents = facts.parents(segment, chunk.section)?;
+            let text = texts[key.segment].read(facts.record.text(chunk.start..chunk.end))?;
             let heading = section_heading(&path, &facts.title);
             candidates.push(Candidate {
                 id: key.id,
@@ -106,8 +108,8 @@ impl Searcher {
                 path,
                 span: chunk.start..chunk.end,
                 source: facts.record.text_kind(),
-                anchor: chunk.anchor(),
-                text: texts[key.segment].read(facts.record.text(chunk.start..chunk.end))?,
+                anchor: facts.anchor(segment, &chunk, &text)?,
+                text,
                 n_tokens: chunk.n_tokens,
                 relevance: relevance.unwrap_or(0.0),
                 arms,
@@ -141,6 +143,19 @@ impl DocumentFacts {
             (has_headings, number) = (!segment.sections.text(heading)?.is_empty(), number + 1);
         }
         Ok(Self { record, id, title, has_headings, sections: HashMap::new() })
+    }
+
+    /// Where a chunk is in the file. Its lines can be counted where the text has those of the file.
+    fn anchor(&self, segment: &Segment, chunk: &ChunkRecord, text: &str) -> Result<Anchor> {
+        let mut anchor = chunk.anchor();
+        if chunk.section < self.record.n_sections {
+            let sheet = segment.sections.text(segment.section(&self.record, chunk.section)?.sheet)?;
+            anchor.sheet = Some(sheet).filter(|sheet| !sheet.is_empty()).map(str::to_owned);
+        }
+        if matches!(self.record.format(), Some(Format::Markdown | Format::Text)) {
+            anchor.line = anchor.line.map(|line| Extent::lines(line.first, text, 0..text.len()));
+        }
+        Ok(anchor)
     }
 
     /// Numbers of the chunks of a section and of those around it, innermost first; of none in a document without headings.

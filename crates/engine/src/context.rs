@@ -211,12 +211,12 @@ impl Pool<'_> {
         Ok(context)
     }
 
-    /// What contexts of every budget up to the request's are worth.
+    /// What contexts of every budget up to the request's are worth, solved at `n_solved` of them and at the knee; at none for 0.
     ///
     /// # Errors
     /// Those of [`Pool::context`]; only the strategy `cento` has a curve.
-    pub fn budget_curve(&self, request: &ContextRequest<'_>) -> Result<Curve> {
-        self.ask(request, Cow::Borrowed(&self.candidates), &[], assembly::budget_curve)
+    pub fn budget_curve(&self, request: &ContextRequest<'_>, n_solved: usize) -> Result<Curve> {
+        self.ask(request, Cow::Borrowed(&self.candidates), &[], |request| assembly::budget_curve(request, n_solved))
     }
 
     fn ask<T>(

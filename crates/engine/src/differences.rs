@@ -179,7 +179,9 @@ impl ContextTrace {
             let Some(other) = after.get(record.chunk_id.as_str()) else {
                 return difference(&record.chunk_id, format!("place {}", record.rank), "no candidate".to_owned());
             };
-            if let Some(change) = first_change(record, other, |key| !is_decision(key) && key != "rank") {
+            let is_said = |key: &str| record.span.is_some() || !key.starts_with("span."); // earlier traces have none
+            if let Some(change) = first_change(record, other, |key| !is_decision(key) && key != "rank" && is_said(key))
+            {
                 return difference(&record.chunk_id, change.before, change.after);
             }
         }

@@ -103,7 +103,7 @@ impl Searcher {
                 };
                 excerpt.span = [chunk.start, chunk.end];
                 excerpt.path = crate::candidates::heading_path(segment, record, chunk.section)?;
-                excerpt.anchor = chunk.anchor();
+                excerpt.anchor = chunk.anchor().to_string();
                 excerpt.source_span = chunk.source().map(|range| [range.start, range.end]);
             }
         }

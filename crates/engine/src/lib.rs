@@ -92,7 +92,7 @@ pub use cento_assembly::fuse;
 pub use cento_assembly::pipeline::Stated;
 pub use cento_assembly::seal::{Budget as SealBudget, Outcome as SealOutcome, SealConfig};
 pub use cento_assembly::{
-    Citation, Context, Curve, Evidence, Format, Order, Pipeline, Policy, Strategy, Why, explain, trace,
+    Anchor, Citation, Context, Curve, Evidence, Extent, Format, Order, Pipeline, Policy, Strategy, Why, explain, trace,
 };
 pub use cento_corpus as corpus;
 pub use cento_corpus::{HeaderStyle, ReadOptions, Root};

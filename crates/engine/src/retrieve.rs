@@ -178,7 +178,7 @@ pub struct Hit {
     pub span: [u64; 2],
     /// Whether that text is the file's bytes (`source`) or was extracted from it.
     pub text_kind: &'static str,
-    /// Where it stands in the source: line, page or row; may be empty.
+    /// Where it begins in the source, `line 12`, `page 3` or `row 7`; may be empty.
     pub anchor: String,
     /// Fused score, or the arm's own when one arm answered.
     pub score: f64,
@@ -371,7 +371,7 @@ impl Searcher {
             path: crate::candidates::heading_path(segment, &document, chunk.section)?,
             span: [chunk.start, chunk.end],
             text_kind: document.text_kind(),
-            anchor: chunk.anchor(),
+            anchor: chunk.anchor().to_string(),
             score: fused.score,
             contributions: fused.contributions,
             lexical,

@@ -87,7 +87,7 @@ pub struct Citation {
     pub span: Range<u64>,
     /// What the span points into: `source` or `extracted`.
     pub source: String,
-    /// Where it is in the file; may be empty.
+    /// Where it is in the file, in words; may be empty.
     pub anchor: String,
     /// Ids of the chunks it is made of.
     pub chunks: Vec<String>,

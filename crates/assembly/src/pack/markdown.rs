@@ -1,6 +1,7 @@
 //! The Markdown form: text as it is between lines that begin with a rule no line of the text begins with.
 
 use super::{Form, Header};
+use crate::cite::Anchor;
 
 /// The rule where no source has a line like ours.
 pub(crate) const SHORTEST_RULE: &str = "===";
@@ -26,12 +27,13 @@ fn ends_line(c: char) -> bool {
     matches!(c, '\n' | '\r' | '\u{b}' | '\u{c}' | '\u{1c}'..='\u{1e}' | '\u{85}' | '\u{2028}' | '\u{2029}')
 }
 
-/// `=== [1] document > heading > heading (bytes 120-560, cut)`.
+/// `=== [1] document > heading > heading (rows 12-19, extracted bytes 120-560, cut)`. Lines are left out: bytes say it nearer.
 pub(crate) fn header(rule: &str, header: &Header<'_>) -> String {
     let n = header.n;
     let cut = if header.cut { ", cut" } else { "" };
     let bytes = if header.source == "extracted" { "extracted bytes" } else { "bytes" };
-    let span = format!("{bytes} {}-{}{cut}", header.span.start, header.span.end);
+    let place = place(header);
+    let span = format!("{place}{bytes} {}-{}{cut}", header.span.start, header.span.end);
     let document = one_line(header.document);
     match header.form {
         Form::Full => {
@@ -42,6 +44,14 @@ pub(crate) fn header(rule: &str, header: &Header<'_>) -> String {
         Form::Mark if header.cut => format!("{rule} [{n}] (cut)\n"),
         Form::Mark => format!("{rule} [{n}]\n"),
     }
+}
+
+/// `page 3, `, or nothing. A sheet that the document or a heading names already is not named again.
+fn place(header: &Header<'_>) -> String {
+    let is_named = |sheet: &str| header.document.contains(sheet) || header.path.contains(&sheet);
+    let sheet = header.anchor.sheet.as_deref().filter(|sheet| !is_named(sheet)).map(one_line);
+    let place = Anchor { sheet, line: None, ..header.anchor.clone() }.to_string();
+    if place.is_empty() { place } else { place + ", " }
 }
 
 pub(crate) fn gap(rule: &str, omitted: u32) -> String {

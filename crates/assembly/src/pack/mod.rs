@@ -10,7 +10,7 @@ mod order;
 pub(crate) mod xml;
 
 use crate::candidate::Candidate;
-use crate::cite::Citation;
+use crate::cite::{Anchor, Citation, Extent};
 use crate::error::{Error, Result};
 use crate::fuse::best_first;
 use serde::{Deserialize, Serialize};
@@ -34,17 +34,20 @@ pub enum Format {
     /// === [… 3 chunks omitted …]
     /// === [2] handbook/leave.md > Leave > Illness (bytes 910-1204, cut)
     /// …
+    /// === [3] costs.csv > costs (rows 12-19, extracted bytes 890-1544)
+    /// …
     /// ```
     ///
-    /// Spans are half open, and point into `extracted bytes` where the file itself is no text. All of Cento's own lines begin with
+    /// Spans are half open, and point into `extracted bytes` where the file itself is no text; pages and rows say where in the file
+    /// that is, both ends included, and a sheet is named where neither document nor heading does. All of Cento's own lines begin with
     /// the same rule, `=` three times or more, a space and `[`, and no line of the text does: where a source has such lines the
     /// rule of the whole context is longer than theirs. So the rule of the first line tells the frame from what is quoted,
     /// whatever marks, fences or headings the sources hold.
     #[default]
     #[serde(rename = "md")]
     Markdown,
-    /// `<context>` with a `<source n=… document=… path=… bytes=…>` for each piece, `cut="true"` on one that is cut, and
-    /// `<omitted chunks="3"/>` between. The text is escaped; unescaped it is the source's, byte for byte. Control characters are
+    /// `<context>` with a `<source n=… document=… path=… bytes=…>` for each piece, `page`, `sheet`, `row` and `line` where they are known
+    /// (`"12"` or `"12-19"`), `cut="true"` on one that is cut, and `<omitted chunks="3"/>` between. The text is escaped; unescaped it is the source's, byte for byte. Control characters are
     /// numeric references, as XML 1.1 has them.
     Xml,
     /// `{"version":1,"context":"…","citations":[…]}`. `context` is the Markdown form, and what the budget counts.
@@ -96,9 +99,9 @@ pub(crate) struct Piece {
 /// How much a header says. The fullest that keeps to its share of the budget is taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
-    /// Mark, document, heading path, span.
+    /// Mark, document, heading path, place in the file, span.
     Full,
-    /// Mark, document, span.
+    /// Mark, document, place in the file, span.
     Document,
     /// The mark alone.
     Mark,
@@ -112,6 +115,7 @@ pub(crate) struct Header<'a> {
     pub(crate) n: usize,
     pub(crate) document: &'a str,
     pub(crate) path: Vec<&'a str>,
+    pub(crate) anchor: Anchor,
     pub(crate) span: Range<u64>,
     pub(crate) source: &'a str,
     pub(crate) cut: bool,
@@ -123,7 +127,7 @@ pub(crate) fn pieces_of_document(candidates: &[&Candidate], excerpts: &[Excerpt]
     let mut pieces: Vec<Piece> = Vec::new();
     for excerpt in excerpts {
         let chunk = candidates[excerpt.candidate];
-        let before = pieces.last().map(|piece| candidates[*piece.candidates.last().expect("no piece is empty")]);
+        let before = pieces.last().map(|piece| piece.last(candidates));
         match (pieces.last_mut(), before) {
             (Some(piece), Some(before)) if touch(before, chunk) && piece.part.is_none() && excerpt.part.is_none() => {
                 piece.candidates.push(excerpt.candidate);
@@ -171,12 +175,26 @@ impl Piece {
         candidates[self.candidates[0]]
     }
 
+    fn last<'a>(&self, candidates: &[&'a Candidate]) -> &'a Candidate {
+        candidates[*self.candidates.last().expect("no piece is empty")]
+    }
+
     fn span(&self, candidates: &[&Candidate]) -> Range<u64> {
         let first = self.first(candidates);
         match &self.part {
             Some(part) => first.span.start + part.start as u64..first.span.start + part.end as u64,
-            None => first.span.start..candidates[*self.candidates.last().expect("no piece is empty")].span.end,
+            None => first.span.start..self.last(candidates).span.end,
         }
+    }
+
+    /// From its first chunk to its last; of a cut chunk that has several lines, those of the part.
+    fn anchor(&self, candidates: &[&Candidate]) -> Anchor {
+        let first = self.first(candidates);
+        let mut anchor = first.anchor.through(&self.last(candidates).anchor);
+        if let (Some(part), Some(line)) = (&self.part, anchor.line.filter(|line| line.first < line.last)) {
+            anchor.line = Some(Extent::lines(line.first, &first.text, part.clone()));
+        }
+        anchor
     }
 
     /// Whether words of the chunk are missing; white space at its ends is no loss.
@@ -195,6 +213,7 @@ impl Piece {
             n,
             document: &first.document,
             path,
+            anchor: self.anchor(candidates),
             span: self.span(candidates),
             source: first.source,
             cut: self.is_cut(candidates),
@@ -219,7 +238,7 @@ impl Piece {
             path: first.path.clone(),
             span: self.span(candidates),
             source: first.source.into(),
-            anchor: first.anchor.clone(),
+            anchor: self.anchor(candidates),
             chunks: self.candidates.iter().map(|&at| candidates[at].id.clone()).collect(),
             cut: self.is_cut(candidates),
         }

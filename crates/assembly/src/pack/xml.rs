@@ -1,6 +1,7 @@
 //! The XML form: one element a piece, its text escaped.
 
 use super::{Form, Header};
+use crate::cite::Extent;
 use std::borrow::Cow;
 
 /// The whole context when no candidate is relevant.
@@ -9,7 +10,7 @@ pub(crate) const OPENING: &str = "<context>\n";
 pub(crate) const ENDING: &str = "</context>\n";
 pub(crate) const FOOTER: &str = "</source>\n";
 
-/// `<source n="1" document="…" path="a > b" bytes="120-560" cut="true">`; the text follows without a line break.
+/// `<source n="1" document="…" path="a > b" page="3" bytes="120-560" cut="true">`; the text follows without a line break.
 pub(crate) fn header(header: &Header<'_>) -> String {
     let mut tag = format!("<source n=\"{}\"", header.n);
     if header.form != Form::Mark {
@@ -19,6 +20,12 @@ pub(crate) fn header(header: &Header<'_>) -> String {
         attribute(&mut tag, "path", &header.path.join(" > "));
     }
     if header.form != Form::Mark {
+        let anchor = &header.anchor;
+        let numbers = |extent: Option<Extent>| extent.map(|extent| extent.to_string());
+        let (page, row, line) = (numbers(anchor.page), numbers(anchor.row), numbers(anchor.line));
+        for (name, value) in [("page", page), ("sheet", anchor.sheet.clone()), ("row", row), ("line", line)] {
+            value.iter().for_each(|value| attribute(&mut tag, name, value));
+        }
         let name = if header.source == "extracted" { "extracted-bytes" } else { "bytes" };
         attribute(&mut tag, name, &format!("{}-{}", header.span.start, header.span.end));
     }

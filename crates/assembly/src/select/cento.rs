@@ -172,8 +172,8 @@ pub(super) fn walk(choice: &Choice<'_>, ledger: &mut Ledger<'_>, firsts: &[First
     selection
 }
 
-/// What the pool is worth at every budget up to the ledger's.
-pub(crate) fn curve(choice: &Choice<'_>, ledger: &mut Ledger<'_>) -> Curve {
+/// What the pool is worth at every budget up to the ledger's, solved at so many and at the knee.
+pub(crate) fn curve(choice: &Choice<'_>, ledger: &mut Ledger<'_>, n_solved: usize) -> Curve {
     let &Choice { pool, lines, policy, similarity, needs, include, .. } = choice;
     let frame = ledger.used().max(0) as usize;
     let relevant = relevant(ledger.candidates(), lines, policy);
@@ -189,7 +189,7 @@ pub(crate) fn curve(choice: &Choice<'_>, ledger: &mut Ledger<'_>) -> Curve {
         let solved = optimum::solve(&problem, NODES_MAX);
         Certificate { value: solved.value, bound: solved.bound, gap: solved.gap(), n_relaxations: solved.n_nodes }
     };
-    Curve::new(frame, &bounds, solve)
+    Curve::new(frame, &bounds, n_solved, solve)
 }
 
 fn admit(

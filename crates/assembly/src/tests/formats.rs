@@ -67,7 +67,10 @@ fn library() -> Vec<Candidate> {
             label: heading.to_lowercase(),
             section: format!("handbook/leave.md > {heading}"),
             span: start..start + text.len() as u64,
-            anchor: format!("line {}", index * 4 + 3),
+            anchor: Anchor {
+                line: Some(Extent::lines(index as u32 * 4 + 3, text, 0..text.len())),
+                ..Anchor::default()
+            },
             ..candidate("handbook/leave.md", index as u32, text, [0.9, 0.7, 0.0, 0.0, 0.4][index])
         });
         start += text.len() as u64;
@@ -110,6 +113,53 @@ fn json() {
         "the budget counts the same string in both"
     );
     assert_eq!(count_words(context.counted()), context.n_tokens);
+}
+
+#[test]
+fn pages_and_rows_are_cited_from_the_first_to_the_last() {
+    let row = |index: u32, sheet: &str, heading: &str| Candidate {
+        path: [heading].into_iter().filter(|heading| !heading.is_empty()).map(str::to_owned).collect(),
+        source: "extracted",
+        anchor: Anchor { sheet: Some(sheet.into()), row: Some((index + 12).into()), ..Anchor::default() },
+        ..candidate("costs.xlsx", index, &format!("item: {index} | EUR: {}\n", index * 7 % 10), 0.9)
+    };
+    let page = |index: u32, page: u32| Candidate {
+        source: "extracted",
+        anchor: Anchor { page: Some(page.into()), ..Anchor::default() },
+        ..candidate("report.pdf", index, &format!("Sentence {index} of a report.\n"), 0.8)
+    };
+    let of = |pool: &[Candidate], format| Assembly::of(pool.to_vec()).flat().format(format).within(400);
+    let pool = [row(0, "Labour", ""), row(1, "Labour", ""), row(4, "Labour", ""), page(3, 3), page(4, 4), page(6, 4)];
+    let markdown = of(&pool, Format::Markdown).text;
+    let marks: Vec<&str> = markdown.lines().filter(|line| line.starts_with("=== [") && !line.contains('…')).collect();
+    assert_eq!(
+        marks,
+        [
+            "=== [1] costs.xlsx (sheet Labour, rows 12-13, extracted bytes 0-34)",
+            "=== [2] costs.xlsx (sheet Labour, row 16, extracted bytes 68-85)",
+            "=== [3] report.pdf > Body (pages 3-4, extracted bytes 72-120)",
+            "=== [4] report.pdf > Body (page 4, extracted bytes 144-168)",
+        ]
+    );
+    let xml = of(&pool, Format::Xml).text;
+    for tag in [
+        "<source n=\"1\" document=\"costs.xlsx\" sheet=\"Labour\" row=\"12-13\" extracted-bytes=\"0-34\">",
+        "<source n=\"4\" document=\"report.pdf\" path=\"Body\" page=\"4\" extracted-bytes=\"144-168\">",
+    ] {
+        assert!(xml.contains(tag), "{xml}");
+    }
+    let object: serde_json::Value = serde_json::from_str(&of(&pool, Format::Json).text).unwrap();
+    let (table, report) = (&object["citations"][0], &object["citations"][2]);
+    assert_eq!(table["row"], serde_json::json!({"first": 12, "last": 13}));
+    assert_eq!((table["sheet"].as_str(), table.get("page"), table.get("line")), (Some("Labour"), None, None));
+    assert_eq!(report["page"], serde_json::json!({"first": 3, "last": 4}));
+    assert_eq!((report.get("sheet"), report.get("row")), (None, None));
+
+    let mark = |pool: &[Candidate]| of(pool, Format::Markdown).text.lines().next().unwrap().to_owned();
+    let headed = mark(&[row(0, "Labour", "Labour"), row(1, "Labour", "Labour")]);
+    assert_eq!(headed, "=== [1] costs.xlsx > Labour (rows 12-13, extracted bytes 0-34)", "the heading names the sheet");
+    let two = mark(&[row(0, "Labour", ""), row(1, "Plant", "")]);
+    assert_eq!(two, "=== [1] costs.xlsx (sheet Labour, extracted bytes 0-34)", "rows of two sheets are no range");
 }
 
 #[test]

@@ -41,6 +41,10 @@ fn any_corpus() -> impl Strategy<Value = Corpus> {
                 let lines: Vec<&str> = lines.iter().map(|&line| LINES[line]).collect();
                 let chunk = lines.join("\n") + ["", "\n", "\n\n", " "][*ending];
                 let span = text.len() as u64..(text.len() + chunk.len()) as u64;
+                let blank = &chunk[..chunk.len() - chunk.trim_start().len()];
+                let first_line = 1 + (text.matches('\n').count() + blank.matches('\n').count()) as u32;
+                let line = (blank.len() < chunk.len()).then(|| Extent::lines(first_line, &chunk, 0..chunk.len()));
+                let anchor = Anchor { line, row: Some((1 + index as u32).into()), ..Anchor::default() };
                 text.push_str(&chunk);
                 if *offered {
                     let label = ["body", "appendix"][index % 2];
@@ -48,6 +52,7 @@ fn any_corpus() -> impl Strategy<Value = Corpus> {
                     pool.push(Candidate {
                         span,
                         section,
+                        anchor,
                         label: label.into(),
                         is_neighbor: *relevance == 0 && index % 3 == 1,
                         title: if index == 2 { "Title".into() } else { String::new() },
@@ -113,6 +118,11 @@ fn check_bytes(corpus: &Corpus, context: &Context, format: Format) -> std::resul
         let document: usize = citation.document[2..].parse().unwrap();
         let bytes = &corpus.texts[document][citation.span.start as usize..citation.span.end as usize];
         prop_assert_eq!(n, citation.n);
+        if let Some(line) = citation.anchor.line {
+            let before = &corpus.texts[document][..citation.span.end as usize - bytes.trim_start().len()];
+            let first = 1 + before.matches('\n').count() as u32;
+            prop_assert_eq!(line, Extent { first, last: first + bytes.trim().matches('\n').count() as u32 });
+        }
         // In Markdown a line end closes a piece that has none of its own.
         let closed =
             if format != Format::Xml && !bytes.ends_with('\n') { format!("{bytes}\n") } else { bytes.to_owned() };

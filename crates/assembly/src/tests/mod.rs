@@ -32,7 +32,7 @@ pub(crate) fn candidate(document: &str, index: u32, text: &str, relevance: f64) 
         path: vec!["Body".into()],
         span: start..start + text.len() as u64,
         source: "source",
-        anchor: String::new(),
+        anchor: Anchor::default(),
         text: text.into(),
         n_tokens: text.split_whitespace().count() as u32,
         relevance,
@@ -160,7 +160,7 @@ impl<'a> Assembly<'a> {
     }
 
     fn curve(&self, budget_tokens: usize) -> Result<Curve> {
-        self.asked(budget_tokens, budget_curve)
+        self.asked(budget_tokens, |request| budget_curve(request, 10))
     }
 
     #[track_caller]

@@ -12,6 +12,9 @@ use crate::args::{Budget, Context, Global};
 use crate::exit_code::Outcome;
 use crate::{options, output, policy_file};
 
+/// Budgets at which `--budget-curve` solves the whole problem, evenly spread, beside the knee.
+const N_SOLVED: usize = 10;
+
 /// The context as an answer; the trace has a file of its own (`--trace`).
 #[derive(serde::Serialize)]
 struct Answer<'a> {
@@ -150,12 +153,12 @@ pub(crate) fn execute(args: &Context, global: &Global) -> anyhow::Result<Outcome
     options::remark_device(global, &searcher);
     let start = Instant::now();
     if args.budget_curve {
-        return show(&pool.budget_curve(&most)?, &most, global);
+        return show(&pool.budget_curve(&most, N_SOLVED)?, &most, global);
     }
     let wanted = match budget {
         Budget::Tokens(_) => most,
         Budget::Auto(most_tokens) => {
-            let curve = pool.budget_curve(&most)?;
+            let curve = pool.budget_curve(&most, 0)?; // the knee needs no solution
             let budget_tokens = curve.knee.unwrap_or(most_tokens);
             if let Some(share) = share(&curve, budget_tokens).filter(|_| !global.quiet) {
                 eprintln!("{budget_tokens} of {most_tokens} tokens hold {share:.0} % of the value");

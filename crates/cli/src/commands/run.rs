@@ -231,7 +231,7 @@ fn record(topic: &Topic, label: &str, pool: &Pool<'_>, context: &Context) -> any
             path: citation.path.clone(),
             span: citation.span.clone(),
             source: citation.source.clone(),
-            anchor: citation.anchor.clone(),
+            anchor: citation.anchor.to_string(),
             chunks: citation.chunks.clone(),
             cut: citation.cut,
             text: pool.text(citation)?,

@@ -2,10 +2,7 @@
 //!
 //! Source: the file that `cento context … --trace FILE` writes; nothing is read beside it.
 //! Units: tokens of the budget, bytes of a document's canonical text.
-//! Differs: a trace has the bytes of what was delivered alone. A rejected candidate lies where its number puts it between delivered
-//! ones, and a document ends where the last chunk does that the trace names.
-
-mod places;
+//! Differs: a trace does not say how long a document is; it ends where the last chunk does that the trace names.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -17,7 +14,6 @@ use cento_engine::trace::{Decision, Reason, Record, Trace};
 use cento_engine::{ContextTrace, Why};
 use serde::{Deserialize, Serialize};
 
-use self::places::Places;
 use super::plan::{self, Plan};
 use super::steps::in_folders;
 
@@ -91,7 +87,6 @@ pub(crate) struct Accepted {
 pub(crate) struct Outlined {
     pub(crate) chunk: String,
     pub(crate) reason: String,
-    /// About where it lies.
     pub(crate) span: Range<u64>,
     /// Looked at one by one; the others were never weighed.
     pub(crate) is_weighed: bool,
@@ -128,7 +123,13 @@ fn read(picture: &plan::Picture, folders: &[(&str, String)]) -> anyhow::Result<P
     if !Path::new(&path).exists() {
         bail!("{path}: there is no such trace; a step of the plan writes one with `context … --trace FILE`");
     }
-    Ok(Picture::of(&picture.title, &ContextTrace::read(Path::new(&path))?))
+    let trace = ContextTrace::read(Path::new(&path))?;
+    if trace.assembly.records.iter().any(|record| record.span.is_none()) {
+        bail!(
+            "{path}: it was written before traces said where a candidate lies; write it anew with `context … --trace FILE`"
+        );
+    }
+    Ok(Picture::of(&picture.title, &trace))
 }
 
 impl Picture {
@@ -222,14 +223,15 @@ fn documents(trace: &ContextTrace) -> Vec<Document> {
         }
     }
     for document in &mut documents {
-        let places = Places::of(&document.id, trace);
         let out = rejected(&trace.assembly).filter(|record| record.document == document.id);
         document.rejected = out
-            .map(|record| Outlined {
-                chunk: record.chunk_id.clone(),
-                reason: words(record.final_reason),
-                span: places.span(record.row_number),
-                is_weighed: is_weighed(record),
+            .filter_map(|record| {
+                Some(Outlined {
+                    chunk: record.chunk_id.clone(),
+                    reason: words(record.final_reason),
+                    span: record.span.clone()?,
+                    is_weighed: is_weighed(record),
+                })
             })
             .collect();
         document.rejected.sort_by(|a, b| (a.span.start, &a.chunk).cmp(&(b.span.start, &b.chunk)));

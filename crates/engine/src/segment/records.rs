@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use bytemuck::{Pod, Zeroable};
+use cento_assembly::{Anchor, Extent};
 use cento_corpus::Format;
 
 use crate::table::Text;
@@ -121,14 +122,11 @@ impl ChunkRecord {
         self.hash == Self::hash(text)
     }
 
-    /// Where the chunk stands in its source, in words: `page 3`, `row 12`, `line 40`; empty when nothing is known.
-    pub(crate) fn anchor(&self) -> String {
-        match (some(self.page), some(self.sheet_row), some(self.line)) {
-            (Some(page), _, _) => format!("page {page}"),
-            (_, Some(row), _) => format!("row {row}"),
-            (_, _, Some(line)) => format!("line {line}"),
-            _ => String::new(),
-        }
+    /// Where the chunk begins in its source: page, row, or line; what has a row is found by that.
+    pub(crate) fn anchor(&self) -> Anchor {
+        let (page, row) = (some(self.page), some(self.sheet_row));
+        let line = some(self.line).filter(|_| row.is_none());
+        Anchor { page: page.map(Extent::from), sheet: None, row: row.map(Extent::from), line: line.map(Extent::from) }
     }
 
     /// Byte range in the source file, where the reader kept a map to it.

@@ -134,8 +134,7 @@ fn documents(picture: &Picture) -> String {
         }
     }
     html.push_str(
-        "<p class=\"note\">What is delivered lies at its bytes. A trace has no bytes of what is rejected: that lies about where its \
-         number puts it between delivered chunks, and a strip ends where the last chunk does that the trace names.</p>\n",
+        "<p class=\"note\">A strip ends where the last chunk does that the trace names: it does not say how long a document is.</p>\n",
     );
     html
 }
@@ -160,7 +159,7 @@ fn strip(document: &Document, paper: Paper) -> String {
         let (x, to) = (place(out.span.start), place(out.span.end));
         let class = if out.is_weighed { "out" } else { "out beyond" };
         let (start, end) = (count_bytes(out.span.start), count_bytes(out.span.end));
-        let title = format!("{}: {}; about bytes {start} to {end}", out.chunk, out.reason);
+        let title = format!("{}: {}; bytes {start} to {end}", out.chunk, out.reason);
         drawing.bar(class, (x + 0.75, top + INSET), (to - x - 1.5, STRIP_HEIGHT - 2.0 * INSET), &title);
     }
     for (accepted, mark) in document.accepted.iter().zip(&marks) {

@@ -232,7 +232,7 @@ fn a_strip_has_each_span_at_its_bytes_and_each_rejected_candidate_outlined() {
         "and a legend"
     );
     assert!(figure.contains("<title>[1]: bytes 500 to 750, 1 chunk</title>"), "{figure}");
-    assert!(figure.contains("<title>a#250: too redundant; about bytes 250 to 500</title>"), "{figure}");
+    assert!(figure.contains("<title>a#250: too redundant; bytes 250 to 500</title>"), "{figure}");
 }
 
 #[test]
