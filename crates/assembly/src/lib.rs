@@ -14,6 +14,7 @@ pub mod normalize;
 pub mod policy;
 pub mod pipeline;
 mod prior;
+pub mod learned;
 
 mod line;
 pub mod evidence;
