@@ -107,7 +107,7 @@ pub(crate) enum Command {
     /// text (918 abstracts of SciFact under Background, Methods, Results, …) contexts of `cento` hold .77 of the evidence at 400 tokens
     /// instead of .64, and .91 instead of .89 at 800; where they are titles that many documents have (climate_fever_sent), .01 more at
     /// most, or as much. Sentences only say which headings a search overrates: there contexts held as much as without or less (.62 of
-    /// .64), so prefer judged questions, however few.
+    /// .64), so prefer judged questions.
     Priors(Priors),
     /// Fuse runs into one
     Fuse(Fuse),
