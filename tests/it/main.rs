@@ -14,6 +14,7 @@
 //! | `evaluation` | eval, compare, fuse: figures by hand, gates, formats, orders |
 //! | `contexts` | run with scopes and contexts; eval-context: evidence by hand |
 //! | `pipelines` | the configuration of a small-to-big pipeline as a policy: what it delivers, what it must not contradict |
+//! | `priors` | priors learned from judged questions or sentences: figures by hand, the policy they make, what cannot be learned from |
 //! | `requests` | include, exclude, order, a budget left to the curve, an endpoint for `seal`: what is delivered, replayed, refused |
 //! | `traces` | replay, why, why-not, diff: the same bytes or what differs, every reason in words; the schema |
 //! | `reproduce` | reproduce and bench: plans, recorded figures, the page, speeds |
@@ -30,6 +31,7 @@ mod filters;
 mod late;
 mod lifecycle;
 mod pipelines;
+mod priors;
 mod quality;
 mod readme;
 mod reproduce;

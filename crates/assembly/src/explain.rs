@@ -129,7 +129,7 @@ impl Case<'_> {
     }
 
     fn low_relevance(&self) -> (String, Vec<String>) {
-        let Record { relevance, retrieval_score, prior, boost, score_raw, bucket, tf, .. } = self.record;
+        let Record { relevance, retrieval_score, prior, boost, bucket, tf, .. } = self.record;
         let measured = if self.policy.relevance == Relevance::Tf { *relevance } else { *retrieval_score };
         match self.details.min_relevance {
             Some(least) if self.policy.min_relevance == Some(least) && measured < least => self.below(measured, least),
@@ -142,14 +142,8 @@ impl Case<'_> {
                 (because, vec![format!("a prior above {above} for {bucket:?}"), "relevance = \"fused\"".to_owned()])
             }
             _ => {
-                let because = format!(
-                    "worth nothing: likelihood {}, prior {} and boosts {} come to {}, which is not above 0",
-                    number(*relevance),
-                    number(*prior),
-                    number(*boost),
-                    number(*score_raw)
-                );
-                (because, vec![format!("a prior above {} for {bucket:?}", number(prior - score_raw))])
+                let because = format!("worth nothing: a likelihood of {}", number(*relevance));
+                (because, Vec::new())
             }
         }
     }

@@ -15,6 +15,7 @@ pub mod normalize;
 pub mod policy;
 pub mod pipeline;
 mod prior;
+pub mod learned;
 
 mod line;
 pub mod evidence;

@@ -39,9 +39,9 @@ max_per_section = 4     # Chunks of one section. Default: no limit.
 
 [priors]                # Added to the relevance of every chunk under the heading. Default: none. In the mode "fused", 1.0 is as
 "scope of works" = 0.5  # much as the relevance of the best candidate; in the mode "tf", as much as one occurrence of a term.
-"terms & conditions" = -0.5
+"terms & conditions" = -0.5 # The strategy `cento` multiplies likelihoods by e^prior instead: 0.7 doubles them, -0.7 halves them.
 
-[boosts]                # Added for every keyword or phrase that the chunk contains as whole words. Default: none.
+[boosts]                # The same for every keyword or phrase that the chunk contains as whole words. Default: none.
 "delivery date" = 0.25
 
 [rho]                   # The share of the budget that one section may fill, in [0, 1]: by heading, "*" for the others.

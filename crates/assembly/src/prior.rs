@@ -3,7 +3,8 @@
 //! Source: arXiv 2601.10681, eqs. 4-8: `Score = (tf + prior) * len_penalty`, `prior = pi(label) + sum of gamma over the keywords
 //! that occur`, `len_penalty = 1 / (1 + t / theta)`.
 //! Differs: relevance is by default retrieval's score as a share of the best candidate's, so a prior of 1 weighs as much as
-//! the best match. A negative sum is *divided* by the penalty: multiplied, a long chunk would become less bad than a short one.
+//! the best match. A likelihood is multiplied instead, see [`by_likelihood`]. A negative sum is *divided* by the penalty: multiplied, a
+//! long chunk would become less bad than a short one.
 //! Lengths do not matter unless the policy says so: at equal tokens the penalty costs evidence more often than it gains any,
 //! most at small budgets (`benches/reproduce/contexts.toml`).
 //! Cost: one sort; in the mode `tf` one analysis of each text, with boosts one pass over each text in lower case.
@@ -14,6 +15,9 @@ use crate::fuse::best_first;
 use crate::normalize::share_of_best;
 use crate::policy::{Length, Policy, Relevance, Theta, normalize_label};
 use std::collections::BTreeSet;
+
+/// A prior and its boosts make a likelihood at most e^10 times what it was: all others are nothing beside it, yet still numbers.
+const NATS_MAX: f64 = 10.0;
 
 /// The scored pool, and what was left outside it.
 #[derive(Debug)]
@@ -134,12 +138,17 @@ impl Scored {
     }
 }
 
-/// Candidates by how likely they hold what is asked for, priors and boosts of the policy added.
+/// Candidates by how likely they hold what is asked for: `likelihood * e^(prior + boosts)`.
+///
+/// A likelihood says how a chunk's text stands to the query, the prior what is known without it, so they multiply, as chances do. Added,
+/// they would have to be of one size, and likelihoods have none: they add up to 1 over however many candidates there are.
 pub(crate) fn by_likelihood(candidates: &[&Candidate], likelihoods: &[f64], policy: &Policy) -> Scores {
     let score = |(candidate, &relevance): (usize, &f64)| {
         let chunk = candidates[candidate];
-        let prior = policy.priors.get(&normalize_label(&chunk.label)).copied().unwrap_or(0.0);
-        let boost = boost(&chunk.text, policy);
+        let nats = policy.priors.get(&normalize_label(&chunk.label)).copied().unwrap_or(0.0);
+        let added = |nats: f64| relevance * nats.clamp(-NATS_MAX, NATS_MAX).exp_m1();
+        let prior = added(nats);
+        let boost = added(nats + boost(&chunk.text, policy)) - prior;
         let raw = relevance + prior + boost;
         Scored { candidate, tf: None, relevance, prior, boost, len_penalty: 1.0, raw, score: raw }
     };

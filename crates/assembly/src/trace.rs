@@ -264,9 +264,9 @@ pub struct Record {
     /// What entered the score: tf, the share of the best candidate's retrieval score (flat: that score itself), or for `cento` the
     /// likelihood of the chunk.
     pub relevance: f64,
-    /// Sum of the keywords' boosts.
+    /// Sum of the keywords' boosts; for `cento` what they added to the likelihood.
     pub boost: f64,
-    /// Prior of the label.
+    /// Prior of the label; for `cento` what it added to the likelihood.
     pub prior: f64,
     /// Length penalty, in (0, 1].
     pub len_penalty: f64,

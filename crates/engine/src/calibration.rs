@@ -97,8 +97,14 @@ impl Calibration {
     }
 }
 
-/// The middle one of a chunk's sentences, white space collapsed, and the chunk's vector.
+/// A chunk's sentence, read as a question, and the chunk's vector.
 fn sampled(segment: &Segment, row: u32) -> Result<Option<(String, Vec<f32>)>> {
+    let Some(sentence) = middle_sentence(segment, row)? else { return Ok(None) };
+    Ok(Some((sentence, segment.columns[0].rows.row(row)?.into_owned())))
+}
+
+/// The middle one of a chunk's sentences, white space collapsed.
+pub(crate) fn middle_sentence(segment: &Segment, row: u32) -> Result<Option<String>> {
     let chunk = segment.chunks.record(row as usize)?;
     let document = segment.document(chunk.document)?;
     let text = segment.text(&document, chunk.start..chunk.end)?;
@@ -109,9 +115,7 @@ fn sampled(segment: &Segment, row: u32) -> Result<Option<(String, Vec<f32>)>> {
     };
     let sentences: Vec<&str> =
         corpus::sentences(&text).into_iter().map(|span| &text[span]).filter(is_sentence).collect();
-    let Some(middle) = sentences.get(sentences.len() / 2) else { return Ok(None) };
-    let sentence = middle.split_whitespace().collect::<Vec<_>>().join(" ");
-    Ok(Some((sentence, segment.columns[0].rows.row(row)?.into_owned())))
+    Ok(sentences.get(sentences.len() / 2).map(|middle| middle.split_whitespace().collect::<Vec<_>>().join(" ")))
 }
 
 /// Mean and standard deviation of the cosines of [`UNRELATED`] sentences.

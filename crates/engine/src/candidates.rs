@@ -211,7 +211,7 @@ pub(crate) fn heading_path(segment: &Segment, document: &DocumentRecord, section
 }
 
 /// The top heading below the document's title; the title itself where there is none.
-fn section_heading<'p>(path: &'p [String], title: &'p str) -> &'p str {
+pub(crate) fn section_heading<'p>(path: &'p [String], title: &'p str) -> &'p str {
     match path {
         [first, second, ..] if first == title => second,
         [first, ..] => first,

@@ -76,6 +76,7 @@ mod tokens;
 mod replay;
 mod differences;
 mod why_not;
+mod priors;
 
 mod probe;
 mod collection;
@@ -89,6 +90,7 @@ pub mod model;
 mod tests;
 
 pub use cento_assembly::fuse;
+pub use cento_assembly::learned;
 pub use cento_assembly::pipeline::Stated;
 pub use cento_assembly::seal::{Budget as SealBudget, Outcome as SealOutcome, SealConfig};
 pub use cento_assembly::{
@@ -122,6 +124,7 @@ pub use ingest::{IndexOptions, IndexReport, Issue, Progress, Stage, dry_run, ind
 pub use losses::{Loss, LostDocument};
 pub use manifest::{FORMAT, Manifest, SegmentEntry};
 pub use model::DEFAULT_MODEL;
+pub use priors::{Gold, JudgedQuestion, LearnedLabel, LearnedPriors, PriorQuestions};
 pub use probe::{Nearest, RowId};
 pub use repair::{RepairOptions, RepairReport, RepairedSegment, repair};
 pub use replay::{ContextTrace, Delivered, TRACE_FILE_VERSION, TRACE_SCHEMA, TracedCollection, TracedSearch};

@@ -265,10 +265,21 @@ impl Searcher {
 
     /// Every candidate of a query, fused, best first.
     pub(crate) fn rank(&self, request: &SearchRequest, timings: &mut Timings) -> Result<Ranking> {
+        let (scope, filter) = self.allowed(request)?;
+        let ranking = self.rank_within(request, scope.as_ref(), timings)?;
+        Ok(Ranking { filter, ..ranking })
+    }
+
+    /// Every candidate within a scope, whatever the request's own scope and filter are; see [`Searcher::rank`].
+    pub(crate) fn rank_within(
+        &self,
+        request: &SearchRequest,
+        scope: Option<&Scope>,
+        timings: &mut Timings,
+    ) -> Result<Ranking> {
         if request.query.trim().is_empty() {
             return Err(Error::EmptyQuery);
         }
-        let (scope, filter) = self.allowed(request)?;
         let mut arms = Vec::new();
         let (mut scanned, mut vectors) = ("none", None);
         if request.mode != Mode::Lexical {
@@ -276,20 +287,20 @@ impl Searcher {
             let embedding = self.encoder()?.embed(std::slice::from_ref(&request.query), Kind::Query)?;
             timings.embed = start.elapsed();
             let start = Instant::now();
-            let found = self.dense_chunks(&embedding[0].vector, request, scope.as_ref())?;
+            let found = self.dense_chunks(&embedding[0].vector, request, scope)?;
             timings.dense = start.elapsed();
             (scanned, vectors) = (found.scanned, Some(found.used));
             arms.push(arm(DENSE, found.chunks));
         }
         if request.mode != Mode::Dense {
             let start = Instant::now();
-            arms.push(arm(LEXICAL, self.lexical_chunks(request, scope.as_ref())?));
+            arms.push(arm(LEXICAL, self.lexical_chunks(request, scope)?));
             timings.lexical = start.elapsed();
         }
         let start = Instant::now();
         let fused = fuse_arms(&mut arms, request.fusion)?;
         timings.fuse = start.elapsed();
-        Ok(Ranking { fused, scanned, vectors, filter })
+        Ok(Ranking { fused, scanned, vectors, filter: None })
     }
 
     /// What a request's scope and filter let answer; `None` for all.

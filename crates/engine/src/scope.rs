@@ -2,6 +2,7 @@
 //! finished ranking.
 
 use std::cmp::Ordering;
+use std::ops::Range;
 
 use roaring::RoaringBitmap;
 use serde::Serialize;
@@ -29,6 +30,25 @@ pub struct Filtered {
 }
 
 impl Scope {
+    /// All documents.
+    pub(crate) fn all(snapshot: &Snapshot) -> Self {
+        let all = |segment: &Segment| RoaringBitmap::from_iter(0..segment.chunks.len() as u32);
+        Self { rows: snapshot.segments.iter().map(all).collect() }
+    }
+
+    /// It without some rows of a segment.
+    pub(crate) fn without(mut self, segment: usize, rows: Range<u32>) -> Self {
+        self.rows[segment].remove_range(rows);
+        self
+    }
+
+    /// Some rows of a segment alone.
+    pub(crate) fn only(snapshot: &Snapshot, segment: usize, rows: Range<u32>) -> Self {
+        let mut only = vec![RoaringBitmap::new(); snapshot.segments.len()];
+        only[segment].insert_range(rows);
+        Self { rows: only }
+    }
+
     /// The rows of a segment that may answer.
     pub(crate) fn rows(&self, segment: usize) -> &RoaringBitmap {
         &self.rows[segment]

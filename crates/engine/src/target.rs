@@ -53,7 +53,8 @@ impl Searcher {
         }
     }
 
-    fn document_target(&self, document: &str, id: &str) -> Result<Option<Target>> {
+    /// The rows of a document, possibly none; nothing where there is no such document.
+    pub(crate) fn document_target(&self, document: &str, id: &str) -> Result<Option<Target>> {
         let Some((segment, number)) = self.snapshot.find(document)? else { return Ok(None) };
         let rows = self.snapshot.segments[segment].document(number)?.rows();
         Ok(Some(Target { id: id.to_owned(), document: document.to_owned(), segment, rows }))

@@ -202,3 +202,25 @@ fn a_question_that_names_two_things_is_told_of_both() {
     assert!((gains - certificate.value).abs() < 1e-9, "what each adds is what all are worth");
     assert_eq!(record(&context, "seas#0").meets, ["moon"]);
 }
+
+#[test]
+fn the_default_multiplies_likelihoods_by_priors_and_boosts_whatever_their_size() {
+    let scored = |policy: &str, chunk: &str| {
+        let context = of(Strategy::Cento).policy(policy).within(120);
+        let record = context.trace.records.iter().find(|record| record.chunk_id == chunk).unwrap();
+        (record.relevance, record.prior, record.boost, record.score_raw)
+    };
+    let candidates = of(Strategy::Cento).candidates;
+    let (label, word) = (&candidates[0].label, candidates[0].text.split_whitespace().next().unwrap().to_lowercase());
+    let (likelihood, prior, boost, raw) = scored("", &candidates[0].id);
+    assert_eq!((prior, boost, raw), (0.0, 0.0, likelihood));
+    for nats in [0.5, -0.5, -3.0] {
+        let policy = format!("[priors]\n{label:?} = {nats}\n[boosts]\n{word:?} = 0.25");
+        let (relevance, prior, boost, raw) = scored(&policy, &candidates[0].id);
+        assert_eq!((relevance, raw), (likelihood, relevance + prior + boost));
+        assert!((relevance + prior - likelihood * f64::exp(nats)).abs() < 1e-12, "{prior}");
+        assert!((raw - likelihood * f64::exp(nats + 0.25)).abs() < 1e-12, "{boost}");
+    }
+    let (_, _, _, raw) = scored(&format!("[priors]\n{label:?} = -1e300"), &candidates[0].id);
+    assert!(raw > 0.0 && raw < 1e-4 * likelihood, "{raw}");
+}

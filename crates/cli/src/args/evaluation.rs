@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand, ValueEnum};
+use cento_engine::Strategy;
+use clap::{ArgGroup, Args, Subcommand, ValueEnum};
 
 use super::embed::{BenchEmbed, BenchScan};
 use super::query::Retrieval;
@@ -99,6 +100,25 @@ pub(crate) struct Compare {
     /// Show every query, those that changed most first
     #[arg(long, value_parser = clap::builder::BoolishValueParser::new())]
     pub(crate) per_query: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(group(ArgGroup::new("questions").required(true).args(["topics", "sentences"])))]
+pub(crate) struct Priors {
+    /// Judged questions: a folder of questions with excerpts, or a BEIR folder; with --qrels topics as `cento run` takes them
+    #[arg(long, value_name = "FILE|DIR")]
+    pub(crate) topics: Option<PathBuf>,
+    /// Judgements of the topics, of documents or of chunks (DOCUMENT#NUMBER): TREC qrels, BEIR tsv, or a BEIR folder
+    #[arg(long, value_name = "FILE|DIR", requires = "topics")]
+    pub(crate) qrels: Option<PathBuf>,
+    /// Without judged questions: so many sentences of the collection, evenly spread, are looked for in other documents
+    #[arg(long, value_name = "N", conflicts_with = "qrels")]
+    pub(crate) sentences: Option<usize>,
+    /// Whose policy it is: cento, which multiplies by e^prior, or bubble, which adds a share of the best candidate's relevance
+    #[arg(long, value_name = "NAME", default_value_t)]
+    pub(crate) strategy: Strategy,
+    #[command(flatten)]
+    pub(crate) retrieval: Retrieval,
 }
 
 #[derive(Debug, Args)]

@@ -17,7 +17,7 @@ pub(crate) use self::collection::{
 };
 pub(crate) use self::embed::{BenchEmbed, BenchScan, Embed, TextKind, TooLong};
 pub(crate) use self::evaluation::{
-    Bench, BenchTarget, Compare, Eval, EvalContext, Fuse, FuseMethod, Judging, Normalize, Reproduce,
+    Bench, BenchTarget, Compare, Eval, EvalContext, Fuse, FuseMethod, Judging, Normalize, Priors, Reproduce,
 };
 pub(crate) use self::query::{At, Budget, Context, Endpoint, Fusion, Mode, ResultFormat, Retrieval, Run, Search, Ties};
 pub(crate) use self::trace::{Diff, Replay, Why, WhyNot};
@@ -98,6 +98,17 @@ pub(crate) enum Command {
     EvalContext(EvalContext),
     /// Compare two or more evaluations query by query: differences, intervals, significance
     Compare(Compare),
+    /// Learn what the headings of the collection are worth, as the `[priors]` of a policy.
+    ///
+    /// A heading is worth more where answers stand under it more often than a search looks for them there; headings of one or two documents
+    /// have no prior. The answer is a policy to read, to edit, and to give to `cento context --policy`. Nothing uses it unasked.
+    ///
+    /// Judged questions say what is asked for. Learned on one half of the questions, measured on the other: where headings name parts of a
+    /// text (918 abstracts of SciFact under Background, Methods, Results, …) contexts of `cento` hold .77 of the evidence at 400 tokens
+    /// instead of .64, and .91 instead of .89 at 800; where they are titles that many documents have (climate_fever_sent), .01 more at
+    /// most, or as much. Sentences only say which headings a search overrates: there contexts held as much as without or less (.62 of
+    /// .64), so prefer judged questions.
+    Priors(Priors),
     /// Fuse runs into one
     Fuse(Fuse),
     /// Rerun recorded figures from scratch, each beside what is expected

@@ -17,6 +17,7 @@ mod run;
 mod eval;
 mod eval_context;
 mod compare;
+mod priors;
 mod fuse;
 mod embed;
 mod cache;
@@ -49,6 +50,7 @@ pub(crate) fn execute(invocation: &Invocation) -> anyhow::Result<Outcome> {
         Command::Eval(args) => eval::execute(args, global),
         Command::EvalContext(args) => eval_context::execute(args, global),
         Command::Compare(args) => compare::execute(args, global),
+        Command::Priors(args) => priors::execute(args, global),
         Command::Fuse(args) => fuse::execute(args, global),
         Command::Reproduce(args) => reproduce::execute(args, global),
         Command::Embed(args) => embed::execute(args, global),
