@@ -343,3 +343,23 @@ fn answers_of_eval_context_compare_question_by_question() {
     let difference = row["difference"].as_f64().unwrap();
     assert!((difference - (1.0 - 1.0 / 3.0) / 2.0).abs() < READ_BACK, "{row}");
 }
+
+#[test]
+fn strategies_of_one_evaluation_compare_by_their_names() {
+    let place = excerpts();
+    let line = |strategy: &str, end: usize| {
+        greek_context(0, end, 5).replace("\"strategy\":\"hand\"", &format!("\"strategy\":\"{strategy}\""))
+    };
+    place.write("contexts", [line("short", "α β γ".len()), line("long", "α β γ δ ε".len())].concat());
+    place.write("both", place.ok(&["eval-context", "set", "contexts", "--per-query", "--json"]).out);
+    place.run(&["compare", "both", "both"]).fails(3, &["two strategies", "say with --strategy"]);
+    place.run(&["compare", "both", "both", "--strategy", "short"]).fails(2, &["--strategy short: 2 files"]);
+    place
+        .run(&["compare", "both", "both", "--strategy", "short,tall"])
+        .fails(3, &["no strategy \"tall\", but long, short"]);
+    let answer = place.json(&["compare", "both", "both", "--strategy", "short,long"]);
+    let rows = answer["comparisons"].as_array().unwrap();
+    let row = rows.iter().find(|row| row["measure"] == "10 tokens: evidence_recall").unwrap();
+    assert_eq!((&answer["a"], &row["b"]), (&json!("both short"), &json!("both long")));
+    assert_eq!((&row["n"], &row["wins"], &row["ties"]), (&json!(2), &json!(1), &json!(1)), "{row}");
+}

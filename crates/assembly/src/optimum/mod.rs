@@ -97,7 +97,12 @@ pub(crate) fn solve(problem: &Problem<'_>, n_nodes_max: usize) -> Optimum {
             break;
         }
         n_nodes += 1;
-        let Some(relaxed) = relax::solve(problem, &node.fixed, &node.paid, best.value()) else { continue };
+        let Some(bounded) = relax::bound(problem, &node.fixed, &node.paid, best.value()) else { continue };
+        let draft = local::mended(problem, bounded.chosen(), &node.fixed, &order);
+        if draft.value() > best.value() {
+            best = draft;
+        }
+        let relaxed = bounded.solve(best.value());
         if n_nodes == 1 {
             price = relaxed.price;
         }

@@ -71,11 +71,20 @@ struct Least {
     price: f64,
 }
 
-/// The best of the node's relaxation. None: nothing fits what is forced. `known` is the value of a set already found, `paid` what needs
-/// are paid at first.
-pub(crate) fn solve(problem: &Problem<'_>, fixed: &[Fixed], paid: &[f64], known: f64) -> Option<Relaxed> {
+/// A node bounded by prices alone.
+pub(crate) struct Bounded<'p> {
+    walk: Walk<'p>,
+    least: Least,
+}
+
+/// Bounds a node by prices. None: nothing fits what is forced. `known` is the value of a set already found, `paid` what needs are paid at
+/// first.
+pub(crate) fn bound<'p>(problem: &'p Problem<'p>, fixed: &[Fixed], paid: &[f64], known: f64) -> Option<Bounded<'p>> {
     let mut walk = Walk::new(problem, fixed, paid)?;
     let mut least = walk.least()?;
+    if problem.needs.is_empty() {
+        return Some(Bounded { walk, least });
+    }
     let mut trial = walk.clone();
     let mut chosen = least.chosen.clone();
     let mut range: Vec<Range<f64>> = problem.needs.iter().map(|need| 0.0..need.weight).collect();
@@ -89,19 +98,35 @@ pub(crate) fn solve(problem: &Problem<'_>, fixed: &[Fixed], paid: &[f64], known:
             (walk, least) = (trial.clone(), anew);
         }
     }
-    let Least { chosen, bound, price } = least;
-    let value = walk.worth(&chosen);
-    let relaxed = |chosen: Vec<usize>, bound: f64, walk: &Walk<'_>| {
-        Some(Relaxed { miscounted: walk.miscounted(&chosen), chosen, bound, price, paid: walk.paid.clone() })
-    };
-    if bound <= value + EPSILON || bound <= known + EPSILON {
-        return relaxed(chosen, bound, &walk);
+    Some(Bounded { walk, least })
+}
+
+impl Bounded<'_> {
+    /// A set within the budget that is worth about the bound.
+    pub(crate) fn chosen(&self) -> &[usize] {
+        &self.least.chosen
     }
-    let walk = walk.core(price, known.max(value));
-    match walk.exact() {
-        Exact::Found(chosen, worth) => relaxed(chosen, bound.min(worth.max(known)), &walk),
-        Exact::Nothing => relaxed(chosen, bound.min(known.max(value)), &walk),
-        Exact::TooLarge => relaxed(chosen, bound, &walk),
+
+    /// The best of the relaxation, unless nothing of it is worth more than `known`. The more is known, the less is left to solve.
+    pub(crate) fn solve(self, known: f64) -> Relaxed {
+        let Self { walk, least: Least { chosen, bound, price } } = self;
+        let value = walk.worth(&chosen);
+        let relaxed = |chosen: Vec<usize>, bound: f64, walk: Walk<'_>| Relaxed {
+            miscounted: walk.miscounted(&chosen),
+            chosen,
+            bound,
+            price,
+            paid: walk.paid,
+        };
+        if bound <= value + EPSILON || bound <= known + EPSILON {
+            return relaxed(chosen, bound, walk);
+        }
+        let walk = walk.core(price, known.max(value));
+        match walk.exact() {
+            Exact::Found(chosen, worth) => relaxed(chosen, bound.min(worth.max(known)), walk),
+            Exact::Nothing => relaxed(chosen, bound.min(known.max(value)), walk),
+            Exact::TooLarge => relaxed(chosen, bound, walk),
+        }
     }
 }
 

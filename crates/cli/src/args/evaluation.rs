@@ -91,6 +91,9 @@ pub(crate) struct Compare {
     pub(crate) qrels: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) judging: Judging,
+    /// Of evaluations with several strategies those to take, A's first, then B's: cento compare X.json X.json --strategy flat,cento
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', conflicts_with = "qrels")]
+    pub(crate) strategy: Vec<String>,
     /// Resamples of the bootstrap
     #[arg(long, value_name = "N", default_value_t = cento_eval::compare::Bootstrap::default().n_resamples)]
     pub(crate) resamples: usize,

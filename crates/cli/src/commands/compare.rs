@@ -1,6 +1,6 @@
 //! `cento compare`: the same queries under two systems, pair by pair.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use anyhow::{Context as _, bail};
@@ -30,16 +30,23 @@ pub(crate) fn execute(args: &Compare, global: &Global) -> anyhow::Result<Outcome
     if args.resamples == 0 {
         return Err(options::usage("--resamples 0: no interval comes of that; give at least 1"));
     }
+    let n_files = args.b.len() + 1;
+    if !args.strategy.is_empty() && args.strategy.len() != n_files {
+        let given = args.strategy.join(",");
+        return Err(options::usage(format!(
+            "--strategy {given}: {n_files} files are compared; name a strategy for each, in their order"
+        )));
+    }
     let read = Reader::new(args)?;
     let bootstrap = Bootstrap { n_resamples: args.resamples, seed: args.seed, ..Bootstrap::default() };
-    let a = read.figures(&args.a)?;
+    let a = read.figures(&args.a, 0)?;
     let mut rows = Vec::new();
-    for path in &args.b {
-        let b = read.figures(path)?;
+    for (at, path) in args.b.iter().enumerate() {
+        let b = read.figures(path, at + 1)?;
         let before = rows.len();
         for (name, of_a) in &a {
             if let Some(of_b) = b.get(name) {
-                rows.push(row(path, name, of_a, of_b, &bootstrap)?);
+                rows.push(row(args.named(path, at + 1), name, of_a, of_b, &bootstrap)?);
             }
         }
         if rows.len() == before {
@@ -63,6 +70,18 @@ pub(crate) fn execute(args: &Compare, global: &Global) -> anyhow::Result<Outcome
     Ok(Outcome::Done)
 }
 
+impl Compare {
+    /// The strategy of the file of this number, if one is named.
+    fn strategy_of(&self, at: usize) -> Option<&str> {
+        self.strategy.get(at).map(String::as_str)
+    }
+
+    /// A file, and which of its strategies.
+    fn named(&self, path: &Path, at: usize) -> String {
+        self.strategy_of(at).map_or_else(|| path.display().to_string(), |name| format!("{} {name}", path.display()))
+    }
+}
+
 fn names(figures: &Figures) -> String {
     figures.keys().take(5).cloned().collect::<Vec<_>>().join(", ")
 }
@@ -78,8 +97,8 @@ impl<'a> Reader<'a> {
         Ok(Self { args, qrels: args.qrels.as_deref().map(Qrels::read).transpose()? })
     }
 
-    fn figures(&self, path: &Path) -> anyhow::Result<Figures> {
-        let Some(qrels) = &self.qrels else { return answered(path) };
+    fn figures(&self, path: &Path, at: usize) -> anyhow::Result<Figures> {
+        let Some(qrels) = &self.qrels else { return answered(path, self.args.strategy_of(at)) };
         let measures = judge::measures(&self.args.judging)?;
         let evaluation = judge::run(path, qrels, &measures, judge::options(&self.args.judging))?;
         let by_query = |values: &Vec<f64>| evaluation.queries.iter().cloned().zip(values.iter().copied()).collect();
@@ -87,8 +106,8 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// The figures of an answer of `eval` (one run) or `eval-context` (one strategy), written with `--per-query --json`.
-fn answered(path: &Path) -> anyhow::Result<Figures> {
+/// The figures of an answer of `eval` (one run) or `eval-context` (one strategy, or that named), written with `--per-query --json`.
+fn answered(path: &Path, strategy: Option<&str>) -> anyhow::Result<Figures> {
     let name = path.display();
     let bytes = std::fs::read(path).with_context(|| name.to_string())?;
     let way_out =
@@ -101,7 +120,9 @@ fn answered(path: &Path) -> anyhow::Result<Figures> {
             for (figure, value) in values.as_object().into_iter().flatten() {
                 let Some(value) = value.as_f64() else { continue };
                 if figures.entry(format!("{prefix}{figure}")).or_default().insert(query.clone(), value).is_some() {
-                    bail!("{name}: holds two strategies for {prefix}{figure}; compare answers of one strategy each");
+                    bail!(
+                        "{name}: holds two strategies for {prefix}{figure}; say with --strategy which one of each file is meant"
+                    );
                 }
             }
         }
@@ -110,7 +131,13 @@ fn answered(path: &Path) -> anyhow::Result<Figures> {
     if let Some(queries) = value["queries"].as_object() {
         add("", queries)?;
     }
-    for group in value["groups"].as_array().into_iter().flatten() {
+    let groups = value["groups"].as_array().into_iter().flatten();
+    let strategies: BTreeSet<&str> = groups.clone().filter_map(|group| group["strategy"].as_str()).collect();
+    if let Some(absent) = strategy.filter(|strategy| !strategies.contains(strategy)) {
+        let has: Vec<&str> = strategies.into_iter().collect();
+        bail!("{name}: has no strategy {absent:?}, but {}", has.join(", "));
+    }
+    for group in groups.filter(|group| strategy.is_none_or(|strategy| group["strategy"] == strategy)) {
         let queries = group["queries"].as_object().ok_or_else(|| options::usage(format!("{name}: {way_out}")))?;
         add(&format!("{} tokens: ", group["budget_tokens"]), queries)?;
     }
@@ -121,7 +148,7 @@ fn answered(path: &Path) -> anyhow::Result<Figures> {
 }
 
 fn row(
-    path: &Path,
+    b_name: String,
     name: &str,
     a: &BTreeMap<String, f64>,
     b: &BTreeMap<String, f64>,
@@ -130,10 +157,10 @@ fn row(
     let both = a.iter().filter_map(|(query, of_a)| Some((query.clone(), *of_a, *b.get(query)?)));
     let mut queries: Vec<(String, f64, f64)> = both.collect();
     let (of_a, of_b): (Vec<f64>, Vec<f64>) = queries.iter().map(|(_, a, b)| (*a, *b)).unzip();
-    let paired = paired(&of_a, &of_b, bootstrap).with_context(|| format!("{}, {name}", path.display()))?;
+    let paired = paired(&of_a, &of_b, bootstrap).with_context(|| format!("{b_name}, {name}"))?;
     let n_alone = a.len() + b.len() - 2 * queries.len();
     queries.sort_by(|x, y| (y.2 - y.1).abs().total_cmp(&(x.2 - x.1).abs()).then_with(|| x.0.cmp(&y.0)));
-    Ok(Row { b: path.display().to_string(), name: name.to_owned(), paired, queries, n_alone })
+    Ok(Row { b: b_name, name: name.to_owned(), paired, queries, n_alone })
 }
 
 fn answer(args: &Compare, rows: &[Row]) -> Value {
@@ -151,7 +178,7 @@ fn answer(args: &Compare, rows: &[Row]) -> Value {
         object
     };
     json!({
-        "version": output::JSON_VERSION, "a": args.a.display().to_string(), "resamples": args.resamples, "seed": args.seed,
+        "version": output::JSON_VERSION, "a": args.named(&args.a, 0), "resamples": args.resamples, "seed": args.seed,
         "confidence": Bootstrap::default().confidence, "comparisons": rows.iter().map(comparison).collect::<Vec<_>>(),
     })
 }
@@ -212,7 +239,7 @@ fn remark(args: &Compare, rows: &[Row], bootstrap: &Bootstrap) {
     }
     eprintln!(
         "before: {}; {} resamples, seed {}; a win is a query that is better here",
-        args.a.display(),
+        args.named(&args.a, 0),
         bootstrap.n_resamples,
         bootstrap.seed
     );
