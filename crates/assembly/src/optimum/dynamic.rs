@@ -1,25 +1,9 @@
-//! Dynamic programming over documents and tokens: the best of a relaxation, chunk by chunk, at every number of tokens.
+//! Dynamic programming over documents and tokens: what the best of a relaxation is worth at every number of tokens.
 //!
-//! Cost: states times chunks times tokens, one byte and one addition each.
+//! Cost: states times chunks times tokens, an addition each.
 
 use super::Problem;
 use super::relax::{Fixed, NOWHERE, Walk};
-
-/// States times tokens times chunks that are solved exactly: about as many bytes, and some ten milliseconds.
-const CELLS_MAX: usize = 6_000_000;
-
-/// What dynamic programming makes of a core.
-pub(super) enum Exact {
-    /// The best places, ascending, and their worth.
-    Found(Vec<usize>, f64),
-    /// No choice of the core fits: none is worth more than what is known.
-    Nothing,
-    /// More cells than [`CELLS_MAX`].
-    TooLarge,
-}
-
-/// In a cell of the dynamic programme beside the state it was reached from: the chunk was taken.
-const TAKEN: u8 = 0x80;
 
 /// What the best of the relaxation is worth at every budget from 0 to the problem's, in one pass. None: what is forced alone does not
 /// fit, or breaks a rule.
@@ -33,11 +17,11 @@ pub(crate) fn by_tokens(problem: &Problem<'_>) -> Option<Vec<f64>> {
         let first = at;
         while at < places.len() && document.contains(&places[at]) {
             let before = if at > first { Some(places[at - 1]) } else { None };
-            walk.take(&mut states, before, places[at], |_, _| {});
+            walk.take(&mut states, before, places[at]);
             at += 1;
         }
         if at > first {
-            states.close(|_, _| {});
+            states.close();
         }
     }
     let worth: Vec<f64> = states.now[..width].iter().map(|worth| worth + walk.given).collect();
@@ -59,79 +43,19 @@ impl States {
         Self { n, width, now, next: vec![NOWHERE; n * width] }
     }
 
-    /// A document ends: the best of its states is where the next one starts. `ended(tokens, state)` is told which.
-    fn close(&mut self, mut ended: impl FnMut(usize, usize)) {
+    /// A document ends: the best of its states is where the next one starts.
+    fn close(&mut self) {
         let (now, width) = (&mut self.now, self.width);
         for w in 0..width {
-            let better =
-                |best: usize, state: usize| if now[state * width + w] > now[best * width + w] { state } else { best };
-            let state = (0..self.n).fold(0, better);
-            ended(w, state);
-            now[w] = now[state * width + w];
+            now[w] = (0..self.n).map(|state| now[state * width + w]).fold(NOWHERE, f64::max);
         }
         now[width..].fill(NOWHERE);
     }
 }
 
 impl Walk<'_> {
-    /// The best choice by dynamic programming over tokens.
-    pub(super) fn exact(&self) -> Exact {
-        let (problem, n) = (self.problem, self.n_states);
-        let places = self.undecided();
-        let width = usize::try_from(problem.budget).unwrap_or(usize::MAX).saturating_add(1);
-        if n > usize::from(TAKEN) || places.len().saturating_mul(n).saturating_mul(width) > CELLS_MAX {
-            return Exact::TooLarge;
-        }
-        let mut came = vec![0_u8; places.len() * n * width];
-        let mut closed = vec![0_u8; problem.lines.documents.len() * width]; // the state in which a document ended, by tokens
-        let mut states = States::new(n, width);
-        let mut at = 0;
-        for (number, document) in problem.lines.documents.iter().enumerate() {
-            let first = at;
-            while at < places.len() && document.contains(&places[at]) {
-                let came = &mut came[at * n * width..][..n * width];
-                let before = if at > first { Some(places[at - 1]) } else { None };
-                self.take(&mut states, before, places[at], |cell, step| came[cell] = step);
-                at += 1;
-            }
-            if at > first {
-                states.close(|w, state| closed[number * width + w] = state as u8);
-            }
-        }
-        let worth = states.now[width - 1];
-        if worth == NOWHERE {
-            return Exact::Nothing;
-        }
-        let (mut w, mut chosen) = (width - 1, Vec::new());
-        for (number, document) in problem.lines.documents.iter().enumerate().rev() {
-            let last = at;
-            while at > 0 && document.contains(&places[at - 1]) {
-                at -= 1;
-            }
-            let mut state = if last > at { usize::from(closed[number * width + w]) } else { 0 };
-            for back in (at..last).rev() {
-                let cell = came[back * n * width + state * width + w];
-                let from = usize::from(cell & !TAKEN);
-                if cell & TAKEN != 0 {
-                    chosen.push(places[back]);
-                    let before = places.get(back.wrapping_sub(1)).copied().filter(|_| back > at);
-                    let mut spent = 0;
-                    self.steps_from(before, places[back], |f, t, tokens, taken| {
-                        if taken && f == from && t == state {
-                            spent = tokens;
-                        }
-                    });
-                    w -= spent as usize;
-                }
-                state = from;
-            }
-        }
-        chosen.sort_unstable();
-        Exact::Found(chosen, self.given + worth)
-    }
-
-    /// One more chunk of a document, at every number of tokens. `reached(cell, step)` is told how a cell of the next states was reached.
-    fn take(&self, states: &mut States, before: Option<usize>, place: usize, mut reached: impl FnMut(usize, u8)) {
+    /// One more chunk of a document, at every number of tokens.
+    fn take(&self, states: &mut States, before: Option<usize>, place: usize) {
         let (value, width) = (self.values[place], states.width);
         let (now, next) = (&states.now, &mut states.next);
         next.fill(NOWHERE);
@@ -140,10 +64,7 @@ impl Walk<'_> {
             let gain = if taken { value } else { 0.0 };
             for w in tokens..width {
                 let worth = now[from * width + w - tokens] + gain;
-                if worth > next[to * width + w] {
-                    next[to * width + w] = worth;
-                    reached(to * width + w, from as u8 | if taken { TAKEN } else { 0 });
-                }
+                next[to * width + w] = next[to * width + w].max(worth);
             }
         });
         std::mem::swap(&mut states.now, &mut states.next);

@@ -31,7 +31,8 @@ pub(crate) fn greedy<'p>(problem: &'p Problem<'p>, order: &[usize]) -> Draft<'p>
     let mut best = start.clone();
     best.fill(order);
     let mut largest: Vec<usize> = order.to_vec();
-    largest.sort_by(|&a, &b| problem.singleton(b).total_cmp(&problem.singleton(a)).then(a.cmp(&b)));
+    let singletons = problem.singletons();
+    largest.sort_by(|&a, &b| singletons[b].total_cmp(&singletons[a]).then(a.cmp(&b)));
     let mut single = start;
     if largest.into_iter().any(|place| single.try_add(place)) && single.value > best.value {
         single.fill(order);
@@ -45,9 +46,8 @@ pub(crate) fn mended<'p>(problem: &'p Problem<'p>, chosen: &[usize], fixed: &[Fi
     let mut kept: Vec<usize> = chosen.to_vec();
     if !problem.is_feasible(chosen) {
         let free = |place: usize| fixed[place] != Fixed::In;
-        kept.sort_by(|&a, &b| {
-            free(a).cmp(&free(b)).then(problem.singleton(b).total_cmp(&problem.singleton(a))).then(a.cmp(&b))
-        });
+        let singletons = problem.singletons();
+        kept.sort_by(|&a, &b| free(a).cmp(&free(b)).then(singletons[b].total_cmp(&singletons[a])).then(a.cmp(&b)));
         let mut draft = Draft::of(problem, &problem.must);
         draft.fill(&kept);
         draft.fill(order);
@@ -60,7 +60,7 @@ pub(crate) fn mended<'p>(problem: &'p Problem<'p>, chosen: &[usize], fixed: &[Fi
 
 /// Places that may be chosen, those of most value per token first, equal ones by place; none that is worth nothing.
 pub(crate) fn by_density(problem: &Problem<'_>) -> Vec<usize> {
-    let density: Vec<f64> = (0..problem.len()).map(|place| problem.density(place)).collect();
+    let density = problem.densities();
     let mut order: Vec<usize> = (0..problem.len()).filter(|place| density[*place] > 0.0).collect();
     order.retain(|place| problem.must_not.binary_search(place).is_err());
     order.sort_by(|&a, &b| density[b].total_cmp(&density[a]).then(a.cmp(&b)));
@@ -172,8 +172,9 @@ impl<'p> Draft<'p> {
         let mut removable: Vec<usize> =
             self.chosen.iter().copied().filter(|place| !problem.must.contains(place)).collect();
         removable.sort_by(|&a, &b| problem.values[a].total_cmp(&problem.values[b]).then(a.cmp(&b)));
+        let singletons = problem.singletons();
         for place in beside {
-            let best = problem.singleton(place);
+            let best = singletons[place];
             for (at, &a) in removable.iter().enumerate() {
                 if problem.values[a] >= best {
                     break; // the others are worth more still

@@ -7,14 +7,15 @@
 //!
 //! Source: branch and bound (Land and Doig 1960) on a relaxation that leaves out conflicts and caps and pays every chunk that
 //! meets a need a part of its weight. What is left is segments under one budget: [`relax`] prices tokens (Lagrange; Everett 1963), fixes
-//! the chunks that the price decides, and solves the rest by dynamic programming over documents and tokens. A branch takes a chunk
+//! the chunks that the price decides, and solves the rest by labels of tokens and worth. A branch takes a chunk
 //! in or leaves it out where the relaxed answer breaks what was left out.
 //! Differs from dsRAG's greedy, which loses value wherever one long segment takes the room of two; bounds every answer.
-//! Cost: a relaxation is O(N) for each of some ten prices, plus O(n B) for n undecided chunks and B tokens.
+//! Cost: a relaxation is O(N) for each of some ten prices, and the labels of what the price leaves undecided.
 
 mod local;
 mod problem;
 mod relax;
+mod labels;
 mod dynamic;
 #[cfg(test)]
 mod tests;
@@ -141,12 +142,11 @@ fn branch(problem: &Problem<'_>, relaxed: &Relaxed, fixed: &[Fixed]) -> Option<V
         fixed
     };
     let chosen = &relaxed.chosen;
+    let densities = problem.densities();
+    let by_density = |a: usize, b: usize| densities[a].total_cmp(&densities[b]).then(b.cmp(&a));
     let free = |place: &&usize| fixed[**place] == Fixed::Free;
     let weakest = |places: &mut dyn Iterator<Item = &usize>| {
-        places
-            .copied()
-            .filter(|place| fixed[*place] == Fixed::Free)
-            .min_by(|&a, &b| problem.density(a).total_cmp(&problem.density(b)).then(b.cmp(&a)))
+        places.copied().filter(|place| fixed[*place] == Fixed::Free).min_by(|&a, &b| by_density(a, b))
     };
     for (at, &a) in chosen.iter().enumerate() {
         for &b in &chosen[at + 1..] {
@@ -167,8 +167,7 @@ fn branch(problem: &Problem<'_>, relaxed: &Relaxed, fixed: &[Fixed]) -> Option<V
     let meets = |place: &&usize| need.places.binary_search(place).is_ok();
     let twice = chosen.iter().filter(meets).find(free).copied();
     let may = need.places.iter().filter(free);
-    let densest = |a: &&usize, b: &&usize| problem.density(**a).total_cmp(&problem.density(**b)).then(b.cmp(a));
-    let place = twice.or_else(|| may.max_by(densest).copied())?;
+    let place = twice.or_else(|| may.copied().max_by(|&a, &b| by_density(a, b)))?;
     Some(vec![with(place, Fixed::In), with(place, Fixed::Out)])
 }
 

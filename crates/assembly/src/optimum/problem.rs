@@ -79,14 +79,19 @@ impl Problem<'_> {
         a != b && (self.conflict)(a, b)
     }
 
-    /// Value per token, the needs it meets counted in full.
-    pub(crate) fn density(&self, place: usize) -> f64 {
-        self.singleton(place) / (self.tokens[place] + self.headers[place]).max(1) as f64
+    /// What each chunk is worth alone, the needs it meets counted in full.
+    pub(crate) fn singletons(&self) -> Vec<f64> {
+        let mut singletons = self.values.clone();
+        for Need { weight, places } in &self.needs {
+            places.iter().for_each(|&place| singletons[place] += weight);
+        }
+        singletons
     }
 
-    /// What a chunk is worth alone.
-    pub(crate) fn singleton(&self, place: usize) -> f64 {
-        self.gain(place, &|_| false)
+    /// The same for each token.
+    pub(crate) fn densities(&self) -> Vec<f64> {
+        let per_token = |(place, worth): (usize, f64)| worth / (self.tokens[place] + self.headers[place]).max(1) as f64;
+        self.singletons().into_iter().enumerate().map(per_token).collect()
     }
 
     /// What a chunk adds to chosen ones: its value, and the needs that none of them meets.

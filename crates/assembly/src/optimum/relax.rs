@@ -7,10 +7,10 @@
 //! A need of weight w is worth w once: `w * min(1, n)` for n chosen chunks that meet it, which for any p in [0, w] is at most `w - p + p * n`:
 //! each such chunk is paid p, and the rest is given. Paid in full the bound counts a need once a chunk; where several chosen chunks meet
 //! a need, less is paid until one does, or none.
-//! Chunks whose being in or out would put the bound below what is already known are fixed; the rest is solved exactly.
+//! Chunks whose being in or out would put the bound below what is already known are fixed; the rest is solved exactly ([`super::labels`]).
 
 use super::EPSILON;
-use super::dynamic::Exact;
+use super::labels::Exact;
 use super::problem::{Need, Problem};
 use std::ops::Range;
 
@@ -53,7 +53,7 @@ pub(super) struct Walk<'p> {
     pub(super) given: f64,
     pub(super) fixed: Vec<Fixed>,
     /// Places from the first to the last of each document that may be chosen.
-    live: Vec<Range<usize>>,
+    pub(super) live: Vec<Range<usize>>,
     pub(super) n_states: usize,
     /// By need: what one chunk is paid that meets it.
     paid: Vec<f64>,
@@ -122,7 +122,7 @@ impl Bounded<'_> {
             return relaxed(chosen, bound, walk);
         }
         let walk = walk.core(price, known.max(value));
-        match walk.exact() {
+        match walk.exact(price, known.max(value)) {
             Exact::Found(chosen, worth) => relaxed(chosen, bound.min(worth.max(known)), walk),
             Exact::Nothing => relaxed(chosen, bound.min(known.max(value)), walk),
             Exact::TooLarge => relaxed(chosen, bound, walk),

@@ -103,7 +103,8 @@ pub(super) fn walk(choice: &Choice<'_>, ledger: &mut Ledger<'_>, firsts: &[First
     let solved = optimum::solve(&problem, NODES_MAX);
 
     let mut chosen: Vec<usize> = solved.chosen.iter().map(|&place| lines.candidates[place]).collect();
-    let density = |candidate: usize| problem.density(lines.place(candidate));
+    let densities = problem.densities();
+    let density = |candidate: usize| densities[lines.place(candidate)];
     // What it adds to those: its own value, and the needs that only it meets.
     let gain = |candidate: usize, admitted: &[usize]| {
         problem.gain(lines.place(candidate), &|other| admitted.contains(&lines.candidates[other]))
