@@ -41,7 +41,7 @@ pub(crate) struct Relaxed {
 const PRICES_MAX: usize = 40;
 
 /// How often needs are paid anew.
-const PAYMENTS_MAX: usize = 6;
+const PAYMENTS_MAX: usize = 8;
 
 /// State 0: nothing of the document is chosen; 1..=R: inside a segment of so many chunks (R = 1: of any length); R + 1: between two.
 #[derive(Clone)]
@@ -88,14 +88,22 @@ pub(crate) fn bound<'p>(problem: &'p Problem<'p>, fixed: &[Fixed], paid: &[f64],
     let mut trial = walk.clone();
     let mut chosen = least.chosen.clone();
     let mut range: Vec<Range<f64>> = problem.needs.iter().map(|need| 0.0..need.weight).collect();
+    let mut best: Option<(f64, Walk<'_>)> = None;
     for _ in 0..PAYMENTS_MAX {
         if least.bound <= known + EPSILON || !trial.pay(&chosen, &mut range) {
             break;
         }
-        let anew = trial.least()?;
-        chosen.clone_from(&anew.chosen);
+        let at = trial.at_price(least.price); // the price hardly changes: the least one is looked for when needs are paid well
+        let bound = at.value + least.price * problem.budget as f64;
+        chosen = at.chosen;
+        if best.as_ref().is_none_or(|(known, _)| bound < *known) {
+            best = Some((bound, trial.clone()));
+        }
+    }
+    if let Some((_, paid)) = best {
+        let anew = paid.least()?;
         if anew.bound < least.bound {
-            (walk, least) = (trial.clone(), anew);
+            (walk, least) = (paid, anew);
         }
     }
     Some(Bounded { walk, least })
