@@ -106,7 +106,7 @@ impl Context {
 /// [`Error::IncludeTooLong`] for what cannot be included; a policy out of its ranges.
 ///
 /// ```
-/// use cento_assembly::{Anchor, Candidate, Format, Order, Policy, Request, Strategy, assemble};
+/// use cento_assembly::{Anchor, Candidate, Format, Order, Policy, Reading, Request, Strategy, assemble};
 /// let text = "Parents may take twelve months of leave.\n";
 /// let candidate = Candidate {
 ///     id: "handbook/leave.md#0".into(), document: "handbook/leave.md".into(), title: "Leave".into(), index: 0, n_chunks: 1,
