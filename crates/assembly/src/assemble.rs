@@ -272,6 +272,7 @@ fn manifest(
         },
         certificate: selection.certificate.clone(),
         needs: Vec::new(),
+        searched_for: Vec::new(),
         support: None,
         endpoint: None,
     }

@@ -5,18 +5,28 @@
 //! question, toward the likeliest):
 //! `v = max(v, v_from^WEIGHT * v^(1 - WEIGHT))`.
 //!
+//! Where the document of a name was not found at all, [`gaps`] tells what to search for.
+//!
 //! Source: ours, after the bridge entities of multi-hop questions (HotpotQA, arXiv 1809.09600) and the gaps of SEAL-RAG (arXiv
 //! 2512.10787), without a second search. Measured on sets that were made along the links of Wikipedia, which favours it; a
 //! collection in which no text names a title is left as it is.
 //! Cost: [`PEAKS`] texts, read once, and [`COMMON_AMONG_MAX`] where a title is found; each run of at most [`TITLE_WORDS_MAX`] words is looked up among the titles.
 
-use crate::candidate::Candidate;
+use crate::candidate::{Candidate, by_id};
+use crate::error::Result;
 use crate::fuse::best_first;
+use crate::line::Lines;
+use crate::seal::names::{Kind, mentions};
+use crate::select::cento;
 use std::cell::OnceCell;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::ops::Range;
 
 /// The likeliest chunks that a bridge may start from.
 const PEAKS: usize = 10;
+
+/// Names that are looked for in one repair.
+pub const GAPS_MAX: usize = 8;
 
 /// Weight of the chunk that a bridge starts from.
 const WEIGHT: f64 = 0.65;
@@ -48,9 +58,7 @@ pub(crate) struct Bridge {
 /// Lifts `likelihoods` (by candidate) over bridges from `query` and the likeliest candidates; what was lifted, by candidate.
 pub(crate) fn lift(query: &str, candidates: &[&Candidate], likelihoods: &mut [f64]) -> Vec<Option<Bridge>> {
     let mut bridges = vec![None; candidates.len()];
-    let mut order: Vec<usize> = (0..candidates.len()).filter(|&at| likelihoods[at] > 0.0).collect();
-    order.sort_by(|&a, &b| best_first((likelihoods[a], &candidates[a].id), (likelihoods[b], &candidates[b].id)));
-    order.truncate(PEAKS);
+    let order = peaks(candidates, likelihoods);
     let of_title = by_title(candidates);
     let before = likelihoods.to_vec();
     let mut common = Common::new();
@@ -82,6 +90,56 @@ pub(crate) fn lift(query: &str, candidates: &[&Candidate], likelihoods: &mut [f6
         }
     }
     bridges
+}
+
+/// Names that the question or the likeliest candidates say and that are the title of no candidate, in the order in which they would start
+/// bridges: what one more search may find the documents of, see [`has_title`]. At most [`GAPS_MAX`].
+///
+/// # Errors
+/// A score that is no number; an id or place that two candidates have.
+pub fn gaps(
+    query: &str,
+    candidates: &[Candidate],
+    sentences: &dyn Fn(&str) -> Vec<Range<usize>>,
+) -> Result<Vec<String>> {
+    let candidates = by_id(candidates)?;
+    let lines = Lines::new(&candidates);
+    let likelihoods = cento::plain_likelihoods(&candidates, &lines)?;
+    let of_title = by_title(&candidates);
+    let texts = peaks(&candidates, &likelihoods).into_iter().map(|at| candidates[at].text.as_str());
+    let mut common = Common::new();
+    let mut names: Vec<String> = Vec::new();
+    let mut seen: HashSet<String> = HashSet::new();
+    for text in std::iter::once(query).chain(texts) {
+        for mention in mentions(text, &sentences(text), &|_| false) {
+            let name = &text[mention.span.clone()];
+            let words = spaced_words(name);
+            let is_name = matches!(mention.kind, Kind::Name | Kind::Quote) && is_long_enough(&words);
+            if names.len() < GAPS_MAX
+                && is_name
+                && words.matches(' ').count() <= TITLE_WORDS_MAX
+                && !of_title.contains_key(&words)
+                && seen.insert(words.clone())
+                && !common.has(&words, &[], &candidates)
+            {
+                names.push(name.to_owned());
+            }
+        }
+    }
+    Ok(names)
+}
+
+/// Whether a candidate's document has a name as its title, but for case, marks and a last part in brackets.
+pub fn has_title(candidate: &Candidate, name: &str) -> bool {
+    title(candidate).is_some_and(|title| title == spaced_words(name))
+}
+
+/// The likeliest candidates, best first.
+fn peaks(candidates: &[&Candidate], likelihoods: &[f64]) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..candidates.len()).filter(|&at| likelihoods[at] > 0.0).collect();
+    order.sort_by(|&a, &b| best_first((likelihoods[a], &candidates[a].id), (likelihoods[b], &candidates[b].id)));
+    order.truncate(PEAKS);
+    order
 }
 
 /// Candidates by the title of their document.
@@ -138,7 +196,11 @@ fn title(candidate: &Candidate) -> Option<String> {
     let title = candidate.title.trim();
     let title = title.strip_suffix(')').and_then(|open| open.rsplit_once('(')).map_or(title, |(before, _)| before);
     let words = spaced_words(title);
-    (words.chars().filter(|c| c.is_alphanumeric()).count() >= TITLE_LETTERS_MIN).then_some(words)
+    is_long_enough(&words).then_some(words)
+}
+
+fn is_long_enough(words: &str) -> bool {
+    words.chars().filter(|c| c.is_alphanumeric()).count() >= TITLE_LETTERS_MIN
 }
 
 /// Words in lower case, one space before and behind each.
@@ -190,6 +252,22 @@ mod tests {
         let bridges = lift("Were Scott Derrickson and Ed Wood of the same nationality?", &candidates, &mut lifted);
         assert_eq!((bridges[0], bridges[1]), (None, Some(Bridge { from: None, before: 0.01 })));
         assert!((lifted[1] - 0.81_f64.powf(0.65) * 0.01_f64.powf(0.35)).abs() < 1e-12);
+    }
+
+    #[test]
+    fn names_without_a_document_are_what_is_searched_for() {
+        let found = [
+            Candidate {
+                relevance: 0.9,
+                ..named("a", "Counterparts", "Counterparts is an album of Rush Band, whose drummer is Neil Peart.")
+            },
+            Candidate { relevance: 0.2, ..named("b", "Neil Peart", "He played in Rush Band and saw Geddy Lee.") },
+        ];
+        let sentences = |text: &str| std::iter::once(0..text.len()).collect::<Vec<_>>();
+        let names = gaps("Who drums on Counterparts, as Alex Lifeson says?", &found, &sentences).unwrap();
+        assert_eq!(names, ["Alex Lifeson", "Rush Band", "Geddy Lee"]);
+        assert!(has_title(&named("c", "RUSH band (Canada)", ""), "Rush Band") && !has_title(&found[0], "Rush Band"));
+        assert_eq!(gaps("nothing", &[], &sentences).unwrap(), [""; 0]);
     }
 
     #[test]

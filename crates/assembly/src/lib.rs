@@ -19,7 +19,7 @@ pub mod learned;
 
 mod line;
 pub mod evidence;
-mod bridge;
+pub mod bridge;
 mod likelihood;
 mod coverage;
 

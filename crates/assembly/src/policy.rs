@@ -53,7 +53,7 @@ candidates = 400        # Chunks that are weighed, the likeliest.
 run_max = 20            # Most chunks in a row. Default: no limit.
 same_words = 0.8        # Of two chunks one is left out if this share of the shorter one's three-word runs, weighed by idf, is in the other, or
 same_meaning = 0.98     # if their vectors have this cosine.
-bridges = true          # Whether a document that the question or likely text names is likely too.
+bridges = true          # Whether a document that the question or likely text names is likely too; it is searched for if it was not found.
 coverage = 2.0          # What it is worth to meet every need of the question (names, numbers, terms; each part alike), in chunks as
                         # good as the best that meets it. 0: needs are not looked at.
 min_support = 0.62      # Below this support nothing is delivered: the collection has no answer. 0: something always is.

@@ -99,6 +99,9 @@ pub struct Manifest {
     /// What the question needs, in its order, where the strategy looks at it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub needs: Vec<NeedRecord>,
+    /// Names that were searched for, as no document of theirs had been found.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub searched_for: Vec<String>,
     /// How far the collection supports an answer at all; none where that is not known.
     #[serde(default)]
     pub support: Option<Support>,

@@ -17,6 +17,7 @@ use cento_lexical::Unit;
 use crate::candidates::Found;
 use crate::endpoint::{self, Endpoint};
 use crate::error::{Error, Result};
+use crate::gaps::Repaired;
 use crate::resolved;
 use crate::retrieve::{DENSE, LEXICAL, Mode, SearchRequest, Timings};
 use crate::seal::Retrieval;
@@ -127,6 +128,7 @@ impl Searcher {
             evidence: OnceCell::new(),
             counts: RefCell::default(),
             vectors: RefCell::default(),
+            repaired: OnceCell::new(),
             retrieval: OnceCell::new(),
         };
         timings.texts = start.elapsed();
@@ -149,6 +151,8 @@ pub struct Pool<'s> {
     evidence: OnceCell<Option<Evidence>>,
     /// Documents that are no candidates, whatever a further search finds.
     removed: Vec<String>,
+    /// What was searched for by name, once for contexts of all budgets.
+    repaired: OnceCell<Repaired>,
     /// What a repair searched for besides, kept for contexts of other budgets.
     retrieval: OnceCell<Retrieval<'s>>,
 }
@@ -177,6 +181,13 @@ impl Pool<'_> {
     fn fresh(&self, request: &ContextRequest<'_>) -> Result<Context> {
         match (request.strategy, request.endpoint) {
             (Strategy::Seal, _) => self.seal(request),
+            (Strategy::Cento, None) => {
+                let mut context = self.ask(request, self.with_repaired(request)?, &[], assembly::assemble)?;
+                if request.policy.cento.bridges {
+                    context.trace.manifest.searched_for.clone_from(&self.repaired()?.names);
+                }
+                Ok(context)
+            }
             (_, None) => self.ask(request, Cow::Borrowed(&self.candidates), &[], assembly::assemble),
             (strategy, Some(endpoint)) => Err(Error::Setting {
                 setting: "endpoint",
@@ -211,12 +222,29 @@ impl Pool<'_> {
         Ok(context)
     }
 
+    /// What one more search found, for names that are the title of nothing found before.
+    fn repaired(&self) -> Result<&Repaired> {
+        if let Some(known) = self.repaired.get() {
+            return Ok(known);
+        }
+        let repaired = self.searcher.repaired(&self.search, &self.candidates, &self.removed)?;
+        Ok(self.repaired.get_or_init(|| repaired))
+    }
+
+    /// The candidates, with those that bridges may lead to.
+    fn with_repaired(&self, request: &ContextRequest<'_>) -> Result<Cow<'_, [Candidate]>> {
+        if !request.policy.cento.bridges || self.repaired()?.candidates.is_empty() {
+            return Ok(Cow::Borrowed(&self.candidates));
+        }
+        Ok(Cow::Owned([&self.candidates[..], &self.repaired()?.candidates[..]].concat()))
+    }
+
     /// What contexts of every budget up to the request's are worth, solved at `n_solved` of them and at the knee; at none for 0.
     ///
     /// # Errors
     /// Those of [`Pool::context`]; only the strategy `cento` has a curve.
     pub fn budget_curve(&self, request: &ContextRequest<'_>, n_solved: usize) -> Result<Curve> {
-        self.ask(request, Cow::Borrowed(&self.candidates), &[], |request| assembly::budget_curve(request, n_solved))
+        self.ask(request, self.with_repaired(request)?, &[], |request| assembly::budget_curve(request, n_solved))
     }
 
     fn ask<T>(
@@ -358,7 +386,7 @@ impl Pool<'_> {
     pub fn remove_document(&mut self, document: &str) {
         self.candidates.retain(|candidate| candidate.document != document);
         self.removed.push(document.to_owned());
-        (self.retrieval, self.evidence) = (OnceCell::new(), OnceCell::new());
+        (self.retrieval, self.evidence, self.repaired) = (OnceCell::new(), OnceCell::new(), OnceCell::new());
     }
 
     /// The bytes that a citation of one of this pool's contexts names.

@@ -68,6 +68,7 @@ mod retrieve;
 mod dense;
 mod run;
 mod candidates;
+mod gaps;
 mod context;
 mod resolved;
 mod seal;

@@ -74,13 +74,18 @@ pub(crate) fn likelihoods(
     lines: &Lines,
     settings: &Cento,
 ) -> Result<(Vec<f64>, Vec<Option<Bridge>>)> {
-    let scores: Vec<Option<f64>> =
-        lines.candidates.iter().map(|&at| (!candidates[at].is_neighbor).then_some(candidates[at].relevance)).collect();
-    let by_place = likelihood::likelihoods(lines, &scores)?;
-    let mut likelihoods: Vec<f64> = (0..candidates.len()).map(|candidate| by_place[lines.place(candidate)]).collect();
+    let mut likelihoods = plain_likelihoods(candidates, lines)?;
     let bridges =
         if settings.bridges { bridge::lift(query, candidates, &mut likelihoods) } else { vec![None; candidates.len()] };
     Ok((likelihoods, bridges))
+}
+
+/// Likelihoods by candidate, without bridges.
+pub(crate) fn plain_likelihoods(candidates: &[&Candidate], lines: &Lines) -> Result<Vec<f64>> {
+    let scores: Vec<Option<f64>> =
+        lines.candidates.iter().map(|&at| (!candidates[at].is_neighbor).then_some(candidates[at].relevance)).collect();
+    let by_place = likelihood::likelihoods(lines, &scores)?;
+    Ok((0..candidates.len()).map(|candidate| by_place[lines.place(candidate)]).collect())
 }
 
 /// Chooses from the pool, which is in the order of `scored.score`; `scored.raw` is the likelihood with priors.

@@ -58,3 +58,27 @@ fn a_document_taken_from_the_candidates_is_not_found_again() {
     pool.remove_document("notes/ada.md");
     assert!(!delivers(pool.context(&request).unwrap()));
 }
+
+#[test]
+fn the_default_searches_once_more_for_names_that_were_not_found() {
+    let (place, tokenizer) = (two_hops(), BudgetTokenizer::named("o200k").unwrap());
+    let searcher = place.searcher();
+    let search = SearchRequest { mode: Mode::Lexical, candidates: 1, ..SearchRequest::new(QUESTION) };
+    let asked = |policy: &str, search: &SearchRequest| {
+        let policy = Policy::parse(policy).unwrap();
+        searcher.pool(search).unwrap().context(&ContextRequest::new(400, &tokenizer, &policy)).unwrap()
+    };
+    let delivered =
+        |context: &Context| context.citations.iter().map(|citation| citation.document.clone()).collect::<Vec<_>>();
+    let with = asked("", &search);
+    assert_eq!(delivered(&with), ["notes/film.md", "notes/ada.md"]);
+    assert_eq!(with.trace.manifest.searched_for, ["Ada Quist"]);
+    let ada = with.trace.records.iter().find(|record| record.chunk_id == "notes/ada.md#0").unwrap();
+    assert!(ada.is_neighbor, "a name found it, not the question");
+    let without = asked("[cento]\nbridges = false", &search);
+    assert_eq!((delivered(&without), without.trace.manifest.searched_for.len()), (vec!["notes/film.md".to_owned()], 0));
+    let mut pool = searcher.pool(&search).unwrap();
+    pool.remove_document("notes/ada.md");
+    let policy = Policy::default();
+    assert_eq!(delivered(&pool.context(&ContextRequest::new(400, &tokenizer, &policy)).unwrap()), ["notes/film.md"]);
+}
