@@ -47,7 +47,7 @@ pub(super) fn explained(why: &Why) -> String {
         text,
         "  found      {}",
         if record.is_neighbor {
-            "no: it stands beside what was found".to_owned()
+            "no: it stands beside what was found, or a name led to it".to_owned()
         } else {
             number(record.retrieval_score)
         }
