@@ -49,7 +49,7 @@ pub fn assembly(strategy: Strategy, n_candidates: usize, budget_tokens: usize, n
         };
         let start = Instant::now();
         let context = assemble(&Request {
-            query: "how does Title 3 compare with w1, and what does w7 say of w19?",
+            query: "how does Title 3 compare with b1, and what does h7 say of l11?",
             candidates: &candidates,
             kept: &[],
             include: &[],
@@ -119,7 +119,8 @@ fn pool(seed: u64, n: usize) -> Vec<Candidate> {
         // Words of all ranks up to one that is drawn: common ones come more often.
         let word = |_| {
             let most = 1 + next(20_000);
-            format!("w{} ", next(most))
+            let number = next(most);
+            format!("{}{number} ", char::from(b'a' + (number % 12) as u8)) // words start with many letters, as real ones do
         };
         let text: String = (0..n_words).map(word).collect();
         let end = start + text.len() as u64;

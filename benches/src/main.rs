@@ -40,6 +40,9 @@ enum Command {
         /// Contexts of each size and strategy
         #[arg(long, default_value_t = 100)]
         rounds: usize,
+        /// This strategy alone
+        #[arg(long)]
+        strategy: Option<Strategy>,
     },
     /// A graph of Cento's, or of the crate hnsw_rs, over given vectors: one JSON object
     Graphs {
@@ -56,9 +59,10 @@ fn main() -> Result<()> {
             println!("{}", graphs::run(&task)?);
             Ok(())
         }
-        Some(Command::Assembly { budget, rounds }) => {
+        Some(Command::Assembly { budget, rounds, strategy: only }) => {
             for n_candidates in [200, 2_000] {
-                for strategy in Strategy::ALL.into_iter().filter(|strategy| *strategy != Strategy::Seal) {
+                let all = Strategy::ALL.into_iter().filter(|strategy| *strategy != Strategy::Seal);
+                for strategy in all.filter(|strategy| only.is_none_or(|only| only == *strategy)) {
                     let figures = assembly::assembly(strategy, n_candidates, budget, rounds)?;
                     println!("{}", serde_json::to_string(&figures)?);
                 }

@@ -149,11 +149,7 @@ impl<'a> Similarity<'a> {
     /// Cosine of the vectors, or without vectors the share of the shorter one's content words that the other has.
     pub(crate) fn between(&self, a: usize, b: usize) -> f64 {
         self.cosine_of(a, b).unwrap_or_else(|| {
-            let words = |at| {
-                self.cached(&self.words, at, |text| {
-                    words(text).filter(|word| !is_function_word(word)).map(|word| hash(&word)).collect()
-                })
-            };
+            let words = |at| self.cached(&self.words, at, |text| hashes(text, |word| !is_function_word(word)));
             contained(&words(a), &words(b))
         })
     }
@@ -233,7 +229,7 @@ fn contained(a: &[u64], b: &[u64]) -> f64 {
 
 /// Hashes of every run of [`SHINGLE_WORDS`] words.
 fn shingles(text: &str) -> Vec<u64> {
-    let hashes: Vec<u64> = words(text).map(|word| hash(&word)).collect();
+    let hashes = hashes(text, |_| true);
     let joined = |run: &[u64]| run.iter().fold(0_u64, |sum, hash| sum.rotate_left(21).wrapping_mul(FNV_PRIME) ^ hash);
     hashes.windows(SHINGLE_WORDS).map(joined).collect()
 }
@@ -243,6 +239,16 @@ const FNV_PRIME: u64 = 0x100_0000_01b3;
 /// FNV-1a, the same on every machine.
 fn hash(word: &str) -> u64 {
     word.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(FNV_PRIME))
+}
+
+/// Hashes of the words of a text, those that are kept.
+fn hashes(text: &str, keep: impl Fn(&str) -> bool) -> Vec<u64> {
+    if text.is_ascii() {
+        let lower = text.to_ascii_lowercase(); // one allocation for all words
+        let words = lower.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
+        return words.filter(|word| keep(word)).map(hash).collect();
+    }
+    words(text).filter(|word| keep(word)).map(|word| hash(&word)).collect()
 }
 
 /// Words of a text in lower case: runs of letters and digits, and pairs of neighbours where a script writes no spaces.
@@ -357,6 +363,15 @@ mod tests {
         assert_eq!(alike(5, 5), 1.0);
         let copies: Vec<&Candidate> = vec![candidates[0]; 30];
         assert!(Similarity::new(&copies, None).alike(0, 1).containment > 0.999, "nothing but copies are copies");
+    }
+
+    #[test]
+    fn letters_of_ascii_and_others_are_hashed_alike() {
+        let ascii = "The Harbour, of 1952 -- it's  shut_down\n(again).";
+        let slow: Vec<u64> = words(ascii).map(|word| hash(&word)).collect();
+        assert_eq!(hashes(ascii, |_| true), slow);
+        let beyond = format!("{ascii} é");
+        assert_eq!(hashes(&beyond, |word| word != "é"), slow);
     }
 
     #[test]
