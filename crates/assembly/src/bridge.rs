@@ -207,6 +207,20 @@ fn is_long_enough(words: &str) -> bool {
 fn spaced_words(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 2);
     out.push(' ');
+    if text.is_ascii() {
+        // The same, letter by letter.
+        for byte in text.bytes() {
+            if byte.is_ascii_alphanumeric() {
+                out.push(char::from(byte.to_ascii_lowercase()));
+            } else if !out.ends_with(' ') {
+                out.push(' ');
+            }
+        }
+        if !out.ends_with(' ') {
+            out.push(' ');
+        }
+        return out;
+    }
     for word in text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()) {
         out.push_str(&word.to_lowercase());
         out.push(' ');
@@ -268,6 +282,14 @@ mod tests {
         assert_eq!(names, ["Alex Lifeson", "Rush Band", "Geddy Lee"]);
         assert!(has_title(&named("c", "RUSH band (Canada)", ""), "Rush Band") && !has_title(&found[0], "Rush Band"));
         assert_eq!(gaps("nothing", &[], &sentences).unwrap(), [""; 0]);
+    }
+
+    #[test]
+    fn words_are_spaced_alike_with_and_without_letters_beyond_ascii() {
+        for text in ["", "  ", "One, TWO -- three.", "it's 1952", "x"] {
+            let beyond = spaced_words(&format!("{text} é"));
+            assert_eq!(spaced_words(text), beyond.strip_suffix("é ").unwrap(), "{text:?}");
+        }
     }
 
     #[test]
