@@ -202,17 +202,15 @@ fn not_supported(pool: &[Scored], support: &Support, policy: &Policy) -> Selecti
 
 /// What the question needs, what that is worth, and which of the delivered chunks meet it.
 fn needs(prepared: &Prepared<'_>, weights: &[f64], delivered: &[String]) -> Vec<NeedRecord> {
-    let ids =
-        |covered: &Covered| covered.by.iter().map(|&candidate| prepared.candidates[candidate].id.clone()).collect();
     let record = |(number, covered): (usize, &Covered)| {
-        let met_by: Vec<String> = ids(covered);
+        let by = covered.by.iter().map(|&candidate| &prepared.candidates[candidate].id);
         NeedRecord {
             text: covered.need.text.clone(),
             kind: covered.need.kind,
             clause: covered.need.clause,
             share: covered.share,
-            weight: weights.get(number).copied().unwrap_or(0.0),
-            met_by: met_by.into_iter().filter(|id| delivered.contains(id)).collect(),
+            weight: weights.get(number).copied().unwrap_or(0.0), // none where nothing was weighed
+            met_by: by.filter(|id| delivered.contains(id)).cloned().collect(),
         }
     };
     prepared.needs.iter().enumerate().map(record).collect()

@@ -8,9 +8,10 @@
 //! Where the document of a name was not found at all, [`gaps`] tells what to search for.
 //!
 //! Source: ours, after the bridge entities of multi-hop questions (HotpotQA, arXiv 1809.09600) and the gaps of SEAL-RAG (arXiv
-//! 2512.10787), without a second search. Measured on sets that were made along the links of Wikipedia, which favours it; a
+//! 2512.10787). Measured on sets that were made along the links of Wikipedia, which favours it; a
 //! collection in which no text names a title is left as it is.
-//! Cost: [`PEAKS`] texts, read once, and [`COMMON_AMONG_MAX`] where a title is found; each run of at most [`TITLE_WORDS_MAX`] words is looked up among the titles.
+//! Cost: [`PEAKS`] texts, read once, and [`COMMON_AMONG_MAX`] where a title is found; each run of at most [`TITLE_WORDS_MAX`] words is
+//! looked up among the titles.
 
 use crate::candidate::{Candidate, by_id};
 use crate::error::Result;

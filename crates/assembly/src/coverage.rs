@@ -7,23 +7,19 @@
 //!
 //! Source: saturated coverage after Lin and Bilmes (2011), with the needs N(q) of arXiv 2512.10787.
 //! Differs: an unlikely candidate meets nothing: words alone are no answer.
-//! Cost: one pass over the texts of the likely candidates; a word is analysed once, and only if a need starts with its first letter.
+//! Cost: the texts of the likely candidates are analysed.
 
 use crate::candidate::Candidate;
 use crate::prior::Scored;
-use crate::reading::Reading;
+use crate::reading::{Reading, Sought};
 use crate::seal::names::Aliases;
 use crate::seal::needs::{Need, NeedKind, Needs};
-use std::collections::{BTreeMap, HashMap};
 
 /// A candidate that is less likely than this share of the likeliest one meets nothing.
 const LIKELY: f64 = 0.1;
 
 /// A candidate that is less likely than this share of the likeliest one that meets a need does not meet it.
 const NEAR: f64 = 0.5;
-
-/// Terms that are told apart, the rarest ones.
-const TERMS_MAX: usize = 64;
 
 /// A need, and what meets it.
 #[derive(Debug, Clone, PartialEq)]
@@ -46,8 +42,12 @@ pub(crate) fn coverage(query: &str, candidates: &[&Candidate], pool: &[Scored], 
     let mut of_clause = vec![0.0; clauses.len()];
     needs.iter().for_each(|need| of_clause[need.clause] += need.weight);
     let n_clauses = of_clause.iter().filter(|weight| **weight > 0.0).count();
-    let mut words = Words::new(&needs, reading);
-    let wanted: Vec<Option<u64>> = needs.iter().map(|need| words.all(&need.terms)).collect();
+    // More terms than can be told apart: the rarest ones.
+    let mut terms: Vec<(f64, String)> =
+        needs.iter().flat_map(|need| &need.terms).map(|term| ((reading.idf)(term), term.clone())).collect();
+    terms.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
+    let sought = Sought::new(terms.into_iter().map(|(_, term)| term), *reading);
+    let wanted: Vec<Option<u64>> = needs.iter().map(|need| sought.bits(&need.terms)).collect();
     let mut by: Vec<Vec<usize>> = vec![Vec::new(); needs.len()];
     let mut best: Vec<f64> = vec![0.0; needs.len()];
     for scored in &likely {
@@ -55,7 +55,7 @@ pub(crate) fn coverage(query: &str, candidates: &[&Candidate], pool: &[Scored], 
         let said = std::iter::once(candidate.text.as_str())
             .chain([candidate.title.as_str()])
             .chain(candidate.path.iter().map(String::as_str))
-            .fold(0, |said, text| said | words.said(text));
+            .fold(0, |said, text| said | sought.said(text));
         for (at, wanted) in wanted.iter().enumerate() {
             if wanted.is_some_and(|wanted| wanted & !said == 0) && scored.raw >= NEAR * best[at] {
                 best[at] = best[at].max(scored.raw);
@@ -65,51 +65,6 @@ pub(crate) fn coverage(query: &str, candidates: &[&Candidate], pool: &[Scored], 
     }
     let share = |need: &Need| need.weight / of_clause[need.clause] / n_clauses as f64;
     needs.into_iter().zip(by).map(|(need, by)| Covered { share: share(&need), need, by }).collect()
-}
-
-/// Which terms of the needs a text says, one bit each.
-struct Words<'a> {
-    reading: &'a Reading<'a>,
-    bits: BTreeMap<String, u32>,
-    /// Whether a word that starts with this byte, in lower case, may be one of the terms; words that start beyond ASCII always may.
-    starts: [bool; 256],
-    known: HashMap<String, u64>,
-}
-
-impl<'a> Words<'a> {
-    fn new(needs: &[Need], reading: &'a Reading<'a>) -> Self {
-        let mut terms: Vec<&String> = needs.iter().flat_map(|need| &need.terms).collect();
-        terms.sort_by(|a, b| (reading.idf)(b).total_cmp(&(reading.idf)(a)).then(a.cmp(b)));
-        terms.dedup();
-        let bits: BTreeMap<String, u32> = terms.into_iter().take(TERMS_MAX).cloned().zip(0..).collect();
-        let mut starts = [false; 256];
-        starts[128..].fill(true);
-        bits.keys().for_each(|term| starts[usize::from(term.as_bytes()[0])] = true);
-        Self { reading, bits, starts, known: HashMap::new() }
-    }
-
-    /// All of these terms; none if one of them is not told apart.
-    fn all(&self, terms: &[String]) -> Option<u64> {
-        terms.iter().try_fold(0, |all, term| Some(all | 1 << self.bits.get(term)?))
-    }
-
-    fn said(&mut self, text: &str) -> u64 {
-        let Self { reading, bits, starts, known } = self;
-        let words = text.split(|c: char| !c.is_alphanumeric());
-        let may_be =
-            |word: &&str| word.bytes().next().is_some_and(|byte| starts[usize::from(byte.to_ascii_lowercase())]);
-        words.filter(may_be).fold(0, |said, word| {
-            said | match known.get(word) {
-                Some(&bits) => bits,
-                None => {
-                    let terms = (reading.terms)(word);
-                    let new = terms.iter().filter_map(|term| bits.get(term)).fold(0, |said, bit| said | 1 << bit);
-                    known.insert(word.to_owned(), new);
-                    new
-                }
-            }
-        })
-    }
 }
 
 #[cfg(test)]
@@ -171,6 +126,17 @@ mod tests {
         check("harbour", &[], &|_| 1.0, &["harbour 1.000: []"]);
         check("of the", &texts, &|_| 1.0, &[]);
         check("harbour wall", &texts, &|_| 0.0, &[]);
+    }
+
+    #[test]
+    fn terms_are_those_of_the_whole_text_wherever_a_word_starts() {
+        let terms = |text: &str| text.replace("getUserName", "user").split(' ').map(str::to_owned).collect::<Vec<_>>();
+        let chunk = candidate("d", 0, "calls getUserName for 1,600 users", 0.0);
+        let scored = Scored { raw: 0.5, score: 0.5, ..Scored::unscored(0) };
+        let reading = Reading { terms: &terms, idf: &|_| 1.0, sentences: &|text| vec![0..text.len()] };
+        for question in ["1,600", "user"] {
+            assert_eq!(coverage(question, &[&chunk], std::slice::from_ref(&scored), &reading)[0].by, [0], "{question}");
+        }
     }
 
     #[test]

@@ -7,12 +7,8 @@
 
 use crate::budget::Ledger;
 use crate::pack::Excerpt;
-use crate::reading::Reading;
-use std::collections::BTreeMap;
+use crate::reading::{Reading, Sought, TERMS_MAX};
 use std::ops::Range;
-
-/// Terms of the query that are told apart; more are more than a run that fits can hold.
-const TERMS_MAX: usize = 64;
 
 /// How far beyond its estimated length a run may grow, as the parts are counted one by one.
 const GROWTH: usize = 4;
@@ -32,19 +28,19 @@ pub(crate) fn cut(
     text_max: Option<i64>,
 ) -> Result<Excerpt, i64> {
     let text = &ledger.candidates()[candidate].text;
-    let needs = Needs::of(reader);
-    let any_met = needs.met(text) != 0;
+    let sought = Sought::new((reader.reading.terms)(reader.query), reader.reading);
+    let any_met = sought.said(text) != 0;
     let sentences = (reader.reading.sentences)(text)
         .into_iter()
         .filter(|range| text.get(range.clone()).is_some_and(|part| !part.trim().is_empty()));
     let mut units: Vec<Range<usize>> = sentences.collect();
     let mut beside_the_point = None;
     for split in [Some(split_words as fn(&str, &Range<usize>) -> Vec<Range<usize>>), Some(split_letters), None] {
-        match best_run(ledger, candidate, &units, &needs, text_max) {
+        match best_run(ledger, candidate, &units, &sought, text_max) {
             Some((excerpt, n_met)) if n_met > 0 || !any_met => return Ok(excerpt),
             run => beside_the_point = beside_the_point.or(run.map(|(excerpt, _)| excerpt)),
         }
-        if let (Some(split), Some(best)) = (split, most_matches(text, &units, &needs)) {
+        if let (Some(split), Some(best)) = (split, most_matches(text, &units, &sought)) {
             units = split(text, &best);
         }
     }
@@ -52,43 +48,19 @@ pub(crate) fn cut(
     beside_the_point.ok_or_else(|| ledger.whole_tokens(&[shortest]))
 }
 
-/// The terms of the query, and how to find them.
-struct Needs<'a> {
-    bits: BTreeMap<String, u32>,
-    terms: &'a dyn Fn(&str) -> Vec<String>,
-}
-
-impl<'a> Needs<'a> {
-    fn of(reader: &Reader<'a>) -> Self {
-        let mut bits = BTreeMap::new();
-        for term in (reader.reading.terms)(reader.query) {
-            let next = bits.len() as u32;
-            if bits.len() < TERMS_MAX {
-                bits.entry(term).or_insert(next);
-            }
-        }
-        Self { bits, terms: reader.reading.terms }
-    }
-
-    /// Which terms of the query `text` has, one bit each.
-    fn met(&self, text: &str) -> u64 {
-        (self.terms)(text).iter().filter_map(|term| self.bits.get(term)).fold(0, |met, bit| met | 1 << bit)
-    }
-}
-
 /// The run of `units` with most terms of the query, grown as far as it fits, and how many terms it was chosen for.
 fn best_run(
     ledger: &mut Ledger<'_>,
     candidate: usize,
     units: &[Range<usize>],
-    needs: &Needs<'_>,
+    sought: &Sought<'_>,
     text_max: Option<i64>,
 ) -> Option<(Excerpt, usize)> {
     let text = &ledger.candidates()[candidate].text;
     let (first, last) = (units.first()?, units.last()?);
     let header = Excerpt { candidate, part: Some(first.start..first.start) };
     let room = (ledger.budget() as i64 - ledger.whole_tokens(&[header])).min(text_max.unwrap_or(i64::MAX));
-    let (start, estimate, n_met) = choose(text, units, needs, room, ledger);
+    let (start, estimate, n_met) = choose(text, units, sought, room, ledger);
     let excerpt = |end: usize| Excerpt {
         candidate,
         part: Some(trimmed(text, units[start].start..units[end - 1].end.min(last.end))),
@@ -110,12 +82,12 @@ fn best_run(
 fn choose(
     text: &str,
     units: &[Range<usize>],
-    needs: &Needs<'_>,
+    sought: &Sought<'_>,
     room: i64,
     ledger: &Ledger<'_>,
 ) -> (usize, usize, usize) {
     let tokens: Vec<i64> = units.iter().map(|unit| ledger.tokens(&format!(" {}", text[unit.clone()].trim()))).collect();
-    let met: Vec<u64> = units.iter().map(|unit| needs.met(&text[unit.clone()])).collect();
+    let met: Vec<u64> = units.iter().map(|unit| sought.said(&text[unit.clone()])).collect();
     let mut times_met = [0_u32; TERMS_MAX];
     let (mut end, mut sum, mut best) = (0, 0, (0, 0, 0));
     for start in 0..units.len() {
@@ -157,8 +129,8 @@ fn farthest_that(low: usize, high: usize, holds: &mut impl FnMut(usize) -> bool)
 }
 
 /// The unit that meets most terms of the query, the first of equal ones.
-fn most_matches(text: &str, units: &[Range<usize>], needs: &Needs<'_>) -> Option<Range<usize>> {
-    let met = |unit: &Range<usize>| needs.met(&text[unit.clone()]).count_ones();
+fn most_matches(text: &str, units: &[Range<usize>], sought: &Sought<'_>) -> Option<Range<usize>> {
+    let met = |unit: &Range<usize>| sought.said(&text[unit.clone()]).count_ones();
     units.iter().rev().max_by_key(|unit| met(unit)).cloned() // the last maximum of the reversed: the first
 }
 
