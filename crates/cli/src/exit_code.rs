@@ -3,7 +3,7 @@
 use std::io;
 use std::process::ExitCode;
 
-use cento_engine::Error;
+use cento_engine::{CollectionError, Error};
 
 pub(crate) const OK: u8 = 0;
 /// Nothing was found, or a check failed.
@@ -14,6 +14,8 @@ pub(crate) const USAGE: u8 = 2;
 pub(crate) const DATA: u8 = 3;
 /// The encoder or the device it should run on, or a language model elsewhere.
 pub(crate) const MODEL: u8 = 4;
+/// It was done but for what could not be read, which stays as it was.
+pub(crate) const PARTIAL: u8 = 5;
 /// Ctrl-C; the collection is as it was committed last.
 pub(crate) const INTERRUPTED: u8 = 130;
 
@@ -21,6 +23,8 @@ pub(crate) const INTERRUPTED: u8 = 130;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Outcome {
     Done,
+    /// Some files or folders could not be read; they have been named, all else is done.
+    Partial,
     /// There is no result, or a check did not pass; what there is to say has been said.
     Nothing,
 }
@@ -29,6 +33,7 @@ pub(crate) enum Outcome {
 pub(crate) fn report(result: anyhow::Result<Outcome>) -> ExitCode {
     match result {
         Ok(Outcome::Done) => ExitCode::from(OK),
+        Ok(Outcome::Partial) => ExitCode::from(PARTIAL),
         Ok(Outcome::Nothing) => ExitCode::from(NOTHING),
         Err(error) if is_broken_pipe(&error) => ExitCode::from(OK), // the reader of our output has seen enough
         Err(error) => {
@@ -44,8 +49,11 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
         .any(|cause| cause.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe))
 }
 
-/// What the system's words on a full disk leave unsaid.
+/// What the command line offers, and what the system's words on a full disk leave unsaid.
 fn way_out(error: &anyhow::Error) -> &'static str {
+    if let Some(Error::RootGone { .. } | Error::MostRemoved { .. }) = error.downcast_ref() {
+        return " with --allow-empty";
+    }
     let is_full = |error: &io::Error| matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded);
     match error.chain().any(|cause| cause.downcast_ref().is_some_and(is_full)) {
         true => "; make room there and run the command again: what was there before is whole",
@@ -68,6 +76,7 @@ fn code(error: &anyhow::Error) -> u8 {
             Error::EmptyQuery
             | Error::TooManyResults { .. }
             | Error::Setting { .. }
+            | Error::Collection(CollectionError::Setting { .. })
             | Error::LabelTaken { .. }
             | Error::NoCacheFolder
             | Error::Filter(_)

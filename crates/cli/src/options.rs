@@ -6,7 +6,8 @@ use std::time::Duration;
 use anyhow::Context as _;
 use cento_engine::{
     At, BudgetTokenizer, CacheOptions, Endpoint, EndpointOptions, Explain, Filter, Filtered, Fusion, IndexOptions,
-    Mode, ReadOptions, RepairOptions, Scalar, Scan, SearchRequest, Searcher, SearcherOptions,
+    Losses, Missing, Mode, ReadOptions, Removals, RepairOptions, Scalar, Scan, SearchRequest, Searcher,
+    SearcherOptions,
 };
 
 use crate::args;
@@ -55,6 +56,7 @@ pub(crate) fn index(args: &args::Index, threads: usize) -> anyhow::Result<IndexO
         threads,
         graph_rows_min: args.graph_rows_min,
         cache: if args.no_cache { None } else { Some(cache(&args.cache)?) },
+        removals: if args.allow_empty { Removals::All } else { Removals::Guarded },
         compact: !args.compaction.no_compact,
     })
 }
@@ -68,7 +70,11 @@ pub(crate) fn repair(args: &args::Repair, threads: usize) -> anyhow::Result<Repa
         cache: if args.no_cache { None } else { Some(cache(&args.cache)?) },
         ..IndexOptions::default()
     };
-    Ok(RepairOptions { index, embed: !args.no_embed, accept_losses: args.accept_losses })
+    Ok(RepairOptions {
+        index,
+        vectors: if args.no_embed { Missing::Refused } else { Missing::Made },
+        losses: if args.accept_losses { Losses::Accepted } else { Losses::Remembered },
+    })
 }
 
 /// The embedding cache: where the command line says, or where the user's caches are.

@@ -77,7 +77,12 @@ pub(crate) fn command(file: Option<&SettingsFile>) -> anyhow::Result<Command> {
 
 /// Whether a setting may stand behind an option: what is deleted is said on the command line.
 fn is_setting(verb: &str, long: &str) -> bool {
-    !(["help", "version"].contains(&long) || verb == "delete" && ["path", "filter", "dry-run"].contains(&long))
+    let deletes = match verb {
+        "delete" => ["path", "filter", "dry-run"].contains(&long),
+        "index" => long == "allow-empty",
+        _ => false,
+    };
+    !(deletes || ["help", "version"].contains(&long))
 }
 
 /// Gives every option its environment variable.

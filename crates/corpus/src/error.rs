@@ -88,6 +88,14 @@ pub enum Error {
         /// How many files were met and why they were passed over.
         reason: String,
     },
+    /// Files and folders under the path could not be read, and nothing else in it can be.
+    #[error("{path}: nothing could be read: {reason}")]
+    NothingRead {
+        /// The root.
+        path: PathBuf,
+        /// The first of them, what the system said, and how many more there are.
+        reason: String,
+    },
     /// A root has no name to put before its documents' ids.
     #[error("{root}: no label can be made from this path; write LABEL=PATH")]
     NoLabel {

@@ -2,7 +2,8 @@
 //!
 //! `.gitignore` and `.centoignore` inside the root are obeyed, with or without a git repository; nothing outside the root has
 //! a say, so a folder gives the same files on every machine. Hidden files are passed over. Links are never followed.
-//! The files come sorted by origin, whatever order the system lists them in.
+//! The files come sorted by origin, whatever order the system lists them in. What the system does not let be read is kept
+//! apart from what is passed over: nobody knows what it holds.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
@@ -13,6 +14,7 @@ use ignore::{DirEntry, WalkBuilder};
 
 use crate::error::{Error, Result};
 use crate::read::{Format, ReadOptions};
+use crate::unread::{self, Unread, lies_in, unread_rules};
 
 /// A file is binary if there is a zero byte in so many bytes from its start.
 const BINARY_PROBE_BYTES: u64 = 8 * 1024;
@@ -34,21 +36,21 @@ pub struct Root {
 impl Root {
     /// Reads `PATH` or `LABEL=PATH`; without a label, it is the name of the file or folder that the path leads to.
     ///
-    /// A path that exists as written is a path, even with `=` in it.
+    /// A path that exists as written is a path, even with `=` in it. One that does not exist is a root too: whether it has
+    /// vanished or was never there, [`walk`] and its caller know.
     ///
     /// # Errors
-    /// The path does not exist, or neither a label nor a name is given.
+    /// Neither a label nor a name is given.
     pub fn parse(root: &str) -> Result<Self> {
         if let Some((label, path)) = root.split_once('=').filter(|_| !Path::new(root).exists()) {
             let label = label.trim_matches('/');
-            fs::metadata(path).map_err(Error::io(Path::new(path)))?;
             if label.is_empty() {
                 return Err(Error::NoLabel { root: root.into() });
             }
             return Ok(Self { label: label.into(), path: path.into() });
         }
         let path = PathBuf::from(root);
-        let canonical = fs::canonicalize(&path).map_err(Error::io(&path))?;
+        let canonical = fs::canonicalize(&path).unwrap_or_else(|_| path.clone());
         let label = canonical.file_name().and_then(|name| name.to_str());
         let label = label.ok_or_else(|| Error::NoLabel { root: root.into() })?.to_string();
         Ok(Self { label, path })
@@ -84,6 +86,32 @@ pub struct Walk {
     pub files: Vec<FoundFile>,
     /// Files and folders passed over, ascending by path; what is hidden or ignored is not listed.
     pub skipped: Vec<Skipped>,
+    /// Files and folders that could not be read, ascending by origin, one an origin. Where the ignore rules of a folder could
+    /// not be read, none of its files is in `files`.
+    pub unread: Vec<Unread>,
+    /// Origins of the skipped files that are of a format that is read, and hold no text now, or too much.
+    pub no_text: Vec<String>,
+}
+
+/// Why a file is not read.
+enum Refusal {
+    /// The system did not let it be read.
+    Unread(String),
+    /// It is binary or too large.
+    NoText(String),
+    /// It is of a kind that is never read.
+    Kind(String),
+}
+
+/// What a folder lists.
+#[derive(Default)]
+struct Listing {
+    /// Where each file is, by its relative path.
+    files: BTreeMap<String, PathBuf>,
+    /// Relative paths.
+    folders: BTreeSet<String>,
+    /// Origins of the folders whose ignore rules could not be read.
+    unruled: BTreeSet<String>,
 }
 
 /// Finds the files of `root` that are to be read.
@@ -93,7 +121,8 @@ pub struct Walk {
 /// corpus: of it, that file alone is read.
 ///
 /// # Errors
-/// The root cannot be opened, or nothing in it can be read.
+/// The root cannot be opened, or there is nothing in it to read ([`Error::NothingToRead`]), or what there is could not be
+/// read ([`Error::NothingRead`]).
 pub fn walk(root: &Root, options: &ReadOptions) -> Result<Walk> {
     let metadata = fs::metadata(&root.path).map_err(Error::io(&root.path))?;
     let mut walk = Walk::default();
@@ -109,8 +138,10 @@ pub fn walk(root: &Root, options: &ReadOptions) -> Result<Walk> {
     }
     walk.files.sort_by(|a, b| a.origin.cmp(&b.origin));
     walk.skipped.sort_by(|a, b| (&a.path, &a.reason).cmp(&(&b.path, &b.reason)));
+    walk.unread.sort();
+    walk.unread.dedup_by(|a, b| a.origin == b.origin);
     if walk.files.is_empty() {
-        return Err(Error::NothingToRead { path: root.path.clone(), reason: walk.why_nothing() });
+        return Err(walk.nothing(root, walk.why_nothing()));
     }
     Ok(walk)
 }
@@ -120,42 +151,16 @@ fn walk_folder(root: &Root, options: &ReadOptions, walk: &mut Walk) -> Result<()
     let mut builder = WalkBuilder::new(&folder);
     builder.standard_filters(false).hidden(true).git_ignore(true).require_git(false).follow_links(false);
     builder.add_custom_ignore_filename(".centoignore");
-    let mut files = BTreeMap::new(); // relative path -> path
-    let mut folders = BTreeSet::new();
-    for entry in builder.build() {
-        let entry = match entry {
-            Ok(entry) => entry,
-            Err(error) => {
-                walk.skip(&error_path(&error, root), format!("unreadable: {error}"));
-                continue;
-            }
-        };
-        if let Some(error) = entry.error() {
-            walk.skip(entry.path(), format!("part of its ignore rules cannot be read: {error}"));
-        }
-        let relative = entry.path().strip_prefix(&folder).unwrap_or(entry.path());
-        let path = root.path.join(relative);
-        let Some(relative) = slashed(relative) else {
-            walk.skip(&path, "its name is not UTF-8; rename it".into());
-            continue;
-        };
-        match entry.file_type() {
-            Some(kind) if kind.is_symlink() => walk.skip(&path, link_reason(&entry, &folder)),
-            Some(kind) if kind.is_dir() => {
-                folders.insert(relative);
-            }
-            Some(kind) if kind.is_file() => {
-                files.insert(relative, path);
-            }
-            _ => walk.skip(&path, "not a regular file".into()),
-        }
-    }
+    let Listing { files, folders, unruled } = list(builder.build(), &folder, root, walk);
     let beir = beir_folders(&files, &folders);
     if options.format == Format::Beir && beir.is_empty() && !files.contains_key("corpus.jsonl") {
-        return Err(Error::NothingToRead { path: root.path.clone(), reason: "no corpus.jsonl in it".into() });
+        return Err(walk.nothing(root, "no corpus.jsonl in it".into()));
     }
     for (relative, path) in files {
-        let origin = format!("{}/{relative}", root.label);
+        let origin = root.origin(&relative);
+        if lies_in(&origin, &unruled) {
+            continue;
+        }
         if let Some(reason) = beir_reason(&relative, &beir) {
             walk.skip(&path, reason);
             continue;
@@ -168,17 +173,93 @@ fn walk_folder(root: &Root, options: &ReadOptions, walk: &mut Walk) -> Result<()
     Ok(())
 }
 
+/// Sorts what the walk of a folder came across into files, folders, and what `walk` reports.
+fn list(
+    entries: impl Iterator<Item = Result<DirEntry, ignore::Error>>,
+    folder: &Path,
+    root: &Root,
+    walk: &mut Walk,
+) -> Listing {
+    let mut listing = Listing::default();
+    for entry in entries {
+        let found = match &entry {
+            Ok(entry) => entry.path(),
+            Err(error) => unread::error_path(error).unwrap_or(folder),
+        };
+        let relative = found.strip_prefix(folder).unwrap_or(Path::new(""));
+        let path = root.path.join(relative);
+        let Some(relative) = slashed(relative) else {
+            walk.skip(&path, "its name is not UTF-8; rename it".into());
+            continue;
+        };
+        let entry = match entry {
+            Ok(entry) => entry,
+            Err(error) => {
+                walk.unread(&path, root.origin(&relative), unread::reason(&error));
+                continue;
+            }
+        };
+        if let Some(error) = entry.error() {
+            walk.skip(entry.path(), format!("part of its ignore rules cannot be read: {error}"));
+        }
+        match entry.file_type() {
+            Some(kind) if kind.is_symlink() => walk.skip(&path, link_reason(&entry, folder)),
+            Some(kind) if kind.is_dir() => {
+                if let Some((rules, error)) = unread_rules(entry.path()) {
+                    listing.unruled.insert(root.origin(&relative));
+                    let rules = path.join(rules.file_name().unwrap_or_default());
+                    walk.unread(&rules, root.origin(&relative), format!("{error}; what it ignores is not known"));
+                }
+                listing.folders.insert(relative);
+            }
+            Some(kind) if kind.is_file() => {
+                listing.files.insert(relative, path);
+            }
+            _ => walk.skip(&path, "not a regular file".into()),
+        }
+    }
+    listing
+}
+
+impl Root {
+    /// The origin of what lies at `relative` in the root.
+    fn origin(&self, relative: &str) -> String {
+        if relative.is_empty() { self.label.clone() } else { format!("{}/{relative}", self.label) }
+    }
+}
+
 impl Walk {
     /// Lists a file, or the reason why it cannot be read; `format` is none where the extension is unknown.
     fn add(&mut self, path: PathBuf, origin: String, format: Option<Format>, options: &ReadOptions) {
         match probe(&path, format, options) {
             Ok(n_bytes) => self.files.push(FoundFile { path, origin, format: format.unwrap_or(Format::Text), n_bytes }),
-            Err(reason) => self.skip(&path, reason),
+            Err(Refusal::Unread(reason)) => self.unread(&path, origin, reason),
+            Err(Refusal::NoText(reason)) => {
+                self.skip(&path, reason);
+                self.no_text.push(origin);
+            }
+            Err(Refusal::Kind(reason)) => self.skip(&path, reason),
         }
     }
 
     fn skip(&mut self, path: &Path, reason: String) {
         self.skipped.push(Skipped { path: path.display().to_string(), reason });
+    }
+
+    fn unread(&mut self, path: &Path, origin: String, reason: String) {
+        self.unread.push(Unread { origin, path: path.display().to_string(), reason });
+    }
+
+    /// The error of a walk that found no file: what could not be read may hold some.
+    fn nothing(&self, root: &Root, reason: String) -> Error {
+        let path = root.path.clone();
+        match self.unread.as_slice() {
+            [] => Error::NothingToRead { path, reason },
+            [first, rest @ ..] => {
+                let n_more = if rest.is_empty() { String::new() } else { format!("; and {} more", rest.len()) };
+                Error::NothingRead { path, reason: format!("{}: {}{n_more}", first.path, first.reason) }
+            }
+        }
     }
 
     fn why_nothing(&self) -> String {
@@ -191,23 +272,24 @@ impl Walk {
 }
 
 /// The size of a file that can be read, else why not.
-fn probe(path: &Path, format: Option<Format>, options: &ReadOptions) -> Result<u64, String> {
+fn probe(path: &Path, format: Option<Format>, options: &ReadOptions) -> Result<u64, Refusal> {
     if let Some(extension) = unread_extension(path).filter(|_| format.is_none()) {
-        return Err(format!("unknown type: .{extension} files are not read"));
+        return Err(Refusal::Kind(format!("unknown type: .{extension} files are not read")));
     }
-    let unreadable = |error: std::io::Error| format!("unreadable: {error}");
-    let metadata = fs::metadata(path).map_err(unreadable)?;
+    let unread = |error: std::io::Error| Refusal::Unread(error.to_string());
+    let metadata = fs::metadata(path).map_err(unread)?;
     if !metadata.is_file() {
-        return Err("not a regular file".into());
+        return Err(Refusal::Kind("not a regular file".into()));
     }
     let streamed = matches!(format, Some(Format::Jsonl | Format::Csv));
     if !streamed && metadata.len() > options.max_file_bytes {
-        return Err(format!("too large: {} bytes, the limit is {}", metadata.len(), options.max_file_bytes));
+        let limit = options.max_file_bytes;
+        return Err(Refusal::NoText(format!("too large: {} bytes, the limit is {limit}", metadata.len())));
     }
     let mut start = Vec::new();
-    File::open(path).and_then(|file| file.take(BINARY_PROBE_BYTES).read_to_end(&mut start)).map_err(unreadable)?;
+    File::open(path).and_then(|file| file.take(BINARY_PROBE_BYTES).read_to_end(&mut start)).map_err(unread)?;
     match start.iter().position(|&byte| byte == 0) {
-        Some(at) => Err(format!("binary: zero byte at byte {at}")),
+        Some(at) => Err(Refusal::NoText(format!("binary: zero byte at byte {at}"))),
         None => Ok(metadata.len()),
     }
 }
@@ -272,13 +354,8 @@ fn slashed(relative: &Path) -> Option<String> {
     parts.map(|parts| parts.join("/"))
 }
 
-fn error_path(error: &ignore::Error, root: &Root) -> PathBuf {
-    match error {
-        ignore::Error::WithPath { path, .. } => path.clone(),
-        ignore::Error::WithDepth { err, .. } | ignore::Error::WithLineNumber { err, .. } => error_path(err, root),
-        _ => root.path.clone(),
-    }
-}
+#[cfg(test)]
+mod unread_tests;
 
 #[cfg(test)]
 mod tests {
@@ -414,7 +491,9 @@ mod tests {
             Root { label: "guide".into(), path: at("docs").into() }
         );
         assert_eq!(Root::parse(&at("a=b.md")).unwrap().label, "a=b.md");
-        assert!(matches!(Root::parse("/nowhere/at/all"), Err(Error::Io { .. })));
+        let nowhere = Root::parse("/nowhere/at/all").unwrap();
+        assert_eq!(nowhere.label, "all");
+        assert!(matches!(walk(&nowhere, &ReadOptions::default()), Err(Error::Io { .. })));
         assert!(matches!(Root::parse("/"), Err(Error::NoLabel { .. })));
     }
 

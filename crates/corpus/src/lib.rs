@@ -33,6 +33,7 @@ mod piece;
 mod read;
 mod section;
 mod sentence;
+mod unread;
 
 pub use chunk::{CHUNKER_VERSION, Chunk, ChunkConfig, ChunkSize, DEFAULT_CHUNK_TOKENS, chunk};
 pub use date::Date;
@@ -45,6 +46,7 @@ pub use piece::{BYTES_PER_TOKEN_MAX, Tokens};
 pub use read::{Documents, Format, LINE_BYTES_MAX, MAX_FILE_BYTES, ReadOptions, Record, Records, parse, read};
 pub use section::Section;
 pub use sentence::sentences;
+pub use unread::{Unread, lies_in};
 
 #[cfg(test)]
 mod tests;

@@ -12,10 +12,6 @@
 //! and its vector. So nothing depends on the order in which a disk took the two files: a vector that is missing, torn or altered
 //! does not fit its entry, and is not there. Everything has a fixed length, so damage ends with what it hit. Finding out what a
 //! cache holds reads 48 bytes a text, however long its vectors are.
-//!
-//! [`log`] reads the one-file format that collections had of their own before.
-
-pub mod log;
 
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
@@ -73,10 +69,6 @@ fn header_of(version: u32, dimensions: usize) -> [u8; HEADER_BYTES] {
 /// # Errors
 /// If it is damaged, of another version, or of vectors with other dimensions.
 pub fn check_header(found: &[u8; HEADER_BYTES], dimensions: usize) -> Result<()> {
-    check_header_of(VERSION, found, dimensions)
-}
-
-fn check_header_of(wanted: u32, found: &[u8; HEADER_BYTES], dimensions: usize) -> Result<()> {
     let refuse = |reason: String| Err(Error::Log { reason });
     if &found[..8] != MAGIC {
         return refuse("the file holds no embeddings of Cento".to_owned());
@@ -88,8 +80,8 @@ fn check_header_of(wanted: u32, found: &[u8; HEADER_BYTES], dimensions: usize) -
     if found[HEADER_BYTES - CHECKSUM_BYTES..] != xxh3_64(&found[..HEADER_BYTES - CHECKSUM_BYTES]).to_le_bytes() {
         return refuse("the header is damaged".to_owned());
     }
-    if version != wanted {
-        return refuse(format!("version {version} stands where version {wanted} is expected"));
+    if version != VERSION {
+        return refuse(format!("version {version} stands where version {VERSION} is expected"));
     }
     let logged = u32_at(found, 12) as usize;
     if logged != dimensions {

@@ -13,12 +13,9 @@ pub enum Error {
     /// The encoder could not be loaded or could not embed.
     #[error(transparent)]
     Embedder(#[from] cento_embedder::Error),
-    /// A query does not fit the vectors, or a setting the graph; what is damaged is [`Error::Corrupt`].
+    /// The collection's folder: damaged, of another format, held by another writer, or not there.
     #[error(transparent)]
-    Vector(cento_vector::Error),
-    /// A lexical segment is damaged, or was written by another analyser.
-    #[error(transparent)]
-    Lexical(#[from] cento_lexical::Error),
+    Collection(#[from] cento_collection::Error),
     /// Fusion or assembly refused its input.
     #[error(transparent)]
     Assembly(#[from] cento_assembly::Error),
@@ -32,48 +29,6 @@ pub enum Error {
         path: PathBuf,
         /// What the system said.
         source: io::Error,
-    },
-    /// The folder holds no collection.
-    #[error("{path}: no collection here; make one with `cento index PATH --collection {path}`")]
-    NotFound {
-        /// The folder that was to be opened.
-        path: PathBuf,
-    },
-    /// The folder holds something else.
-    #[error("{path}: is not empty and holds no collection; choose another folder with --collection DIR")]
-    NotACollection {
-        /// The folder that was to be created.
-        path: PathBuf,
-    },
-    /// A file of the collection is not what was written.
-    #[error("{path}: corrupt: {reason}; `cento doctor` says what else is damaged, `cento repair` keeps what is not")]
-    Corrupt {
-        /// The damaged file.
-        path: PathBuf,
-        /// What does not hold.
-        reason: String,
-    },
-    /// The collection was written by a newer Cento.
-    #[error("{path}: collection format {found} is newer than {supported}, the newest this cento reads; update cento")]
-    NewerFormat {
-        /// The manifest.
-        path: PathBuf,
-        /// Format number in the manifest.
-        found: u32,
-        /// Format number of this build.
-        supported: u32,
-    },
-    /// The collection was written by an older Cento, in a format that is no longer read.
-    #[error(
-        "{path}: collection format {found} is older than {supported}, the one this cento reads; move the collection away and index again: what was embedded comes from the cache"
-    )]
-    OlderFormat {
-        /// The manifest.
-        path: PathBuf,
-        /// Format number in the manifest.
-        found: u32,
-        /// Format number of this build.
-        supported: u32,
     },
     /// A file is no trace, or not as it was written.
     #[error("{path}: not a trace that `cento context --trace` wrote: {reason}")]
@@ -103,7 +58,7 @@ pub enum Error {
     },
     /// A filter is none, or asks for what the collection does not have.
     #[error(transparent)]
-    Filter(#[from] crate::filter::FilterError),
+    Filter(#[from] crate::retrieve::filter::FilterError),
     /// Nothing says where embeddings are to be kept.
     #[error("no folder for the embedding cache: set CENTO_CACHE to a folder, or HOME; or go without, with --no-cache")]
     NoCacheFolder,
@@ -203,22 +158,6 @@ pub enum Error {
         /// What would do.
         way_out: &'static str,
     },
-    /// The system lets nobody write to the collection, or not this user.
-    #[error(
-        "{path}: cannot be written: {reason}; such a collection answers searches, but to change it, get the right to write or copy it to where you have it"
-    )]
-    ReadOnly {
-        /// What was to be written.
-        path: PathBuf,
-        /// What the system said.
-        reason: io::Error,
-    },
-    /// Another process is writing to the collection.
-    #[error("{path}: another process is writing to this collection; wait for it to end, readers are not affected")]
-    Locked {
-        /// The lock file.
-        path: PathBuf,
-    },
     /// The collection was built with another setting.
     #[error(
         "{setting}: the collection has {collection}, this command asks for {requested}; leave the option out, or index into another collection"
@@ -243,6 +182,32 @@ pub enum Error {
         /// The path it would name.
         given: PathBuf,
     },
+    /// A root that documents came from has nothing to read any more.
+    #[error(
+        "{path}: nothing is left of the {n_documents} documents that the collection has of it ({reason}); nothing was \
+         changed: bring it back, or say that they are to go"
+    )]
+    RootGone {
+        /// The root.
+        path: PathBuf,
+        /// Documents of the collection under it.
+        n_documents: u64,
+        /// What is there instead.
+        reason: String,
+    },
+    /// Most documents under the roots would go.
+    #[error(
+        "{n_removed} of the {n_documents} documents that the collection has of what is indexed here would be removed, \
+         {first:?} among them; nothing was changed: bring them back, or say that they are to go"
+    )]
+    MostRemoved {
+        /// Documents that would go.
+        n_removed: u64,
+        /// Documents of the collection under the roots.
+        n_documents: u64,
+        /// One of those that would go.
+        first: String,
+    },
     /// Nothing could be indexed.
     #[error("nothing to index: {reason}")]
     NothingToIndex {
@@ -254,47 +219,6 @@ pub enum Error {
         "some vectors cannot be read, and must be looked up in the embedding cache or embedded; leave --no-embed out"
     )]
     VectorsLost,
-    /// A graph came out too bad to be searched.
-    #[error(
-        "the graph over {n_rows} rows of {vectors} vectors would lose answers: {figure} is {value:.4}, below the floor of {floor}; have them scanned exactly with --graph-rows-min {}",
-        n_rows + 1
-    )]
-    GraphHealth {
-        /// Which vectors.
-        vectors: crate::config::VectorColumn,
-        /// Rows of the segment.
-        n_rows: usize,
-        /// What was measured.
-        figure: &'static str,
-        /// Its value.
-        value: f64,
-        /// What it has to be.
-        floor: f64,
-    },
-    /// No generation of that number.
-    #[error("no generation {asked} in this collection; there are {known}")]
-    UnknownGeneration {
-        /// What was asked for.
-        asked: String,
-        /// The generations that can be opened.
-        known: String,
-    },
-    /// No snapshot of that name.
-    #[error("no snapshot {name:?} in this collection; there are {known}")]
-    UnknownSnapshot {
-        /// What was asked for.
-        name: String,
-        /// The snapshots there are.
-        known: String,
-    },
-    /// A snapshot of that name is there already.
-    #[error("snapshot {name:?} is there already, of generation {generation}; choose another name, or remove it first")]
-    SnapshotTaken {
-        /// The name.
-        name: String,
-        /// What it names.
-        generation: u64,
-    },
     /// No document or chunk of that name.
     #[error("no document {id:?} in this collection{}", nearest.as_ref().map(|n| format!("; nearest: {n:?}")).unwrap_or_default())]
     UnknownDocument {
@@ -336,31 +260,15 @@ pub enum Error {
     },
 }
 
-impl Error {
-    /// What is said of a collection's file or folder that could not be made.
-    pub(crate) fn writing(path: &Path, reason: io::Error) -> Self {
-        let path = path.to_owned();
-        match reason.kind() {
-            io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => Self::ReadOnly { path, reason },
-            _ => Self::Io { path, source: reason },
-        }
+impl From<cento_vector::Error> for Error {
+    fn from(error: cento_vector::Error) -> Self {
+        Self::Collection(error.into())
     }
 }
 
-impl From<cento_vector::Error> for Error {
-    fn from(error: cento_vector::Error) -> Self {
-        match error {
-            cento_vector::Error::Corrupt { path, offset, reason } => {
-                Self::Corrupt { path, reason: format!("at byte {offset}: {reason}") }
-            }
-            cento_vector::Error::OtherKind { path, expected, found } => {
-                Self::Corrupt { path, reason: format!("holds {found:?}, expected {expected}") }
-            }
-            cento_vector::Error::Io { path, source } if source.kind() == io::ErrorKind::NotFound => {
-                Self::Corrupt { path, reason: "the file is missing".to_owned() }
-            }
-            other => Self::Vector(other),
-        }
+impl From<cento_lexical::Error> for Error {
+    fn from(error: cento_lexical::Error) -> Self {
+        Self::Collection(error.into())
     }
 }
 

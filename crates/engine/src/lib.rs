@@ -34,56 +34,12 @@
 
 mod error;
 
-pub mod config;
-mod fs;
-mod lock;
-mod health;
-mod calibration;
-mod losses;
-mod manifest;
-
-mod table;
-mod text;
-mod segment;
-mod deletes;
-mod cache;
-mod embeddings;
-
 mod ingest;
-mod commit;
-mod pins;
-mod snapshots;
-mod garbage;
-mod compact;
-mod repair;
-
 mod embed;
 
-mod scan;
-mod searcher;
-mod filter;
-mod scope;
-mod target;
 mod retrieve;
-mod dense;
-mod run;
-mod candidates;
-mod gaps;
 mod context;
-mod resolved;
-mod seal;
-mod endpoint;
-mod tokens;
-mod replay;
-mod differences;
-mod why_not;
-mod priors;
-
-mod probe;
-mod collection;
-mod selection;
-mod doctor;
-mod documents;
+mod explain;
 
 pub mod model;
 
@@ -95,7 +51,8 @@ pub use cento_assembly::learned;
 pub use cento_assembly::pipeline::Stated;
 pub use cento_assembly::seal::{Budget as SealBudget, Outcome as SealOutcome, SealConfig};
 pub use cento_assembly::{
-    Anchor, Citation, Context, Curve, Evidence, Extent, Format, Order, Pipeline, Policy, Strategy, Why, explain, trace,
+    Anchor, Citation, Context, Curve, Evidence, Extent, Format, Order, Pipeline, Policy, Strategy, Why,
+    explain as reasons, trace,
 };
 pub use cento_corpus as corpus;
 pub use cento_corpus::{HeaderStyle, ReadOptions, Root};
@@ -104,53 +61,45 @@ pub use cento_embedder::{DeviceChoice, Precision};
 pub use cento_lexical::{Explanation, Language};
 pub use cento_vector::Scalar;
 
-pub use cache::{CACHE_BYTES_MAX, CacheOptions, CachePrune, CachePruned, CacheStatus, CachedModel};
-pub use cache::{prune as prune_cache, status as cache_status};
-pub use collection::{SegmentStatus, Status, status};
-pub use compact::{CompactOptions, CompactReport, Merge, compact};
-pub use config::{CANDIDATE_DEPTH, ChunkTokens, CollectionConfig, LateReading, Pooling, VectorColumn};
-pub use context::{ContextRequest, ContextTimings, Pool};
-pub use dense::VectorsUsed;
-pub use differences::{Decided, Difference, TraceComparison};
-pub use doctor::{Check, Diagnosis, SegmentDiagnosis, doctor};
-pub use documents::{Deleted, Excerpt, InspectedChunk, InspectedSection, Inspection, delete, delete_selected};
+pub use cento_collection::care::doctor::{Check, Diagnosis, SegmentDiagnosis, doctor};
+pub use cento_collection::care::repair::{Losses, RepairReport, RepairedSegment};
+pub use cento_collection::care::status::{SegmentStatus, Status, status};
+pub use cento_collection::format::config::{
+    self, CANDIDATE_DEPTH, ChunkTokens, CollectionConfig, LateReading, Pooling, VectorColumn,
+};
+pub use cento_collection::format::graph_health::GraphHealth;
+pub use cento_collection::format::losses::{Loss, LostDocument};
+pub use cento_collection::format::manifest::{FORMAT, Manifest, SegmentEntry};
+pub use cento_collection::format::metadata::FieldType;
+pub use cento_collection::fs::{self, File, Fs, OsFs};
+pub use cento_collection::keep::snapshots::{At, NamedGeneration, create_snapshot, remove_snapshot, snapshots};
+pub use cento_collection::write::compact::{CompactOptions, CompactReport, Merge};
+pub use cento_collection::{Error as CollectionError, describe};
+pub use context::endpoint::{Endpoint, EndpointOptions};
+pub use context::pool::{ContextRequest, ContextTimings, Pool};
+pub use context::priors::{Gold, JudgedQuestion, LearnedLabel, LearnedPriors, PriorQuestions};
+pub use context::seal::{Retrieval, Sealed};
+pub use context::tokens::BudgetTokenizer;
 pub use embed::{EmbedInput, EmbedOptions, EmbedProgress, EmbedReport, Manifest as EmbedManifest};
 pub use embed::{ManifestInput, OutputType, TooLong, embed};
-pub use endpoint::{Endpoint, EndpointOptions};
 pub use error::{Error, Result};
-pub use filter::{FILTER_BYTES_MAX, FILTER_DEPTH_MAX, Filter, FilterError, Place};
-pub use fs::{File, Fs, OsFs};
-pub use health::GraphHealth;
-pub use ingest::{IndexOptions, IndexReport, Issue, Progress, Stage, dry_run, index, inspect};
-pub use losses::{Loss, LostDocument};
-pub use manifest::{FORMAT, Manifest, SegmentEntry};
+pub use explain::differences::{Decided, Difference, TraceComparison};
+pub use explain::trace::{ContextTrace, Delivered, TRACE_FILE_VERSION, TRACE_SCHEMA, TracedCollection, TracedSearch};
+pub use explain::why_not::{Standing, WhereLost, WhyNot};
+pub use ingest::cache::{CACHE_BYTES_MAX, CacheOptions, CachePrune, CachePruned, CacheStatus, CachedModel};
+pub use ingest::cache::{prune as prune_cache, status as cache_status};
+pub use ingest::delete::{Deleted, delete, delete_selected};
+pub use ingest::inspect::{InspectedChunk, InspectedSection, Inspection};
+pub use ingest::repair::{Missing, RepairOptions, repair};
+pub use ingest::{IndexOptions, IndexReport, Issue, Progress, Removals, Stage, compact, dry_run, index, inspect};
 pub use model::DEFAULT_MODEL;
-pub use priors::{Gold, JudgedQuestion, LearnedLabel, LearnedPriors, PriorQuestions};
-pub use probe::{Nearest, RowId};
-pub use repair::{RepairOptions, RepairReport, RepairedSegment, repair};
-pub use replay::{ContextTrace, Delivered, TRACE_FILE_VERSION, TRACE_SCHEMA, TracedCollection, TracedSearch};
-pub use retrieve::{Explain, Fusion, Hit, LEXICAL_WEIGHT, Mode, Scan, SearchRequest, SearchResponse, Timings};
-pub use run::{DocumentRanking, RunQuery, RunRequest};
-pub use scan::{ScanBench, ScanBenchRequest, bench_scan};
-pub use scope::Filtered;
-pub use seal::{Retrieval, Sealed};
-pub use searcher::{Searcher, SearcherOptions};
-pub use segment::FieldType;
-pub use selection::{FieldSummary, ListedDocument, Selection};
-pub use snapshots::{At, NamedGeneration, create_snapshot, remove_snapshot, snapshots};
-pub use tokens::BudgetTokenizer;
-pub use why_not::{Standing, WhereLost, WhyNot};
-
-/// An error with its causes on one line, as users see it.
-pub fn describe(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        let words = cause.to_string();
-        if !text.ends_with(&words) {
-            text = format!("{text}: {words}");
-        }
-        source = cause.source();
-    }
-    text
-}
+pub use retrieve::dense::VectorsUsed;
+pub use retrieve::documents::Excerpt;
+pub use retrieve::filter::{FILTER_BYTES_MAX, FILTER_DEPTH_MAX, Filter, FilterError, Place};
+pub use retrieve::probe::{Nearest, RowId};
+pub use retrieve::run::{DocumentRanking, RunQuery, RunRequest};
+pub use retrieve::scan::{ScanBench, ScanBenchRequest, bench_scan};
+pub use retrieve::scope::Filtered;
+pub use retrieve::search::{Explain, Fusion, Hit, LEXICAL_WEIGHT, Mode, Scan, SearchRequest, SearchResponse, Timings};
+pub use retrieve::searcher::{Searcher, SearcherOptions};
+pub use retrieve::selection::{FieldSummary, ListedDocument, Selection};

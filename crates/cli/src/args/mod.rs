@@ -28,7 +28,8 @@ pub(crate) use self::trace::{Diff, Replay, Why, WhyNot};
 /// Results go to stdout, everything else to stderr. Every option can also be set by an environment variable (`--chunk-tokens` is
 /// CENTO_CHUNK_TOKENS) or in a file `cento.toml`; the command line wins over the environment, that over the file.
 ///
-/// Exit codes: 0 ok, 1 nothing found or a check failed, 2 usage, 3 data or index, 4 model or device, 130 interrupted.
+/// Exit codes: 0 ok, 1 nothing found or a check failed, 2 usage, 3 data or index, 4 model or device, 5 done but for files that
+/// could not be read, 130 interrupted.
 #[derive(Debug, Parser)]
 #[command(name = "cento", version, max_term_width = 110, disable_help_subcommand = true)]
 pub(crate) struct Cli {
@@ -60,7 +61,11 @@ pub(crate) struct Global {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Index files and folders; run again to bring the collection up to date
+    /// Index files and folders; run again to bring the collection up to date.
+    ///
+    /// Documents whose files are gone are removed. What the system does not let be read stays as it was and is reported, with
+    /// exit code 5. A PATH that is gone or empty, and a run that would remove more than half of the documents that PATHs had, are
+    /// refused (exit code 3) unless --allow-empty is given.
     Index(Index),
     /// Rank chunks for a query
     Search(Search),

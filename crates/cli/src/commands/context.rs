@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::time::Instant;
 
 use anyhow::Context as _;
-use cento_engine::explain::number;
+use cento_engine::reasons::number;
 use cento_engine::trace::{Certificate, EndpointRecord};
 use cento_engine::{Citation, ContextRequest, ContextTrace, Curve, Filtered, Pool, Scan, SearchRequest, Why, trace};
 

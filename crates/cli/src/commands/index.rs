@@ -43,6 +43,8 @@ pub(crate) fn execute(args: &Index, global: &Global) -> anyhow::Result<Outcome> 
         std::fs::write(path, json).with_context(|| path.display().to_string())?;
     }
     if !global.quiet {
+        issues("could not be read", &report.unread);
+        kept(&report.kept);
         issues("left out", &report.skipped);
         issues("failed", &report.failed);
         issues("noticed", &report.warnings);
@@ -52,7 +54,17 @@ pub(crate) fn execute(args: &Index, global: &Global) -> anyhow::Result<Outcome> 
         true => output::json(&answer)?,
         false => summary(&answer),
     }
-    Ok(Outcome::Done)
+    Ok(if report.unread.is_empty() { Outcome::Done } else { Outcome::Partial })
+}
+
+/// Names documents whose files are there and could not be read.
+fn kept(ids: &[String]) {
+    if ids.is_empty() {
+        return;
+    }
+    let (first, rest) = ids.split_at(SHOWN_ISSUES.min(ids.len()));
+    let n_more = if rest.is_empty() { String::new() } else { format!(" and {} more", rest.len()) };
+    eprintln!("kept as they were: could not be read: {}{n_more}", first.join(", "));
 }
 
 pub(super) fn issues(what: &str, issues: &[Issue]) {
@@ -77,6 +89,13 @@ fn summary(answer: &Answer<'_>) {
         count(report.skipped.len() as u64),
         count(report.failed.len() as u64),
     );
+    if !(report.unread.is_empty() && report.kept.is_empty()) {
+        println!(
+            "{} files or folders could not be read; {} documents kept as they were",
+            count(report.unread.len() as u64),
+            count(report.kept.len() as u64),
+        );
+    }
     println!(
         "{} chunks, {} tokens ({} embedded now, {} chunks found in the embedding cache)",
         count(report.n_chunks),

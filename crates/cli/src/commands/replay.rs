@@ -2,7 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use cento_engine::{At, ContextRequest, ContextTrace, Difference, Error, Searcher, SearcherOptions, TRACE_SCHEMA};
+use cento_engine::{
+    At, CollectionError, ContextRequest, ContextTrace, Difference, Error, Searcher, SearcherOptions, TRACE_SCHEMA,
+};
 
 use crate::args::Replay;
 use crate::exit_code::Outcome;
@@ -88,12 +90,12 @@ fn searcher(args: &Replay, invocation: &Invocation, path: &Path, trace: &Context
     let open = SearcherOptions { model: args.model.clone(), device: args.device.device, threads: global.threads, at };
     let searcher = Searcher::open(&folder, open).map_err(|error| {
         let way_out = match &error {
-            Error::NotFound { .. } => format!(
+            Error::Collection(CollectionError::NotFound { .. }) => format!(
                 "{}: its collection is not at {}; say where it is now with --collection DIR",
                 path.display(),
                 folder.display()
             ),
-            Error::UnknownGeneration { .. } if args.generation.is_none() => format!(
+            Error::Collection(CollectionError::UnknownGeneration { .. }) if args.generation.is_none() => format!(
                 "{}: generation {generation} of {} is gone; replay it on another one with --latest or --generation N",
                 path.display(),
                 folder.display()

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use cento_engine::ContextTrace;
-use cento_engine::explain::{Why, number};
+use cento_engine::reasons::{Why, number};
 use cento_engine::trace::{Decision, Record, StepDetails};
 
 use crate::args;

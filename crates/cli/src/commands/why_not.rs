@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use anyhow::Context as _;
-use cento_engine::explain::number;
+use cento_engine::reasons::number;
 use cento_engine::{ContextRequest, ContextTrace, Mode, Standing, WhereLost, WhyNot};
 
 use crate::args;

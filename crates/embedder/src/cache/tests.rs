@@ -67,28 +67,6 @@ fn another_file_is_refused_in_words() {
     refused(damaged, DIMENSIONS, "header is damaged");
 }
 
-/// A frame as the log of a collection had it.
-fn frame(key: &Key, n_tokens: u32, vector: &[f32]) -> Vec<u8> {
-    let n_bytes = log::frame_bytes(vector.len());
-    let mut frame = ((n_bytes - 4) as u32).to_le_bytes().to_vec();
-    frame.extend_from_slice(key);
-    frame.extend_from_slice(&n_tokens.to_le_bytes());
-    frame.extend(encode_vector(vector));
-    frame.extend_from_slice(&xxh3_64(&frame).to_le_bytes());
-    frame
-}
-
-#[test]
-fn a_frame_of_an_old_log_is_read() {
-    log::check_header(&header_of(1, DIMENSIONS), DIMENSIONS).unwrap();
-    assert!(log::check_header(&header(DIMENSIONS), DIMENSIONS).is_err());
-    let frame = frame(&key("model", "7"), 7, &vector(7));
-    assert_eq!(frame.len(), log::frame_bytes(DIMENSIONS));
-    assert_eq!(log::decode_frame(&frame), Some((key("model", "7"), 7)));
-    assert_eq!(decode_vector(&frame[log::VECTOR_OFFSET..][..4 * DIMENSIONS]), vector(7));
-    assert_eq!(log::decode_frame(&vec![0; frame.len()]), None);
-}
-
 proptest! {
     #[test]
     fn an_altered_byte_is_noticed(at in 0..ENTRY_BYTES + 4 * DIMENSIONS, flip in 1u8..=255) {
@@ -100,12 +78,5 @@ proptest! {
         }
         let is_padding = (KEY_BYTES + 4..KEY_BYTES + 8).contains(&at);
         prop_assert_eq!(Entry::decode(&encoded).fits(&bytes), is_padding);
-    }
-
-    #[test]
-    fn an_altered_byte_of_an_old_frame_is_noticed(at in 0..log::frame_bytes(DIMENSIONS), flip in 1u8..=255) {
-        let mut frame = frame(&key("model", "1"), 1, &vector(1));
-        frame[at] ^= flip;
-        prop_assert_eq!(log::decode_frame(&frame), None);
     }
 }

@@ -22,9 +22,9 @@ use self::input::{Batch, Ended, Text};
 use self::part::{Names, Part, Plan, Progressed};
 pub use self::quantize::OutputType;
 use self::quantize::Ranges;
-use crate::cache::{CacheOptions, CachedEmbeddings};
 use crate::error::{Error, Result};
 use crate::ingest::Issue;
+use crate::ingest::cache::{CacheOptions, CachedEmbeddings};
 use crate::model::{DEFAULT_MODEL, Models};
 
 /// Batches read ahead of the encoder.

@@ -12,21 +12,22 @@ use roaring::RoaringBitmap;
 use super::ledger::{ContentHash, Group, Ledger};
 use super::vectors::RowVectors;
 use super::{IndexReport, Prepared, Progress, Stage, absolute, prepare};
-use crate::cache::CacheOptions;
-use crate::calibration::Calibration;
-use crate::commit::{Base, Commit, NewSegment};
-use crate::config::CollectionConfig;
 use crate::error::Result;
-use crate::fs::Fs;
-use crate::searcher::Snapshot;
-use crate::segment::{Segment, SegmentWriter};
+use crate::ingest::cache::CacheOptions;
+use crate::ingest::calibration;
+use cento_collection::format::calibration::Calibration;
+use cento_collection::format::config::CollectionConfig;
+use cento_collection::format::segment::{Segment, SegmentWriter};
+use cento_collection::fs::Fs;
+use cento_collection::keep::generation::Generation;
+use cento_collection::write::commit::{Base, Commit, NewSegment};
 
 /// A segment in the making.
 pub(super) struct Build<'a> {
     fs: &'a dyn Fs,
     folder: &'a Path,
     config: &'a CollectionConfig,
-    snapshot: Option<&'a Snapshot>,
+    snapshot: Option<&'a Generation>,
     pub(super) ledger: Ledger,
     segment: SegmentWriter<'a>,
     segment_name: String,
@@ -40,7 +41,7 @@ impl<'a> Build<'a> {
         folder: &'a Path,
         config: &'a CollectionConfig,
         encoder: &'a Embedder,
-        snapshot: Option<&'a Snapshot>,
+        snapshot: Option<&'a Generation>,
         ledger: Ledger,
         cache: Option<&CacheOptions>,
     ) -> Result<Self> {
@@ -54,7 +55,7 @@ impl<'a> Build<'a> {
             ledger,
             segment: SegmentWriter::create(fs, &folder.join("segments").join(&segment_name), config)?,
             segment_name,
-            vectors: RowVectors::new(folder, config, encoder, cache)?,
+            vectors: RowVectors::new(config, encoder, cache)?,
             progress: Progress::default(),
         })
     }
@@ -108,14 +109,13 @@ impl<'a> Build<'a> {
         Ok(())
     }
 
-    /// Tombstones what vanished, writes the segment and publishes the generation; does nothing if nothing changed.
+    /// Writes the segment and publishes the generation; does nothing if nothing changed.
     pub(super) fn finish(
         mut self,
         roots: &[Root],
         graph_rows_min: usize,
         progress: &mut dyn FnMut(&Progress),
     ) -> Result<IndexReport> {
-        self.ledger.tombstone_vanished();
         let (counts, encoder) = (self.vectors.counts, self.vectors.encoder);
         let report = &mut self.ledger.report;
         report.n_tokens += counts.n_tokens;
@@ -138,7 +138,7 @@ impl<'a> Build<'a> {
             progress(state);
         })?;
         let folder = (n_new > 0).then(|| self.folder.join("segments").join(&self.segment_name));
-        let calibration = calibration(self.snapshot, folder.as_deref(), &self.segment_name, self.config, encoder)?;
+        let calibration = calibrate(self.snapshot, folder.as_deref(), &self.segment_name, self.config, encoder)?;
         let new = NewSegment {
             name: self.segment_name,
             n_documents: n_new as u64,
@@ -168,8 +168,8 @@ impl<'a> Build<'a> {
 }
 
 /// What cosines mean with the new segment, whose files are complete; documents that die with this commit are still looked at.
-fn calibration(
-    snapshot: Option<&Snapshot>,
+fn calibrate(
+    snapshot: Option<&Generation>,
     new: Option<&Path>,
     name: &str,
     config: &CollectionConfig,
@@ -179,5 +179,5 @@ fn calibration(
     let open = |folder| Segment::open(folder, name, &analyzer, config.pooling, RoaringBitmap::new());
     let new = new.map(open).transpose()?;
     let old = snapshot.iter().flat_map(|snapshot| &snapshot.segments);
-    Calibration::measure(&old.chain(&new).collect::<Vec<_>>(), encoder)
+    calibration::measure(&old.chain(&new).collect::<Vec<_>>(), encoder)
 }

@@ -10,9 +10,9 @@ use cento_corpus::{self as corpus, Anchor, Chunk, Document};
 use cento_embedder::{Embedder, Kind, LateDocument, LateWindows, cache};
 
 use super::vectors::{EMBED_TEXTS, RowVectors};
-use crate::config::LateReading;
 use crate::error::Result;
-use crate::segment::{NewDocument, SegmentWriter};
+use cento_collection::format::config::LateReading;
+use cento_collection::format::segment::{NewDocument, SegmentWriter};
 
 /// Changes when the same document would get other late vectors than before.
 const VERSION: u32 = 1;
@@ -84,7 +84,7 @@ impl RowVectors<'_> {
         let keys = late.keys(&document);
         let mut known = Vec::with_capacity(keys.len());
         for key in &keys {
-            match self.log.find(key)? {
+            match self.log.find(key) {
                 Some(logged) => known.push(logged),
                 None => {
                     late.n_rows += keys.len();

@@ -2,14 +2,15 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use cento_corpus::{self as corpus, Document, FoundFile, Root};
+use cento_corpus::{self as corpus, Document, FoundFile, Root, lies_in};
 use roaring::RoaringBitmap;
 
-use super::{IndexReport, Issue};
+use super::found::{Found, GoneRoot};
+use super::{IndexReport, Issue, Removals};
 use crate::error::{Error, Result};
-use crate::losses::{self, Loss};
-use crate::manifest::Manifest;
-use crate::searcher::Snapshot;
+use cento_collection::format::losses::{self, Loss};
+use cento_collection::format::manifest::Manifest;
+use cento_collection::keep::generation::Generation;
 
 /// Blake3 of everything of a document that shapes its rows or its citations.
 pub(crate) type ContentHash = [u8; 32];
@@ -26,6 +27,10 @@ struct Known {
 const GROUP_DOCUMENTS: usize = 128;
 /// Text that makes a group full sooner: a few long documents are work enough, and memory.
 const GROUP_BYTES: usize = 8 << 20;
+
+/// So many documents may go without a word, even if they are most of a collection: a person removes a few files by hand, while a
+/// disk that is not there, or a branch checked out by mistake, takes more. A root that is empty altogether asks at any size.
+const REMOVED_ASK_MIN: u64 = 10;
 
 /// Documents that need rows, from one file or several.
 #[derive(Default)]
@@ -59,7 +64,7 @@ pub(crate) struct Ledger {
     known: HashMap<String, Known>,
     /// Origin of each document read, by id.
     seen: BTreeMap<String, String>,
-    /// Origins that could not be read whole: what the collection has of them stays.
+    /// Origins of files and folders that could not be read whole: what the collection has of them stays.
     unread: BTreeSet<String>,
     /// Documents that die with the next commit, by segment.
     pub(crate) replaced: BTreeMap<usize, RoaringBitmap>,
@@ -68,17 +73,17 @@ pub(crate) struct Ledger {
 
 impl Ledger {
     pub(crate) fn new(
-        snapshot: Option<&Snapshot>,
+        snapshot: Option<&Generation>,
         roots: &[Root],
-        files: &[FoundFile],
+        found: &Found,
         report: IndexReport,
     ) -> Result<Self> {
         Ok(Self {
             labels: roots.iter().map(|root| root.label.clone()).collect(),
-            found: files.iter().map(|file| file.origin.clone()).collect(),
+            found: found.files.iter().map(|file| file.origin.clone()).collect(),
             known: snapshot.map(known_documents).transpose()?.unwrap_or_default(),
             seen: BTreeMap::new(),
-            unread: BTreeSet::new(),
+            unread: found.unread.clone(),
             replaced: BTreeMap::new(),
             report,
         })
@@ -90,7 +95,11 @@ impl Ledger {
 
     pub(crate) fn fail(&mut self, file: &FoundFile, error: &corpus::Error) {
         self.unread.insert(file.origin.clone());
-        self.report.failed.push(Issue { path: file.origin.clone(), reason: crate::describe(error) });
+        let issue = Issue { path: file.origin.clone(), reason: crate::describe(error) };
+        match error {
+            corpus::Error::Io { .. } => self.report.unread.push(issue),
+            _ => self.report.failed.push(issue),
+        }
     }
 
     /// Reads on until the group is full (true: the file may have more) or the file ends.
@@ -134,42 +143,72 @@ impl Ledger {
         Some((document, hash))
     }
 
-    /// Documents under the roots of this run that were not met any more die, unless their file could not be read.
-    pub(crate) fn tombstone_vanished(&mut self) {
-        for (id, known) in &self.known {
-            let is_covered = is_covered(&self.labels, &known.origin);
-            if is_covered && !self.seen.contains_key(id) && !self.unread.contains(&known.origin) {
-                self.replaced.entry(known.segment).or_default().insert(known.document);
-                self.report.n_removed += 1;
+    /// Refuses a run whose roots are gone, unless they held nothing that is to be kept.
+    pub(crate) fn check_roots(&self, gone: Vec<GoneRoot>, removals: Removals) -> Result<()> {
+        for GoneRoot { root, error } in gone {
+            let label = [root.label];
+            let n_documents = self.known.values().filter(|known| is_covered(&label, &known.origin)).count() as u64;
+            if n_documents == 0 {
+                return Err(error.into());
+            }
+            if removals == Removals::Guarded {
+                return Err(Error::RootGone { path: root.path, n_documents, reason: crate::describe(&error) });
             }
         }
+        Ok(())
+    }
+
+    /// Documents under the roots of this run that were not met any more die, unless their file could not be read.
+    ///
+    /// # Errors
+    /// More than half of the documents under the roots would go, and that was not allowed.
+    pub(crate) fn tombstone_vanished(&mut self, removals: Removals) -> Result<()> {
+        let covered = || self.known.iter().filter(|(_, known)| is_covered(&self.labels, &known.origin));
+        let unmet = covered().filter(|(id, _)| !self.seen.contains_key(*id));
+        let (kept, gone): (Vec<_>, Vec<_>) = unmet.partition(|(_, known)| lies_in(&known.origin, &self.unread));
+        let (n_removed, n_documents) = (gone.len() as u64, covered().count() as u64);
+        let first = gone.iter().map(|(id, _)| *id).min();
+        if let Some(first) = first.filter(|_| n_removed >= REMOVED_ASK_MIN && n_removed * 2 > n_documents)
+            && removals == Removals::Guarded
+        {
+            return Err(Error::MostRemoved { n_removed, n_documents, first: first.clone() });
+        }
+        for (_, known) in gone {
+            self.replaced.entry(known.segment).or_default().insert(known.document);
+        }
+        self.report.n_removed += n_removed;
+        self.report.kept.extend(kept.into_iter().map(|(id, _)| id.clone()));
+        self.report.kept.sort();
+        Ok(())
     }
 
     /// What this run leaves of the losses of a collection: documents that it did not come across, or could not read.
     pub(crate) fn remaining_losses(&self, manifest: &Manifest) -> Vec<Loss> {
-        losses::remaining(&manifest.losses, &self.labels, &manifest.roots, |document| {
-            is_covered(&self.labels, &document.origin) && !self.unread.contains(&document.origin)
+        // A run that could not read all has not seen what became of documents without a name.
+        let seen_whole = if self.report.unread.is_empty() { self.labels.as_slice() } else { &[] };
+        losses::remaining(&manifest.losses, seen_whole, &manifest.roots, |document| {
+            is_covered(&self.labels, &document.origin) && !lies_in(&document.origin, &self.unread)
         })
     }
 
     /// Whether this run has something to say about losses.
-    pub(crate) fn settles_losses(&self, snapshot: Option<&Snapshot>) -> bool {
+    pub(crate) fn settles_losses(&self, snapshot: Option<&Generation>) -> bool {
         snapshot.is_some_and(|snapshot| self.remaining_losses(&snapshot.manifest) != snapshot.manifest.losses)
     }
 
     /// Whether a file of the collection is still where it was, as far as this run can tell.
     fn is_there(&self, origin: &str) -> bool {
-        !is_covered(&self.labels, origin) || self.found.contains(origin)
+        !is_covered(&self.labels, origin) || self.found.contains(origin) || lies_in(origin, &self.unread)
     }
 
     /// Why a new collection would be empty.
     pub(crate) fn nothing(&self) -> Error {
         let report = &self.report;
-        let first =
-            report.failed.first().map(|issue| format!("; first: {}: {}", issue.path, issue.reason)).unwrap_or_default();
+        let mut failed = report.unread.iter().chain(&report.failed);
+        let n_failed = failed.clone().count();
+        let first = failed.next().map(|issue| format!("; first: {}: {}", issue.path, issue.reason)).unwrap_or_default();
         let reason = format!(
-            "no document could be read ({} files failed, {} were left out{first})",
-            report.failed.len(),
+            "no document could be read ({n_failed} files failed, {} were left out{first})",
             report.skipped.len()
         );
         Error::NothingToIndex { reason }
@@ -182,7 +221,7 @@ fn is_covered(labels: &[String], origin: &str) -> bool {
     rests.any(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-fn known_documents(snapshot: &Snapshot) -> Result<HashMap<String, Known>> {
+fn known_documents(snapshot: &Generation) -> Result<HashMap<String, Known>> {
     let mut known = HashMap::new();
     for (at, segment) in snapshot.segments.iter().enumerate() {
         for document in segment.live_documents() {

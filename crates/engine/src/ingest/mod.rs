@@ -1,43 +1,51 @@
 //! Ingest: folders of files → one new segment → one new generation.
 //!
-//! Documents are read in the order of their origins, whatever order the folders were given in. Unchanged ones (same id, same content hash)
-//! keep their rows; changed ones get new rows and their old ones a tombstone; those that vanished from the given roots get
-//! a tombstone. Embeddings are kept in the cache as they are made, so that a run that is cut short loses the batch in flight.
+//! Documents are read in the order of their origins, whatever order the folders were given in. Unchanged ones (same id, same
+//! content hash) keep their rows; changed ones get new rows and their old ones a tombstone; those that vanished from the given
+//! roots get a tombstone, unless they lie where something could not be read. Embeddings are kept in the cache as they are
+//! made, so that a run that is cut short loses the batch in flight.
 
+pub(crate) mod cache;
+mod tokens;
+mod kept;
+pub(crate) mod calibration;
 mod options;
 mod report;
+mod found;
 mod ledger;
 mod vectors;
 mod late;
 mod build;
+pub(crate) mod inspect;
+pub(crate) mod delete;
+pub(crate) mod repair;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use cento_corpus::{self as corpus, Chunk, ChunkConfig, Document, FoundFile, ReadOptions, Root, Tokens};
+use cento_collection::format::manifest::Manifest;
+use cento_collection::write::compact::{self, CompactOptions, CompactReport, Merge};
+use cento_collection::write::create;
+use cento_corpus::{self as corpus, Chunk, ChunkConfig, Document, Root};
 use cento_embedder::Embedder;
 use rayon::prelude::*;
 
 use self::build::Build;
+use self::found::find;
+pub use self::inspect::inspect;
 use self::ledger::{ContentHash, Group, Ledger};
 pub(crate) use self::options::Encoder;
-pub use self::options::IndexOptions;
+pub use self::options::{IndexOptions, Removals};
 use self::options::{capped, chunk_config};
-pub(crate) use self::options::{load_encoder, settle};
+pub(crate) use self::options::{load_encoder, precision_of, settle};
 pub use self::report::{IndexReport, Issue, Progress, Stage};
 pub(crate) use self::vectors::RowVectors;
-use crate::compact::{self, CompactOptions, Merge};
-use crate::config::{CollectionConfig, VectorColumn};
-use crate::documents::{self, Inspection};
-use crate::error::{AtPath, Error, Result};
-use crate::fs::Fs;
-use crate::lock::WriterLock;
-use crate::manifest::{self, Manifest};
-use crate::pins::PINS;
-use crate::repair::QUARANTINE;
-use crate::searcher::Snapshot;
-use crate::segment::{NewChunk, NewDocument};
-use crate::snapshots::SNAPSHOTS;
+use crate::error::{Error, Result};
+use cento_collection::format::config::{CollectionConfig, VectorColumn};
+use cento_collection::format::segment::{NewChunk, NewDocument};
+use cento_collection::fs::Fs;
+use cento_collection::keep::generation::Generation;
+use cento_collection::keep::lock::WriterLock;
 
 /// Indexes the roots into the collection at `folder`, which is made if absent.
 pub fn index(
@@ -48,7 +56,7 @@ pub fn index(
     progress: &mut dyn FnMut(&Progress),
 ) -> Result<IndexReport> {
     if Manifest::read_if_any(folder)?.is_none() {
-        prepare_folder(fs, folder)?;
+        create::create(fs, folder)?;
     }
     let lock = WriterLock::acquire(folder, fs)?;
     lock.explained(index_locked(folder, roots, options, &lock, progress))
@@ -67,21 +75,23 @@ fn index_locked(
     check_labels(known.as_ref(), &roots)?;
 
     let mut report = IndexReport::default();
-    let files = find(&roots, &options.read, &mut report)?;
+    let mut found = find(&roots, known.as_ref(), &options.read, &mut report)?;
     let encoder = load_encoder(known.as_ref(), options)?;
     let config = settle(known.as_ref().map(|manifest| &manifest.config), options, &encoder)?;
     report.notes.extend(capped(&chunk_config(&config, &encoder.embedder)?));
-    let snapshot = known.map(|manifest| Snapshot::open(folder, manifest)).transpose()?;
-    let ledger = Ledger::new(snapshot.as_ref(), &roots, &files, report)?;
+    let snapshot = known.map(|manifest| Generation::open(folder, manifest)).transpose()?;
+    let ledger = Ledger::new(snapshot.as_ref(), &roots, &found, report)?;
+    ledger.check_roots(std::mem::take(&mut found.gone), options.removals)?;
     let mut build =
         Build::start(fs, folder, &config, &encoder.embedder, snapshot.as_ref(), ledger, options.cache.as_ref())?;
-    build.progress.n_bytes_total = files.iter().map(|file| file.n_bytes).sum();
-    build.read(&files, &options.read, progress)?;
+    build.progress.n_bytes_total = found.files.iter().map(|file| file.n_bytes).sum();
+    build.read(&found.files, &options.read, progress)?;
+    build.ledger.tombstone_vanished(options.removals)?;
     let mut report = build.finish(&roots, options.graph_rows_min, progress)?;
     drop(snapshot);
     if options.compact {
         let options = CompactOptions { merge: Merge::Due, graph_rows_min: options.graph_rows_min };
-        match compact::compact_locked(folder, &options, fs, progress) {
+        match compact::compact_locked(folder, &options, fs, &mut |copied| progress(&Progress::of_copying(copied))) {
             Ok(compaction) if compaction.n_merged == 0 => {}
             Ok(compaction) => {
                 report.generation = compaction.generation;
@@ -94,6 +104,19 @@ fn index_locked(
     Ok(report)
 }
 
+/// Compacts the collection at `folder`, if there is something to merge.
+///
+/// # Errors
+/// Those of the folder.
+pub fn compact(
+    folder: &Path,
+    options: &CompactOptions,
+    fs: &dyn Fs,
+    progress: &mut dyn FnMut(&Progress),
+) -> Result<CompactReport> {
+    Ok(compact::compact(folder, options, fs, &mut |copied| progress(&Progress::of_copying(copied)))?)
+}
+
 /// Does what [`index`] would do, except to embed and to write: the report says what would change.
 pub fn dry_run(
     folder: &Path,
@@ -104,16 +127,18 @@ pub fn dry_run(
     let known = Manifest::read_if_any(folder)?;
     check_labels(known.as_ref(), roots)?;
     let mut report = IndexReport::default();
-    let files = find(roots, &options.read, &mut report)?;
+    let mut found = find(roots, known.as_ref(), &options.read, &mut report)?;
     let encoder = load_encoder(known.as_ref(), options)?;
     let config = settle(known.as_ref().map(|manifest| &manifest.config), options, &encoder)?;
     let chunking = chunk_config(&config, &encoder.embedder)?;
     report.notes.extend(capped(&chunking));
-    let snapshot = known.map(|manifest| Snapshot::open(folder, manifest)).transpose()?;
-    let mut ledger = Ledger::new(snapshot.as_ref(), roots, &files, report)?;
-    let mut state = Progress { n_bytes_total: files.iter().map(|file| file.n_bytes).sum(), ..Progress::default() };
+    let snapshot = known.map(|manifest| Generation::open(folder, manifest)).transpose()?;
+    let mut ledger = Ledger::new(snapshot.as_ref(), roots, &found, report)?;
+    ledger.check_roots(std::mem::take(&mut found.gone), options.removals)?;
+    let mut state =
+        Progress { n_bytes_total: found.files.iter().map(|file| file.n_bytes).sum(), ..Progress::default() };
     let mut group = Group::default();
-    for file in &files {
+    for file in &found.files {
         match corpus::read(file, &options.read) {
             Err(error) => ledger.fail(file, &error),
             Ok(mut documents) => {
@@ -128,7 +153,7 @@ pub fn dry_run(
         progress(&state);
     }
     count(group.take(), &config, &chunking, &encoder.embedder, &mut ledger.report);
-    ledger.tombstone_vanished();
+    ledger.tombstone_vanished(options.removals)?;
     Ok(ledger.report)
 }
 
@@ -156,35 +181,6 @@ fn count(
     }
 }
 
-/// What the folder of a collection holds.
-pub(crate) const OURS: [&str; 10] = [
-    "LOCK",
-    manifest::CURRENT,
-    "manifest.json.tmp",
-    manifest::GENERATIONS,
-    "segments",
-    "deletes",
-    PINS,
-    SNAPSHOTS,
-    QUARANTINE,
-    "embeddings",
-];
-
-fn prepare_folder(fs: &dyn Fs, folder: &Path) -> Result<()> {
-    if folder.exists() {
-        let names = fs.list(folder).at(folder)?;
-        if names.iter().any(|name| !OURS.contains(&name.as_str())) {
-            return Err(Error::NotACollection { path: folder.to_owned() });
-        }
-    }
-    for name in [manifest::GENERATIONS, "segments", "deletes", PINS] {
-        let path = folder.join(name);
-        fs.create_dir(&path).map_err(|error| Error::writing(&path, error))?;
-    }
-    let around = absolute(folder).parent().map(Path::to_owned).unwrap_or_default();
-    fs.sync_dir(&around).at(&around) // its other entries are synced by the first commit
-}
-
 /// A label stands for one folder: in this call, and over the life of the collection (unless the folder has moved).
 fn check_labels(known: Option<&Manifest>, roots: &[Root]) -> Result<()> {
     let mut labels: BTreeMap<&str, PathBuf> = known
@@ -193,7 +189,7 @@ fn check_labels(known: Option<&Manifest>, roots: &[Root]) -> Result<()> {
     for root in roots {
         let given = absolute(&root.path);
         match labels.insert(&root.label, given.clone()) {
-            Some(known) if known != given && known.exists() => {
+            Some(known) if known != given && known.exists() && given.exists() => {
                 return Err(Error::LabelTaken { label: root.label.clone(), known, given });
             }
             _ => {}
@@ -203,43 +199,7 @@ fn check_labels(known: Option<&Manifest>, roots: &[Root]) -> Result<()> {
 }
 
 fn absolute(path: &Path) -> PathBuf {
-    path.canonicalize().unwrap_or_else(|_| path.to_owned())
-}
-
-fn find(roots: &[Root], options: &ReadOptions, report: &mut IndexReport) -> Result<Vec<FoundFile>> {
-    let mut files = Vec::new();
-    for root in roots {
-        let walk = corpus::walk(root, options)?;
-        files.extend(walk.files);
-        report
-            .skipped
-            .extend(walk.skipped.into_iter().map(|skipped| Issue { path: skipped.path, reason: skipped.reason }));
-    }
-    files.sort_by(|a, b| a.origin.cmp(&b.origin));
-    Ok(files)
-}
-
-/// The chunker's view of the encoder's tokenizer.
-pub(crate) struct EncoderTokens<'e>(pub(crate) &'e cento_embedder::Tokenizer);
-
-impl Tokens for EncoderTokens<'_> {
-    fn ends(&self, text: &str) -> Vec<usize> {
-        self.0.ends(text)
-    }
-}
-
-/// What [`index`] would make of one file or folder, document by document; nothing is embedded or written.
-pub fn inspect(root: &Root, options: &IndexOptions) -> Result<Vec<Inspection>> {
-    let encoder = load_encoder(None, options)?;
-    let config = settle(None, options, &encoder)?;
-    let chunking = chunk_config(&config, &encoder.embedder)?;
-    let mut inspections = Vec::new();
-    for file in corpus::walk(root, &options.read)?.files {
-        for document in corpus::read(&file, &options.read)? {
-            inspections.push(documents::inspect(&document?, &chunking, encoder.embedder.tokenizer()));
-        }
-    }
-    Ok(inspections)
+    path.canonicalize().or_else(|_| std::path::absolute(path)).unwrap_or_else(|_| path.to_owned())
 }
 
 /// A document with its chunks and their headers, ready for its rows.
@@ -264,7 +224,7 @@ impl Prepared {
 }
 
 fn prepare(document: Document, hash: ContentHash, chunking: &ChunkConfig, encoder: &Embedder) -> Prepared {
-    let chunks = corpus::chunk(&document, chunking, &EncoderTokens(encoder.tokenizer()));
+    let chunks = corpus::chunk(&document, chunking, &tokens::EncoderTokens(encoder.tokenizer()));
     let headers = chunks.iter().map(|chunk| corpus::header(&document, chunk, chunking.header)).collect();
     Prepared { document, hash, chunks, headers }
 }

@@ -5,11 +5,13 @@ use cento_embedder::{DeviceChoice, Embedder, Kind, LoadOptions, Precision};
 use cento_lexical::Language;
 use cento_vector::Scalar;
 
-use crate::cache::CacheOptions;
-use crate::config::{CHUNKER_VERSION, ChunkTokens, CollectionConfig, GRAPH_ROWS_MIN, LateReading, Pooling};
 use crate::error::{Error, Result};
-use crate::manifest::Manifest;
+use crate::ingest::cache::CacheOptions;
 use crate::model::{DEFAULT_MODEL, Models};
+use cento_collection::format::config::{
+    CHUNKER_VERSION, ChunkTokens, CollectionConfig, GRAPH_ROWS_MIN, LateReading, Pooling,
+};
+use cento_collection::format::manifest::Manifest;
 
 /// How to index; `None` means what the collection has, or the default for a new one.
 #[derive(Debug, Clone)]
@@ -40,6 +42,8 @@ pub struct IndexOptions {
     pub graph_rows_min: usize,
     /// The embedding cache; without one every text is embedded, and an interrupted run begins anew.
     pub cache: Option<CacheOptions>,
+    /// What of a collection a run may remove.
+    pub removals: Removals,
     /// Whether segments are merged after the commit when that is due; see [`crate::compact`].
     pub compact: bool,
 }
@@ -60,9 +64,20 @@ impl Default for IndexOptions {
             threads: 0,
             graph_rows_min: GRAPH_ROWS_MIN,
             cache: None,
+            removals: Removals::default(),
             compact: true,
         }
     }
+}
+
+/// How much of a collection may go because its files are gone.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Removals {
+    /// Documents whose files are gone, unless a root is gone with them or most documents would go: then the run is refused.
+    #[default]
+    Guarded,
+    /// All documents whose files are gone.
+    All,
 }
 
 /// An encoder and where it came from.
@@ -79,15 +94,28 @@ pub(crate) fn load_encoder(known: Option<&Manifest>, options: &IndexOptions) -> 
     };
     let models = Models::from_env()?;
     let located = models.resolve(&spec)?;
-    let precision = options.precision.or(known.map(|manifest| manifest.config.precision)).unwrap_or_default();
+    let precision =
+        options.precision.or(known.map(|manifest| precision_of(&manifest.config)).transpose()?).unwrap_or_default();
     if let Some(known) = known
-        && known.config.precision != precision
+        && known.config.precision != precision.to_string()
     {
-        let (collection, requested) = (known.config.precision.to_string(), precision.to_string());
+        let (collection, requested) = (known.config.precision.clone(), precision.to_string());
         return Err(Error::Mismatch { setting: "precision", collection, requested });
     }
     let load = LoadOptions { device: options.device, precision, threads: options.threads, ..LoadOptions::default() };
     Ok(Encoder { spec: located.name, embedder: Embedder::load(&located.folder, &load)? })
+}
+
+/// The number type that the encoder of a collection computes in.
+///
+/// # Errors
+/// `Setting`, if it is none that this build knows.
+pub(crate) fn precision_of(config: &CollectionConfig) -> Result<Precision> {
+    config.precision.parse().map_err(|error: cento_embedder::Error| Error::Setting {
+        setting: "precision",
+        value: config.precision.clone(),
+        reason: format!("cannot be used: {error}"),
+    })
 }
 
 /// The configuration the rows will have: the collection's own, or a new one; a request that differs is refused.
@@ -112,7 +140,7 @@ pub(crate) fn settle(
             Scalar::F32 => "f32".to_owned(),
             Scalar::F16 => "f16".to_owned(),
         },
-        precision: encoder.embedder.precision(),
+        precision: encoder.embedder.precision().to_string(),
         pooling,
         late: late_reading(pooling, options.late_window, &encoder.embedder)?,
     };

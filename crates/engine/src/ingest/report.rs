@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::compact::CompactReport;
+use cento_collection::write::compact::{CompactReport, Copied};
 
 /// How far an ingest has come.
 #[derive(Debug, Clone, Default)]
@@ -23,6 +23,14 @@ pub struct Progress {
     pub n_rows: u64,
     /// Rows it has to copy.
     pub n_rows_total: u64,
+}
+
+impl Progress {
+    /// The progress of copying rows into new segments.
+    pub(crate) fn of_copying(copied: &Copied) -> Self {
+        let Copied { n_rows, n_rows_total, n_graph_rows } = *copied;
+        Self { stage: Stage::Compacting, n_rows, n_rows_total, n_graph_rows, ..Self::default() }
+    }
 }
 
 /// The stages of an ingest.
@@ -62,8 +70,12 @@ pub struct IndexReport {
     pub n_truncated: u64,
     /// Files left out, and why.
     pub skipped: Vec<Issue>,
-    /// Files or documents that could not be read; what the collection had of them stays.
+    /// Files and folders that the system did not let be read.
+    pub unread: Vec<Issue>,
+    /// Files or documents that hold no text that can be read.
     pub failed: Vec<Issue>,
+    /// Ids of the documents that stay as they were, because what they come from is there and could not be read.
+    pub kept: Vec<String>,
     /// What readers noticed.
     pub warnings: Vec<Issue>,
     /// Which keys were taken for what, in files with keys; what else there is to say.

@@ -1,18 +1,17 @@
 //! Gives the rows of new documents their vectors: from the embedding cache, or from the encoder in batches.
 
 use std::collections::HashMap;
-use std::path::Path;
 
 use cento_corpus::{ChunkConfig, ChunkSize};
 use cento_embedder::{Embedder, Kind, cache};
 
 use super::late::LateQueue;
 use super::options::chunk_config;
-use crate::cache::CacheOptions;
-use crate::config::{CollectionConfig, VectorColumn};
-use crate::embeddings::EmbeddingLog;
 use crate::error::Result;
-use crate::segment::{NewDocument, SegmentWriter};
+use crate::ingest::cache::CacheOptions;
+use crate::ingest::kept::EmbeddingLog;
+use cento_collection::format::config::{CollectionConfig, VectorColumn};
+use cento_collection::format::segment::{NewDocument, SegmentWriter};
 
 /// Texts embedded between two writes of the log; what an interruption loses at most.
 pub(super) const EMBED_TEXTS: usize = 512;
@@ -51,18 +50,13 @@ pub(crate) struct RowVectors<'e> {
 }
 
 impl<'e> RowVectors<'e> {
-    pub(crate) fn new(
-        folder: &Path,
-        config: &CollectionConfig,
-        encoder: &'e Embedder,
-        cache: Option<&CacheOptions>,
-    ) -> Result<Self> {
+    pub(crate) fn new(config: &CollectionConfig, encoder: &'e Embedder, cache: Option<&CacheOptions>) -> Result<Self> {
         let column = |vectors| config.pooling.columns().iter().position(|column| *column == vectors);
         let late = column(VectorColumn::Late).zip(config.late);
         Ok(Self {
             encoder,
             chunking: chunk_config(config, encoder)?,
-            log: EmbeddingLog::open(&folder.join("embeddings"), cache, config),
+            log: EmbeddingLog::open(cache, config),
             plain: column(VectorColumn::Plain),
             pending: Vec::new(),
             late: late.map(|(column, reading)| LateQueue::new(reading, column, encoder)).transpose()?,
@@ -85,7 +79,7 @@ impl<'e> RowVectors<'e> {
                 self.counts.n_truncated += 1;
             }
             let key = cache::key(self.encoder.fingerprint(), &self.encoder.bytes_embedded(&text, Kind::Document));
-            match self.log.find(&key)? {
+            match self.log.find(&key) {
                 Some(logged) => {
                     segment.set_vector(column, row, &logged.vector)?;
                     self.counts.n_tokens += u64::from(logged.n_tokens);

@@ -6,10 +6,10 @@ use std::path::Path;
 use super::random::Random;
 use super::volatile::{Fault, VolatileFs};
 use super::{Place, QuickFs, copied, index_notes};
-use crate::manifest::Manifest;
-use crate::searcher::Snapshot;
-use crate::snapshots::generations;
 use crate::{At, CompactOptions, Fs, Merge, Result, create_snapshot, delete, describe, doctor, remove_snapshot};
+use cento_collection::format::manifest::Manifest;
+use cento_collection::keep::generation::Generation;
+use cento_collection::keep::snapshots::generations;
 
 /// Ways to write to a collection, each on what the ones before it left.
 const STEPS: [Step; 8] = [
@@ -57,8 +57,8 @@ impl Step {
                 let options = CompactOptions { merge: Merge::All, graph_rows_min: 1 };
                 crate::compact(collection, &options, fs, &mut |_| {}).map(drop)
             }
-            Self::Snapshot(name) => create_snapshot(collection, name, fs).map(drop),
-            Self::RemoveSnapshot(name) => remove_snapshot(collection, name, fs).map(drop),
+            Self::Snapshot(name) => Ok(create_snapshot(collection, name, fs).map(drop)?),
+            Self::RemoveSnapshot(name) => Ok(remove_snapshot(collection, name, fs).map(drop)?),
         }
     }
 }
@@ -66,7 +66,7 @@ impl Step {
 /// All that answers: each chunk with its text and its vector, and the snapshots, each of which must open. Nothing where there is no collection.
 fn content(collection: &Path) -> Vec<String> {
     let chunks = |at: &At| {
-        let snapshot = Snapshot::open_at(collection, at).unwrap();
+        let snapshot = Generation::open_at(collection, at).unwrap();
         let mut chunks = Vec::new();
         for segment in &snapshot.segments {
             for row in 0..segment.chunks.len() as u32 {

@@ -146,7 +146,7 @@ impl Place {
 
     /// Bytes of segments and tombstones, those of other generations too.
     fn n_bytes(&self) -> u64 {
-        let bytes = |name: &str| crate::collection::folder_bytes(&self.collection().join(name)).unwrap();
+        let bytes = |name: &str| cento_collection::format::layout::folder_bytes(&self.collection().join(name)).unwrap();
         bytes("segments") + bytes("deletes")
     }
 }

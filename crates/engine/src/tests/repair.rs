@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use super::random::Random;
 use super::{Place, QuickFs, answers, copied};
 use crate::{
-    CACHE_BYTES_MAX, CacheOptions, IndexOptions, Mode, RepairOptions, RepairReport, SearchRequest, Searcher,
-    SearcherOptions, delete, describe, doctor, index, repair,
+    CACHE_BYTES_MAX, CacheOptions, IndexOptions, Losses, Missing, Mode, RepairOptions, RepairReport, SearchRequest,
+    Searcher, SearcherOptions, delete, describe, doctor, index, repair,
 };
 
 const WORDS: [&str; 2] = ["moon tide bread star", "note 7 of rye"];
@@ -161,7 +161,8 @@ fn a_damaged_block_costs_what_lies_in_it_and_lost_vectors_come_from_the_cache() 
     let copy = copied(place.folder.path());
     let collection = copy.path().join("collection");
     Damage::Flip(50).inflict(&collection.join(&segment).join("vectors.rows"));
-    let refused = repair(&collection, &RepairOptions { embed: false, ..options.clone() }, &QuickFs, &mut |_| {});
+    let refused =
+        repair(&collection, &RepairOptions { vectors: Missing::Refused, ..options.clone() }, &QuickFs, &mut |_| {});
     assert!(refused.unwrap_err().to_string().contains("--no-embed"));
     let report = repaired(&collection, &options);
     let of_segment = &report.segments[0];
@@ -180,7 +181,7 @@ fn a_damaged_block_costs_what_lies_in_it_and_lost_vectors_come_from_the_cache() 
     let searcher = open(&collection).unwrap();
     assert!(searcher.warnings()[0].contains(&lost.documents[0].id), "{:?}", searcher.warnings());
     assert_eq!(searcher.snapshot.n_documents(), 30 - lost.n_documents());
-    let accepted = repaired(&collection, &RepairOptions { accept_losses: true, ..options.clone() });
+    let accepted = repaired(&collection, &RepairOptions { losses: Losses::Accepted, ..options.clone() });
     assert!(accepted.losses.is_empty() && open(&collection).unwrap().warnings().is_empty());
 }
 

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use super::Place;
-use crate::resolved::key;
+use crate::context::resolved::key;
 use crate::{BudgetTokenizer, ContextRequest, Format, Fusion, Mode, Order, Pipeline, Policy, SearchRequest, Strategy};
 
 fn tides() -> Place {

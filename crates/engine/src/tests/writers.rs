@@ -8,7 +8,7 @@ use std::sync::Mutex;
 
 use super::volatile::{Fault, VolatileFs};
 use super::{Place, QuickFs, answers, copied, index_notes};
-use crate::{At, Error, File, Fs, Searcher, SearcherOptions, describe, doctor, status};
+use crate::{At, File, Fs, Searcher, SearcherOptions, describe, doctor, status};
 
 const WORDS: [&str; 3] = ["moon", "bread", "iron"];
 const TIDES: &str = "# Tides\n\nThe moon pulls the sea.\n";
@@ -202,7 +202,7 @@ fn a_segment_that_found_no_room_leaves_none_occupied() {
 #[test]
 fn a_place_that_cannot_be_written_is_named_with_the_way_out() {
     for kind in [io::ErrorKind::PermissionDenied, io::ErrorKind::ReadOnlyFilesystem] {
-        let error = describe(&Error::writing(Path::new("collection/LOCK"), kind.into()));
+        let error = describe(&cento_collection::Error::writing(Path::new("collection/LOCK"), kind.into()));
         for words in ["collection/LOCK: cannot be written", &io::Error::from(kind).to_string(), "copy it"] {
             assert!(error.contains(words), "{words}: {error}");
         }

@@ -1,0 +1,349 @@
+//! Repair: what is damaged is set aside, what can be read of it is written anew, and the rest is known by name.
+//!
+//! A segment in which the [doctor](super::doctor) finds anything is read document by document. Those that are whole go into a new
+//! segment with their vectors; vectors that cannot be read come from the embedding cache or, if they are not there, from the
+//! encoder; graph and postings are made again. The damaged segment moves to `quarantine/`, where nothing reads it.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::path::Path;
+
+use roaring::RoaringBitmap;
+use serde::Serialize;
+
+use super::doctor::{Check, Examined};
+use crate::error::{AtPath, Result, describe};
+use crate::format::deletes;
+use crate::format::layout::{CURRENT, GENERATIONS, QUARANTINE, SEGMENTS};
+use crate::format::losses::{Loss, LostDocument};
+use crate::format::manifest::{Manifest, SegmentEntry};
+use crate::format::segment::{NewDocument, Salvage, SegmentWriter, StoredDocument};
+use crate::fs::{Fs, write_atomically};
+use crate::keep::lock::WriterLock;
+use crate::write::commit::{Base, Commit, NewSegment};
+use crate::write::compact::Copied;
+
+/// Vectors for rows whose own cannot be read.
+pub trait LostVectors {
+    /// Why a vector could not be had; refusals of the collection among them.
+    type Error: From<crate::Error>;
+
+    /// Gives the rows of a document that was just pushed their vectors, or queues them.
+    fn add(
+        &mut self,
+        writer: &mut SegmentWriter<'_>,
+        document: &NewDocument<'_>,
+        first_row: u32,
+    ) -> Result<(), Self::Error>;
+
+    /// Gives all queued rows of a segment their vectors, and says where those of the segment came from.
+    fn finish_segment(&mut self, writer: &mut SegmentWriter<'_>) -> Result<VectorSources, Self::Error>;
+
+    /// Ends the repair; what was noticed.
+    fn finish(self) -> Vec<String>;
+}
+
+/// Where the vectors of a segment came from that could not be read.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct VectorSources {
+    /// Rows whose vectors were kept elsewhere.
+    pub n_from_cache: u64,
+    /// Tokens that were embedded for the others.
+    pub n_tokens_embedded: u64,
+}
+
+/// What becomes of documents that earlier repairs could not keep.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Losses {
+    /// Every answer goes on warning of them.
+    #[default]
+    Remembered,
+    /// Nothing warns of them any more.
+    Accepted,
+}
+
+/// How to repair.
+#[derive(Debug, Clone, Copy)]
+pub struct RepairOptions {
+    /// Rows from which a segment gets a graph.
+    pub graph_rows_min: usize,
+    /// What becomes of earlier losses.
+    pub losses: Losses,
+}
+
+/// What a repair did.
+#[derive(Debug, Clone, Serialize)]
+pub struct RepairReport {
+    /// Format of this answer.
+    pub version: u32,
+    /// Generation that answers now.
+    pub generation: u64,
+    /// The segments that were damaged.
+    pub segments: Vec<RepairedSegment>,
+    /// Documents that do not answer any more, until they are indexed again.
+    pub losses: Vec<Loss>,
+    /// What else there is to say.
+    pub notes: Vec<String>,
+}
+
+/// What became of a damaged segment.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct RepairedSegment {
+    /// Its name; its files are in `quarantine/`.
+    pub name: String,
+    /// What was wrong with it.
+    pub problems: Vec<String>,
+    /// The segment with what could be kept, if there is anything.
+    pub replacement: Option<String>,
+    /// Documents that were kept.
+    pub n_documents: u64,
+    /// Rows that were kept.
+    pub n_rows: u64,
+    /// Of these, rows whose vectors came from the embedding cache.
+    pub n_from_cache: u64,
+    /// Tokens that were embedded for the others.
+    pub n_tokens_embedded: u64,
+    /// Documents that could not be kept.
+    pub n_lost: u64,
+}
+
+/// Repairs the collection at `folder`; nothing is written where nothing is damaged.
+///
+/// # Errors
+/// Those of the folder, and those of `vectors`.
+pub fn repair<V: LostVectors>(
+    folder: &Path,
+    options: &RepairOptions,
+    fs: &dyn Fs,
+    vectors: V,
+    progress: &mut dyn FnMut(&Copied),
+) -> Result<RepairReport, V::Error> {
+    Manifest::read_or_newest(folder)?; // says that there is no collection before a lock file is made
+    let lock = WriterLock::acquire(folder, fs)?;
+    lock.explained(repair_locked(folder, options, &lock, vectors, progress))
+}
+
+fn repair_locked<V: LostVectors>(
+    folder: &Path,
+    options: &RepairOptions,
+    fs: &dyn Fs,
+    vectors: V,
+    progress: &mut dyn FnMut(&Copied),
+) -> Result<RepairReport, V::Error> {
+    let mut notes = Vec::new();
+    let manifest = restored(fs, folder, &mut notes)?;
+    let examined: Vec<Examined> =
+        manifest.segments.iter().map(|entry| Examined::new(folder, &manifest, entry)).collect();
+    let mut repair = Repair {
+        fs,
+        folder,
+        manifest: &manifest,
+        options,
+        vectors,
+        state: Copied::default(),
+        progress,
+        losses: Vec::new(),
+        notes,
+    };
+    let mut segments = Vec::new();
+    let mut replacements = Vec::new();
+    for (at, (entry, examined)) in manifest.segments.iter().zip(&examined).enumerate() {
+        if examined.is_damaged() {
+            let (repaired, replacement) = repair.rebuild(at, entry, examined, replacements.len())?;
+            segments.push(repaired);
+            replacements.push(replacement);
+        }
+    }
+    Ok(repair.finish(segments, replacements, &examined)?)
+}
+
+/// The current manifest, which is made again from its copy if it is damaged.
+fn restored(fs: &dyn Fs, folder: &Path, notes: &mut Vec<String>) -> Result<Manifest> {
+    let (manifest, damage) = Manifest::read_or_newest(folder)?;
+    let generation = manifest.generation;
+    if let Some(damage) = damage {
+        write_atomically(fs, &folder.join(CURRENT), &manifest.seal())?;
+        notes.push(format!("{}; generation {generation} was restored from its copy", describe(&damage)));
+    }
+    if Manifest::read_generation(folder, generation).is_ok_and(|copy| copy == manifest) {
+        return Ok(manifest);
+    }
+    write_atomically(fs, &folder.join(GENERATIONS).join(format!("{generation}.json")), &manifest.seal())?;
+    notes.push(format!("{GENERATIONS}/{generation}.json was made again"));
+    Ok(manifest)
+}
+
+struct Repair<'a, V> {
+    fs: &'a dyn Fs,
+    folder: &'a Path,
+    manifest: &'a Manifest,
+    options: &'a RepairOptions,
+    vectors: V,
+    state: Copied,
+    progress: &'a mut dyn FnMut(&Copied),
+    losses: Vec<Loss>,
+    notes: Vec<String>,
+}
+
+impl<V: LostVectors> Repair<'_, V> {
+    /// Writes what can be read of a segment as the `n`-th of the next generation.
+    fn rebuild(
+        &mut self,
+        at: usize,
+        entry: &SegmentEntry,
+        examined: &Examined,
+        n: usize,
+    ) -> Result<(RepairedSegment, NewSegment), V::Error> {
+        let problem = |check: &Check| Some(format!("{}: {}", check.name, check.problem.as_ref()?));
+        let mut repaired = RepairedSegment {
+            name: entry.name.clone(),
+            problems: examined.checks.iter().filter_map(problem).collect(),
+            ..RepairedSegment::default()
+        };
+        let deleted = match &examined.deleted {
+            Some(deleted) => deleted.clone(),
+            None => self.older_tombstones(entry)?,
+        };
+        let elsewhere = if examined.deleted.is_some() { HashSet::new() } else { self.live_elsewhere(at)? };
+        let config = &self.manifest.config;
+        let salvage = Salvage::open(&self.folder.join(SEGMENTS).join(&entry.name), config);
+        let mut reader = salvage.reader(config.header_style()?);
+        let name = format!("{}-{n}", self.manifest.generation + 1);
+        let mut writer = SegmentWriter::create(self.fs, &self.folder.join(SEGMENTS).join(&name), config)?;
+        let mut loss = Loss { segment: entry.name.clone(), documents: Vec::new(), n_unnamed: 0 };
+        for document in (0..entry.n_documents as u32).filter(|document| !deleted.contains(*document)) {
+            match reader.as_mut().map(|reader| reader.read(document)) {
+                Some(Ok(stored)) if elsewhere.contains(&stored.document.id) => {}
+                Some(Ok(stored)) => self.keep(&stored, &salvage, &mut writer)?,
+                _ => match salvage.named(document) {
+                    Some((id, origin)) => loss.documents.push(LostDocument { id, origin }),
+                    None => loss.n_unnamed += 1,
+                },
+            }
+        }
+        let sources = self.vectors.finish_segment(&mut writer)?;
+        (repaired.n_from_cache, repaired.n_tokens_embedded) = (sources.n_from_cache, sources.n_tokens_embedded);
+        (repaired.n_documents, repaired.n_rows) = (writer.n_documents() as u64, writer.n_rows() as u64);
+        repaired.n_lost = loss.n_documents();
+        repaired.replacement = Some(name.clone()).filter(|_| repaired.n_documents > 0);
+        let state = &mut self.state;
+        let graphs = writer.finish(self.options.graph_rows_min, |n_done| {
+            state.n_graph_rows = n_done as u64;
+            (self.progress)(state);
+        })?;
+        self.losses.extend(Some(loss).filter(|loss| loss.n_documents() > 0));
+        let (n_documents, n_rows) = (repaired.n_documents, repaired.n_rows);
+        Ok((repaired, NewSegment { name, n_documents, n_rows, graphs, replaces: BTreeSet::from([at]) }))
+    }
+
+    /// Writes a document with the vectors it had or, if one of them cannot be read, with those of the cache or the encoder.
+    fn keep(
+        &mut self,
+        stored: &StoredDocument,
+        salvage: &Salvage,
+        writer: &mut SegmentWriter<'_>,
+    ) -> Result<(), V::Error> {
+        let new = stored.as_new();
+        let first_row = writer.push(&new)?;
+        if let Some(columns) = salvage.vectors(stored) {
+            for (at, column) in columns.iter().enumerate() {
+                for (row, vector) in (first_row..).zip(column) {
+                    writer.set_vector(at, row, vector)?;
+                }
+            }
+        } else {
+            self.vectors.add(writer, &new, first_row)?;
+        }
+        self.state.n_rows += new.chunks.len() as u64;
+        (self.progress)(&self.state);
+        Ok(())
+    }
+
+    /// Tombstones of a segment whose own cannot be read: those of the newest other generation that has any.
+    fn older_tombstones(&mut self, entry: &SegmentEntry) -> Result<RoaringBitmap> {
+        let place = self.folder.join(GENERATIONS);
+        let mut older: Vec<Manifest> = Vec::new();
+        for found in std::fs::read_dir(&place).at(&place)? {
+            older.extend(Manifest::read_file(&found.at(&place)?.path()).ok());
+        }
+        older.sort_by_key(|manifest| std::cmp::Reverse(manifest.generation));
+        let entries = older.iter().flat_map(|manifest| &manifest.segments);
+        let mut same = entries.filter(|older| older.name == entry.name && older.deletes != entry.deletes);
+        self.notes.push(format!(
+            "which documents of segment {} were deleted cannot be read: some may answer again; `cento index` or `cento delete` them",
+            entry.name
+        ));
+        Ok(same.find_map(|older| deletes::of_entry(self.folder, older).ok()).unwrap_or_default())
+    }
+
+    /// Ids that answer from other segments.
+    fn live_elsewhere(&self, at: usize) -> Result<HashSet<String>> {
+        let mut ids = HashSet::new();
+        for (_, entry) in self.manifest.segments.iter().enumerate().filter(|(other, _)| *other != at) {
+            let salvage = Salvage::open(&self.folder.join(SEGMENTS).join(&entry.name), &self.manifest.config);
+            let deleted = deletes::of_entry(self.folder, entry).unwrap_or_default();
+            let live = (0..entry.n_documents as u32).filter(|document| !deleted.contains(*document));
+            ids.extend(live.filter_map(|document| salvage.named(document)).map(|(id, _)| id));
+        }
+        Ok(ids)
+    }
+
+    /// Publishes the generation without the damage and sets the damaged segments aside.
+    fn finish(
+        mut self,
+        segments: Vec<RepairedSegment>,
+        new_segments: Vec<NewSegment>,
+        examined: &[Examined],
+    ) -> Result<RepairReport> {
+        let manifest = self.manifest;
+        self.notes.extend(self.vectors.finish());
+        let mut losses = match self.options.losses {
+            Losses::Remembered => manifest.losses.clone(),
+            Losses::Accepted => Vec::new(),
+        };
+        losses.append(&mut self.losses);
+        let mut report = RepairReport {
+            version: 1,
+            generation: manifest.generation,
+            segments,
+            losses: losses.clone(),
+            notes: self.notes,
+        };
+        if new_segments.is_empty() && losses == manifest.losses {
+            return Ok(report);
+        }
+        let base = Base {
+            manifest: Some(manifest),
+            deleted: &|at| examined[at].deleted.clone().unwrap_or_default(),
+            losses,
+            calibration: manifest.calibration.clone(),
+            is_answered_alike: false,
+        };
+        let commit = Commit {
+            config: manifest.config.clone(),
+            roots: manifest.roots.clone(),
+            new_segments,
+            deleted: BTreeMap::new(),
+        };
+        let committed = commit.publish_over(self.fs, self.folder, base)?;
+        report.generation = committed.generation;
+        report.notes.extend(committed.remark);
+        let set_aside = report.segments.iter().try_for_each(|segment| quarantine(self.fs, self.folder, &segment.name));
+        report.notes.extend(set_aside.err().map(|error| format!("not set aside: {}", describe(&error))));
+        Ok(report)
+    }
+}
+
+fn quarantine(fs: &dyn Fs, folder: &Path, segment: &str) -> Result<()> {
+    let from = folder.join(SEGMENTS).join(segment);
+    if !from.exists() {
+        return Ok(()); // that it was gone was the damage
+    }
+    let place = folder.join(QUARANTINE);
+    if !place.is_dir() {
+        fs.create_dir(&place).at(&place)?;
+        fs.sync_dir(folder).at(folder)?;
+    }
+    let to = place.join(segment);
+    fs.rename(&from, &to).at(&to)?;
+    fs.sync_dir(&place).at(&place)
+}

@@ -1,0 +1,98 @@
+//! The collection as a whole: what is in it, and how large its files are.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde::Serialize;
+
+use crate::error::Result;
+use crate::format::config::CollectionConfig;
+use crate::format::graph_health::GraphHealth;
+use crate::format::layout::{QUARANTINE, SEGMENTS, add_sizes, folder_bytes};
+use crate::format::losses::Loss;
+use crate::format::manifest::SegmentEntry;
+use crate::format::segment::Segment;
+use crate::keep::generation::Generation;
+use crate::keep::snapshots::At;
+
+/// What a collection holds.
+#[derive(Debug, Clone, Serialize)]
+pub struct Status {
+    /// Format of this answer.
+    pub version: u32,
+    /// Generation that answers.
+    pub generation: u64,
+    /// Documents that answer.
+    pub n_documents: u64,
+    /// Chunks that answer.
+    pub n_chunks: u64,
+    /// Documents deleted or replaced whose bytes are still there.
+    pub n_dead_documents: u64,
+    /// What every row was built with.
+    pub config: CollectionConfig,
+    /// Label and folder of each root.
+    pub roots: BTreeMap<String, String>,
+    /// Segments, in order.
+    pub segments: Vec<SegmentStatus>,
+    /// Bytes on disk by file name, over all segments.
+    pub n_bytes: BTreeMap<String, u64>,
+    /// Bytes of damaged segments that were set aside; nothing reads them.
+    pub n_quarantined_bytes: u64,
+    /// Documents that were damaged beyond repair and were not indexed again since.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub losses: Vec<Loss>,
+}
+
+/// What a segment holds.
+#[derive(Debug, Clone, Serialize)]
+pub struct SegmentStatus {
+    /// Its folder.
+    pub name: String,
+    /// Documents, dead ones too.
+    pub n_documents: u64,
+    /// Rows, dead ones too.
+    pub n_rows: u64,
+    /// Rows of documents that were deleted or replaced.
+    pub n_dead_rows: u64,
+    /// How its vectors are searched: `graph` or `exact`.
+    pub scan: &'static str,
+    /// How good its graphs are.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub graphs: Vec<GraphHealth>,
+}
+
+/// Reads the status of a generation of the collection at `folder`.
+pub fn status(folder: &Path, at: &At) -> Result<Status> {
+    let snapshot = Generation::open_at(folder, at)?;
+    let segment_status = |(segment, entry): (&Segment, &SegmentEntry)| SegmentStatus {
+        name: segment.name.clone(),
+        n_documents: segment.documents.len() as u64,
+        n_rows: segment.chunks.len() as u64,
+        n_dead_rows: (segment.chunks.len() - segment.n_live_rows()) as u64,
+        graphs: entry.graphs.clone(),
+        scan: if segment.columns[0].graph.is_some() { "graph" } else { "exact" },
+    };
+    let mut n_bytes = BTreeMap::new();
+    for segment in &snapshot.segments {
+        add_sizes(&folder.join(SEGMENTS).join(&segment.name), &mut n_bytes)?;
+    }
+    let quarantine = folder.join(QUARANTINE);
+    Ok(Status {
+        version: 1,
+        n_quarantined_bytes: if quarantine.is_dir() { folder_bytes(&quarantine)? } else { 0 },
+        losses: snapshot.manifest.losses.clone(),
+        generation: snapshot.manifest.generation,
+        n_documents: snapshot.n_documents(),
+        n_chunks: snapshot.n_rows(),
+        n_dead_documents: snapshot.segments.iter().map(|segment| segment.deleted.len()).sum(),
+        config: snapshot.manifest.config.clone(),
+        roots: snapshot
+            .manifest
+            .roots
+            .iter()
+            .map(|(label, path)| (label.clone(), path.display().to_string()))
+            .collect(),
+        segments: snapshot.segments.iter().zip(&snapshot.manifest.segments).map(segment_status).collect(),
+        n_bytes,
+    })
+}

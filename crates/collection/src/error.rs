@@ -1,0 +1,193 @@
+//! What can go wrong in a collection's folder, and what the caller can do about it.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Every way a collection can refuse; the variants follow what a caller can do next.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The operating system refused.
+    #[error("{path}")]
+    Io {
+        /// The file or folder of the operation.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The folder holds no collection.
+    #[error("{path}: no collection here; make one with `cento index PATH --collection {path}`")]
+    NotFound {
+        /// The folder that was to be opened.
+        path: PathBuf,
+    },
+    /// The folder holds something else.
+    #[error("{path}: is not empty and holds no collection; choose another folder with --collection DIR")]
+    NotACollection {
+        /// The folder that was to be created.
+        path: PathBuf,
+    },
+    /// A file of the collection is not what was written.
+    #[error("{path}: corrupt: {reason}; `cento doctor` says what else is damaged, `cento repair` keeps what is not")]
+    Corrupt {
+        /// The damaged file.
+        path: PathBuf,
+        /// What does not hold.
+        reason: String,
+    },
+    /// The collection was written by a newer Cento.
+    #[error("{path}: collection format {found} is newer than {supported}, the newest this cento reads; update cento")]
+    NewerFormat {
+        /// The manifest.
+        path: PathBuf,
+        /// Format number in the manifest.
+        found: u32,
+        /// Format number of this build.
+        supported: u32,
+    },
+    /// The collection was written by an older Cento, in a format that is no longer read.
+    #[error(
+        "{path}: collection format {found} is older than {supported}, the one this cento reads; move the collection away and index again: what was embedded comes from the cache"
+    )]
+    OlderFormat {
+        /// The manifest.
+        path: PathBuf,
+        /// Format number in the manifest.
+        found: u32,
+        /// Format number of this build.
+        supported: u32,
+    },
+    /// The system lets nobody write to the collection, or not this user.
+    #[error(
+        "{path}: cannot be written: {reason}; such a collection answers searches, but to change it, get the right to write or copy it to where you have it"
+    )]
+    ReadOnly {
+        /// What was to be written.
+        path: PathBuf,
+        /// What the system said.
+        reason: io::Error,
+    },
+    /// Another process is writing to the collection.
+    #[error("{path}: another process is writing to this collection; wait for it to end, readers are not affected")]
+    Locked {
+        /// The lock file.
+        path: PathBuf,
+    },
+    /// A graph came out too bad to be searched.
+    #[error(
+        "the graph over {n_rows} rows of {vectors} vectors would lose answers: {figure} is {value:.4}, below the floor of {floor}; have them scanned exactly with --graph-rows-min {}",
+        n_rows + 1
+    )]
+    GraphHealth {
+        /// Which vectors.
+        vectors: crate::format::config::VectorColumn,
+        /// Rows of the segment.
+        n_rows: usize,
+        /// What was measured.
+        figure: &'static str,
+        /// Its value.
+        value: f64,
+        /// What it has to be.
+        floor: f64,
+    },
+    /// No generation of that number.
+    #[error("no generation {asked} in this collection; there are {known}")]
+    UnknownGeneration {
+        /// What was asked for.
+        asked: String,
+        /// The generations that can be opened.
+        known: String,
+    },
+    /// No snapshot of that name.
+    #[error("no snapshot {name:?} in this collection; there are {known}")]
+    UnknownSnapshot {
+        /// What was asked for.
+        name: String,
+        /// The snapshots there are.
+        known: String,
+    },
+    /// A snapshot of that name is there already.
+    #[error("snapshot {name:?} is there already, of generation {generation}; choose another name, or remove it first")]
+    SnapshotTaken {
+        /// The name.
+        name: String,
+        /// What it names.
+        generation: u64,
+    },
+    /// A setting whose value cannot be used.
+    #[error("{setting}: {value:?} {reason}")]
+    Setting {
+        /// The setting.
+        setting: &'static str,
+        /// Its value.
+        value: String,
+        /// Why not, and what would do.
+        reason: String,
+    },
+    /// A query does not fit the vectors, or a setting the graph; damage is [`Error::Corrupt`].
+    #[error(transparent)]
+    Vector(cento_vector::Error),
+    /// A lexical segment is damaged, or was written by another analyser.
+    #[error(transparent)]
+    Lexical(#[from] cento_lexical::Error),
+}
+
+impl Error {
+    /// What is said of a collection's file or folder that could not be made.
+    pub fn writing(path: &Path, reason: io::Error) -> Self {
+        let path = path.to_owned();
+        match reason.kind() {
+            io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => Self::ReadOnly { path, reason },
+            _ => Self::Io { path, source: reason },
+        }
+    }
+}
+
+impl From<cento_vector::Error> for Error {
+    fn from(error: cento_vector::Error) -> Self {
+        match error {
+            cento_vector::Error::Corrupt { path, offset, reason } => {
+                Self::Corrupt { path, reason: format!("at byte {offset}: {reason}") }
+            }
+            cento_vector::Error::OtherKind { path, expected, found } => {
+                Self::Corrupt { path, reason: format!("holds {found:?}, expected {expected}") }
+            }
+            cento_vector::Error::Io { path, source } if source.kind() == io::ErrorKind::NotFound => {
+                Self::Corrupt { path, reason: "the file is missing".to_owned() }
+            }
+            other => Self::Vector(other),
+        }
+    }
+}
+
+/// The result of an operation on a collection.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Adds the path to an error of the operating system.
+pub trait AtPath<T> {
+    /// The result with `path` in its error.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    fn at(self, path: &Path) -> Result<T>;
+}
+
+impl<T> AtPath<T> for io::Result<T> {
+    fn at(self, path: &Path) -> Result<T> {
+        self.map_err(|source| Error::Io { path: path.to_owned(), source })
+    }
+}
+
+/// An error with its causes on one line, as users see it.
+pub fn describe(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        let words = cause.to_string();
+        if !text.ends_with(&words) {
+            text = format!("{text}: {words}");
+        }
+        source = cause.source();
+    }
+    text
+}

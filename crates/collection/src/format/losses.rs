@@ -1,0 +1,63 @@
+//! Losses: documents that were damaged beyond repair. The manifest remembers them, and every answer warns of them, until they are
+//! indexed again or given up.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+/// What of one segment could not be kept.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Loss {
+    /// The segment; its files are in `quarantine/`.
+    pub segment: String,
+    /// Documents that are known by name.
+    pub documents: Vec<LostDocument>,
+    /// Documents of which not even the name could be read.
+    pub n_unnamed: u64,
+}
+
+/// A document that could not be kept.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LostDocument {
+    /// Its id.
+    pub id: String,
+    /// The file it came from: root label and relative path.
+    pub origin: String,
+}
+
+impl Loss {
+    /// Documents that do not answer any more.
+    pub fn n_documents(&self) -> u64 {
+        self.documents.len() as u64 + self.n_unnamed
+    }
+
+    /// What there is to say to whoever asks this collection.
+    pub fn warning(&self) -> String {
+        let (n, segment) = (self.n_documents(), &self.segment);
+        let first =
+            self.documents.first().map(|document| format!(" ({:?} and so on)", document.id)).unwrap_or_default();
+        format!(
+            "{n} documents of segment {segment}{first} were damaged and do not answer; `cento index` brings them back"
+        )
+    }
+}
+
+/// What an index run over the roots of these labels leaves of the losses. `is_settled` says of a document whether the run has
+/// seen what became of it. A run over all roots has seen everything, named or not.
+pub fn remaining(
+    losses: &[Loss],
+    labels: &[String],
+    roots: &BTreeMap<String, PathBuf>,
+    is_settled: impl Fn(&LostDocument) -> bool,
+) -> Vec<Loss> {
+    let indexed: BTreeSet<&String> = labels.iter().collect();
+    let is_whole_run = roots.keys().all(|label| indexed.contains(label));
+    let mut remaining = losses.to_vec();
+    for loss in &mut remaining {
+        loss.documents.retain(|document| !is_settled(document));
+        loss.n_unnamed = if is_whole_run { 0 } else { loss.n_unnamed };
+    }
+    remaining.retain(|loss| loss.n_documents() > 0);
+    remaining
+}

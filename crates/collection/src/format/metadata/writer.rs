@@ -1,0 +1,119 @@
+//! Gathers the fields of a segment's documents and writes them as columns.
+
+use std::collections::{BTreeMap, HashMap};
+use std::io::Write;
+use std::path::Path;
+
+use cento_vector::file;
+
+use super::fields::Described;
+use super::fields::Key;
+use super::layout::{ColumnRecord, KIND, ValueRecord};
+use crate::error::{AtPath, Result};
+use crate::format::table::Text;
+use crate::fs::Fs;
+
+/// The fields of the documents so far: for each field and value the documents that have it, ascending.
+#[derive(Debug, Default)]
+pub struct MetadataWriter {
+    fields: BTreeMap<String, BTreeMap<Key, Vec<u32>>>,
+    n_documents: u32,
+}
+
+impl MetadataWriter {
+    /// Adds the next document.
+    pub fn push(&mut self, document: &Described<'_>) {
+        for (name, key) in document.fields() {
+            let documents = self.fields.entry(name).or_default().entry(key).or_default();
+            if documents.last() != Some(&self.n_documents) {
+                documents.push(self.n_documents);
+            }
+        }
+        self.n_documents += 1;
+    }
+
+    /// Writes and syncs the file.
+    pub fn write(&self, fs: &dyn Fs, path: &Path) -> Result<()> {
+        let parts = self.parts();
+        let mut out = file::Writer::new(fs.create(path).at(path)?, KIND).at(path)?;
+        out.write_all(&parts.bytes()).at(path)?;
+        out.finish([parts.columns.len() as u64, u64::from(self.n_documents)]).at(path)?.sync().at(path)
+    }
+
+    /// What [`MetadataWriter::write`] writes behind the header.
+    pub fn payload(&self) -> Vec<u8> {
+        self.parts().bytes()
+    }
+
+    fn parts(&self) -> Parts<'_> {
+        let mut parts = Parts::default();
+        for (name, values) in &self.fields {
+            let name = parts.text(name);
+            let mut kind = None;
+            for (key, documents) in values {
+                if kind != Some(key.kind()) {
+                    kind = Some(key.kind());
+                    parts.open_column(name, key.kind() as u32);
+                }
+                parts.push(key, documents);
+            }
+        }
+        parts
+    }
+}
+
+/// The parts of the payload.
+#[derive(Default)]
+struct Parts<'a> {
+    columns: Vec<ColumnRecord>,
+    values: Vec<ValueRecord>,
+    documents: Vec<u32>,
+    heap: Vec<u8>,
+    places: HashMap<&'a str, Text>,
+}
+
+impl<'a> Parts<'a> {
+    fn open_column(&mut self, name: Text, kind: u32) {
+        self.columns.push(ColumnRecord {
+            name,
+            kind,
+            reserved: 0,
+            first_value: self.values.len() as u64,
+            n_values: 0,
+            first_document: self.documents.len() as u64,
+            n_documents: 0,
+        });
+    }
+
+    /// Adds a value to the open column.
+    fn push(&mut self, key: &'a Key, documents: &[u32]) {
+        let (bits, n_bytes) = match key {
+            Key::Boolean(value) => (u64::from(*value), 0),
+            Key::Integer(value) | Key::Date(value) => (*value as u64, 0),
+            Key::Float(value) => (value.0.to_bits(), 0),
+            Key::String(text) => {
+                let place = self.text(text);
+                (place.offset, place.n_bytes as u32) // a record is far shorter than 4 GiB
+            }
+        };
+        let column = self.columns.last_mut().expect("a column is open");
+        self.values.push(ValueRecord { bits, n_bytes, first_document: column.n_documents as u32 });
+        column.n_values += 1;
+        column.n_documents += documents.len() as u64;
+        self.documents.extend_from_slice(documents);
+    }
+
+    fn text(&mut self, text: &'a str) -> Text {
+        let heap = &mut self.heap;
+        *self.places.entry(text).or_insert_with(|| {
+            let offset = heap.len() as u64;
+            heap.extend_from_slice(text.as_bytes());
+            Text { offset, n_bytes: text.len() as u64 }
+        })
+    }
+
+    fn bytes(&self) -> Vec<u8> {
+        let (columns, values) = (bytemuck::cast_slice(&self.columns), bytemuck::cast_slice(&self.values));
+        [columns, values, bytemuck::cast_slice(&self.documents), &self.heap].concat()
+    }
+}

@@ -1,0 +1,60 @@
+//! The files of a lexical segment, each in the checksummed container, as `lexical` asks for them.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::ops::Range;
+use std::path::Path;
+use std::sync::Arc;
+
+use cento_lexical::{self as lexical, OwnedBytes};
+use cento_vector::file;
+
+use super::names::LEXICAL_KIND;
+use crate::error::{AtPath, Result};
+
+/// The files, by name.
+#[derive(Debug)]
+pub(crate) struct LexicalFiles {
+    files: BTreeMap<String, Arc<LexicalFile>>,
+}
+
+#[derive(Debug)]
+struct LexicalFile(file::Mapped);
+
+impl LexicalFiles {
+    pub(crate) fn open(folder: &Path) -> Result<Self> {
+        let entries = std::fs::read_dir(folder).at(folder)?;
+        let mut files = BTreeMap::new();
+        for entry in entries {
+            let path = entry.at(folder)?.path();
+            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            files.insert(name, Arc::new(LexicalFile(file::Mapped::open(&path, LEXICAL_KIND)?)));
+        }
+        Ok(Self { files })
+    }
+
+    pub(crate) fn verify(&self) -> Result<()> {
+        self.files.values().try_for_each(|file| Ok(file.0.verify()?))
+    }
+}
+
+impl lexical::Files for LexicalFiles {
+    fn open(&self, name: &str) -> io::Result<Option<Arc<dyn lexical::File>>> {
+        Ok(self.files.get(name).map(|file| file.clone() as Arc<dyn lexical::File>))
+    }
+
+    fn names(&self) -> Vec<String> {
+        self.files.keys().cloned().collect()
+    }
+}
+
+impl lexical::File for LexicalFile {
+    fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    fn read(&self, range: Range<usize>) -> io::Result<OwnedBytes> {
+        self.0.bytes(range.clone()).map_err(io::Error::other)?; // verifies the blocks of the range
+        Ok(OwnedBytes::new(self.0.clone()).slice(range))
+    }
+}

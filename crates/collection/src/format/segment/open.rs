@@ -1,0 +1,222 @@
+//! An open segment: its files as memory maps, and which of its documents are alive.
+
+use std::ops::Range;
+use std::path::Path;
+use std::sync::{Arc, OnceLock};
+
+use cento_corpus::{self as corpus, HeaderStyle};
+use cento_lexical as lexical;
+use roaring::RoaringBitmap;
+
+use super::column::Column;
+use super::lexical_files::LexicalFiles;
+use super::names::{CHUNKS, DOCUMENTS, LEXICAL, METADATA, SECTIONS, TEXTS};
+use super::records::{ChunkRecord, DocumentRecord, SectionRecord};
+use super::stored::DocumentReader;
+use crate::error::{Error, Result};
+use crate::format::config::Pooling;
+use crate::format::manifest::SegmentEntry;
+use crate::format::metadata::{Described, MetadataColumns, MetadataWriter, read_metadata};
+use crate::format::table::Table;
+use crate::format::text::Texts;
+
+/// An open segment: memory maps, and the set of its rows that are alive.
+#[derive(Debug)]
+pub struct Segment {
+    /// Folder under `segments/`.
+    pub name: String,
+    /// Its documents.
+    pub documents: Table<DocumentRecord>,
+    /// Sections of all documents.
+    pub sections: Table<SectionRecord>,
+    /// Chunks that are searched; a row is a record.
+    pub chunks: Table<ChunkRecord>,
+    /// Canonical texts.
+    pub texts: Texts,
+    /// Columns that filters read.
+    pub metadata: MetadataColumns,
+    /// The vectors of its chunks, by kind: at least one column.
+    pub columns: Vec<Column>,
+    /// Postings and lengths.
+    pub lexical: lexical::Segment,
+    lexical_files: Arc<LexicalFiles>,
+    /// Documents that were deleted or replaced.
+    pub deleted: RoaringBitmap,
+    /// Rows of the other documents; `None` when that is all of them.
+    pub live: Option<RoaringBitmap>,
+    units: OnceLock<Units>,
+}
+
+/// The documents that have rows, numbered without gaps: what ranking documents counts in.
+#[derive(Debug)]
+pub struct Units {
+    /// For each row the unit of its document, ascending.
+    pub of_row: Vec<u32>,
+    /// For each unit the number of its document.
+    pub documents: Vec<u32>,
+}
+
+impl Segment {
+    /// Opens the files; reads headers and block tables only.
+    pub fn open(
+        folder: &Path,
+        name: &str,
+        analyzer: &lexical::Analyzer,
+        pooling: Pooling,
+        deleted: RoaringBitmap,
+    ) -> Result<Self> {
+        let documents = Table::<DocumentRecord>::open(&folder.join(DOCUMENTS.1), DOCUMENTS.0)?;
+        let chunks = Table::open(&folder.join(CHUNKS.1), CHUNKS.0)?;
+        let open_column = |at| Column::open(folder, at);
+        let columns = (0..pooling.columns().len()).map(open_column).collect::<Result<Vec<_>>>()?;
+        let lexical_files = Arc::new(LexicalFiles::open(&folder.join(LEXICAL))?);
+        let lexical = lexical::Segment::open(lexical_files.clone(), analyzer)?;
+        for column in &columns {
+            if column.rows.len() != chunks.len() || lexical.n_rows() as usize != chunks.len() {
+                let n_vectors = column.rows.len();
+                let reason =
+                    format!("{} chunks, {n_vectors} vectors and {} lexical rows", chunks.len(), lexical.n_rows());
+                return Err(Error::Corrupt { path: folder.to_owned(), reason });
+            }
+        }
+        let live = live_rows(&documents, &deleted, chunks.len() as u32)?;
+        Ok(Self {
+            name: name.to_owned(),
+            sections: Table::open(&folder.join(SECTIONS.1), SECTIONS.0)?,
+            texts: Texts::open(&folder.join(TEXTS))?,
+            metadata: MetadataColumns::open(&folder.join(METADATA), documents.len())?,
+            documents,
+            chunks,
+            columns,
+            lexical,
+            lexical_files,
+            deleted,
+            live,
+            units: OnceLock::new(),
+        })
+    }
+
+    /// Compares the files with what a manifest says of them.
+    pub fn check_counts(&self, entry: &SegmentEntry) -> Result<()> {
+        let (n_documents, n_rows) = (self.documents.len(), self.chunks.len());
+        if (n_documents as u64, n_rows as u64) == (entry.n_documents, entry.n_rows) {
+            return Ok(());
+        }
+        let SegmentEntry { n_documents: said, n_rows: rows_said, .. } = entry;
+        let reason =
+            format!("the manifest says {said} documents and {rows_said} rows, the files {n_documents} and {n_rows}");
+        Err(Error::Corrupt { path: format!("segments/{}", self.name).into(), reason })
+    }
+
+    /// Rows that answer queries.
+    pub fn n_live_rows(&self) -> usize {
+        self.live.as_ref().map_or(self.chunks.len(), |live| live.len() as usize)
+    }
+
+    /// Numbers of the documents that are alive.
+    pub fn live_documents(&self) -> impl Iterator<Item = u32> + '_ {
+        (0..self.documents.len() as u32).filter(|&document| !self.deleted.contains(document))
+    }
+
+    /// The documents that have rows.
+    pub fn units(&self) -> Result<&Units> {
+        if self.units.get().is_none() {
+            let mut units = Units { of_row: Vec::with_capacity(self.chunks.len()), documents: Vec::new() };
+            for chunk in self.chunks.records(0..self.chunks.len())? {
+                if units.documents.last() != Some(&chunk.document) {
+                    units.documents.push(chunk.document);
+                }
+                units.of_row.push(units.documents.len() as u32 - 1);
+            }
+            let _ = self.units.set(units); // another thread computed the same
+        }
+        Ok(self.units.get().expect("set above"))
+    }
+
+    /// The record of a document.
+    pub fn document(&self, document: u32) -> Result<DocumentRecord> {
+        self.documents.record(document as usize)
+    }
+
+    /// The public id of a document.
+    pub fn document_id(&self, document: u32) -> Result<&str> {
+        self.documents.text(self.document(document)?.id)
+    }
+
+    /// What a document's reader knew of it besides its text.
+    pub fn metadata_of(&self, record: &DocumentRecord) -> Result<corpus::Metadata> {
+        let read = read_metadata(self.documents.text(record.metadata)?);
+        read.map_err(|reason| self.corrupt_documents(format!("metadata: {reason}")))
+    }
+
+    /// What a document was read as.
+    pub fn format(&self, record: &DocumentRecord) -> Result<corpus::Format> {
+        record.format().ok_or_else(|| self.corrupt_documents(format!("no format has number {}", record.format)))
+    }
+
+    /// A document's whole text.
+    pub fn document_text(&self, record: &DocumentRecord) -> Result<String> {
+        self.texts.read(record.text(0..record.text_bytes))
+    }
+
+    /// The text of a byte range of a document.
+    pub fn text(&self, record: &DocumentRecord, span: Range<u64>) -> Result<String> {
+        self.texts.read(record.text(span))
+    }
+
+    /// Reads whole documents; cheap if they are asked for in order.
+    pub fn reader(&self, header: HeaderStyle) -> DocumentReader<'_> {
+        DocumentReader::new(&self.documents, &self.sections, &self.chunks, &self.texts, header)
+    }
+
+    /// A section of a document, by its number there.
+    pub fn section(&self, record: &DocumentRecord, section: u32) -> Result<SectionRecord> {
+        self.sections.record(record.first_section as usize + section as usize)
+    }
+
+    /// The file groups of the segment with each one checked; used by `doctor`.
+    pub fn verify(&self) -> Vec<(&'static str, Result<()>)> {
+        let mut checks = vec![
+            (DOCUMENTS.1, self.documents.verify()),
+            (SECTIONS.1, self.sections.verify()),
+            (CHUNKS.1, self.chunks.verify()),
+            (TEXTS, self.texts.verify()),
+            (METADATA, self.verify_metadata()),
+        ];
+        checks.extend(self.columns.iter().flat_map(Column::verify));
+        checks.push((LEXICAL, self.lexical_files.verify()));
+        checks
+    }
+
+    /// Whether the columns of metadata are those of the documents.
+    fn verify_metadata(&self) -> Result<()> {
+        let mut columns = MetadataWriter::default();
+        for document in 0..self.documents.len() as u32 {
+            let record = self.document(document)?;
+            columns.push(&Described {
+                id: self.documents.text(record.id)?,
+                origin: self.documents.text(record.origin)?,
+                title: self.documents.text(record.title)?,
+                format: self.format(&record)?,
+                metadata: &self.metadata_of(&record)?,
+            });
+        }
+        self.metadata.verify(&columns)
+    }
+
+    fn corrupt_documents(&self, reason: String) -> Error {
+        Error::Corrupt { path: self.documents.path().to_owned(), reason }
+    }
+}
+
+fn live_rows(documents: &Table<DocumentRecord>, deleted: &RoaringBitmap, n_rows: u32) -> Result<Option<RoaringBitmap>> {
+    if deleted.is_empty() {
+        return Ok(None);
+    }
+    let mut live = RoaringBitmap::new();
+    live.insert_range(0..n_rows);
+    for document in deleted {
+        live.remove_range(documents.record(document as usize)?.rows());
+    }
+    Ok(Some(live))
+}

@@ -1,0 +1,73 @@
+//! What is left of a damaged segment: every file opened by itself, and every document read that can be.
+
+use std::path::Path;
+
+use cento_corpus::HeaderStyle;
+use cento_vector as vector;
+
+use super::column::Column;
+use super::names::{CHUNKS, DOCUMENTS, SECTIONS, TEXTS};
+use super::records::{ChunkRecord, DocumentRecord, SectionRecord};
+use super::stored::{DocumentReader, StoredDocument};
+use crate::error::Result;
+use crate::format::config::CollectionConfig;
+use crate::format::table::Table;
+use crate::format::text::Texts;
+
+/// How far from 1 the length of a stored vector may be, rounded as it is; one that is farther was not stored by us.
+const UNIT_TOLERANCE: f32 = 2e-3;
+
+/// The files of a segment that can be opened. A block of them may still be damaged.
+pub struct Salvage {
+    documents: Option<Table<DocumentRecord>>,
+    sections: Option<Table<SectionRecord>>,
+    chunks: Option<Table<ChunkRecord>>,
+    texts: Option<Texts>,
+    columns: Vec<Option<vector::Rows>>,
+}
+
+impl Salvage {
+    /// Opens each file by itself; one that cannot be opened is left out.
+    pub fn open(folder: &Path, config: &CollectionConfig) -> Self {
+        Self {
+            documents: Table::open(&folder.join(DOCUMENTS.1), DOCUMENTS.0).ok(),
+            sections: Table::open(&folder.join(SECTIONS.1), SECTIONS.0).ok(),
+            chunks: Table::open(&folder.join(CHUNKS.1), CHUNKS.0).ok(),
+            texts: Texts::open(&folder.join(TEXTS)).ok(),
+            columns: (0..config.pooling.columns().len()).map(|at| Column::open_rows(folder, at).ok()).collect(),
+        }
+    }
+
+    /// Reads documents, if all it takes could be opened.
+    pub fn reader(&self, header: HeaderStyle) -> Option<DocumentReader<'_>> {
+        let (documents, sections) = (self.documents.as_ref()?, self.sections.as_ref()?);
+        Some(DocumentReader::new(documents, sections, self.chunks.as_ref()?, self.texts.as_ref()?, header))
+    }
+
+    /// Id and origin of a document, whether or not there is more of it.
+    pub fn named(&self, document: u32) -> Option<(String, String)> {
+        let documents = self.documents.as_ref()?;
+        let named = || -> Result<_> {
+            let record = documents.record(document as usize)?;
+            Ok((documents.text(record.id)?.to_owned(), documents.text(record.origin)?.to_owned()))
+        };
+        named().ok()
+    }
+
+    /// The vectors of a document's rows, column by column; `None` if one of them cannot be read.
+    pub fn vectors(&self, document: &StoredDocument) -> Option<Vec<Vec<Vec<f32>>>> {
+        let rows = document.first_row..document.first_row.checked_add(document.n_rows() as u32)?;
+        let read = |column: &Option<vector::Rows>| {
+            let column = column.as_ref()?;
+            rows.clone()
+                .map(|row| column.row(row).ok().map(|row| row.into_owned()).filter(|row| is_unit(row)))
+                .collect()
+        };
+        self.columns.iter().map(read).collect()
+    }
+}
+
+fn is_unit(vector: &[f32]) -> bool {
+    let length = vector.iter().map(|value| value * value).sum::<f32>().sqrt();
+    (length - 1.0).abs() <= UNIT_TOLERANCE
+}

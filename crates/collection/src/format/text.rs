@@ -1,0 +1,203 @@
+//! The canonical texts of a segment: one stream of bytes, compressed in blocks, read by byte range.
+//!
+//! Documents follow each other without a gap; a document knows where its text starts. A read decompresses only the
+//! blocks it touches. Layout of the payload: LZ4 blocks of [`BLOCK_BYTES`] text each, then the offset of each block (u64).
+
+use std::io::Write;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use cento_vector::file;
+
+use crate::error::{AtPath, Error, Result};
+use crate::fs::{File, Fs};
+
+/// Text per compressed block.
+pub const BLOCK_BYTES: usize = 64 * 1024;
+const KIND: [u8; 8] = *b"text\0\0\0\0";
+
+/// Takes texts one after the other and writes full blocks as they come.
+pub struct TextWriter {
+    out: file::Writer<Box<dyn File>>,
+    path: PathBuf,
+    pending: Vec<u8>,
+    offsets: Vec<u64>,
+    n_written: u64,
+    n_text: u64,
+}
+
+impl TextWriter {
+    /// Starts the file.
+    pub fn create(fs: &dyn Fs, path: &Path) -> Result<Self> {
+        let out = file::Writer::new(fs.create(path).at(path)?, KIND).at(path)?;
+        Ok(Self { out, path: path.to_owned(), pending: Vec::new(), offsets: Vec::new(), n_written: 0, n_text: 0 })
+    }
+
+    /// Appends a document's text and says where it starts.
+    pub fn push(&mut self, text: &str) -> Result<u64> {
+        let start = self.n_text;
+        self.n_text += text.len() as u64;
+        self.pending.extend_from_slice(text.as_bytes());
+        let n_full = self.pending.len() / BLOCK_BYTES * BLOCK_BYTES;
+        for block in self.pending[..n_full].chunks(BLOCK_BYTES) {
+            write_block(&mut self.out, block, &mut self.offsets, &mut self.n_written).at(&self.path)?;
+        }
+        self.pending.drain(..n_full);
+        Ok(start)
+    }
+
+    /// Writes the last block and the offsets, and syncs the file.
+    pub fn finish(mut self) -> Result<()> {
+        if !self.pending.is_empty() {
+            write_block(&mut self.out, &self.pending, &mut self.offsets, &mut self.n_written).at(&self.path)?;
+        }
+        self.out.write_all(bytemuck::cast_slice(&self.offsets)).at(&self.path)?;
+        let mut file = self.out.finish([self.offsets.len() as u64, self.n_text]).at(&self.path)?;
+        file.sync().at(&self.path)
+    }
+}
+
+fn write_block(out: &mut impl Write, block: &[u8], offsets: &mut Vec<u64>, n_written: &mut u64) -> std::io::Result<()> {
+    let compressed = lz4_flex::block::compress(block);
+    out.write_all(&compressed)?;
+    offsets.push(*n_written);
+    *n_written += compressed.len() as u64;
+    Ok(())
+}
+
+/// The texts of a segment, opened by memory map.
+#[derive(Debug, Clone)]
+pub struct Texts {
+    mapped: file::Mapped,
+    path: PathBuf,
+    n_blocks: usize,
+    n_text: u64,
+    offsets_start: usize,
+}
+
+impl Texts {
+    /// Opens the file; reads header and block table only.
+    pub fn open(path: &Path) -> Result<Self> {
+        let mapped = file::Mapped::open(path, KIND)?;
+        let [n_blocks, n_text] = mapped.counts();
+        let offsets_start =
+            usize::try_from(n_blocks).ok().and_then(|n| n.checked_mul(8)).and_then(|n| mapped.len().checked_sub(n));
+        match offsets_start {
+            Some(offsets_start) if n_blocks == n_text.div_ceil(BLOCK_BYTES as u64) => {
+                Ok(Self { n_blocks: n_blocks as usize, n_text, offsets_start, mapped, path: path.to_owned() })
+            }
+            _ => Err(Error::Corrupt { path: path.to_owned(), reason: "counts do not fit the length".to_owned() }),
+        }
+    }
+
+    /// Bytes of all texts.
+    pub fn n_bytes(&self) -> u64 {
+        self.n_text
+    }
+
+    /// The text of a byte range of the stream.
+    pub fn read(&self, range: Range<u64>) -> Result<String> {
+        self.reader().read(range)
+    }
+
+    /// Reads several ranges; cheap if they come in the order of the stream.
+    pub fn reader(&self) -> TextReader<'_> {
+        TextReader { texts: self, open: None }
+    }
+
+    fn block(&self, block: usize) -> Result<Vec<u8>> {
+        let start = self.offset(block)?;
+        let end = if block + 1 == self.n_blocks { self.offsets_start } else { self.offset(block + 1)? };
+        if start > end || end > self.offsets_start {
+            return Err(self.corrupt("block offsets do not ascend"));
+        }
+        let n_bytes = (self.n_text - block as u64 * BLOCK_BYTES as u64).min(BLOCK_BYTES as u64) as usize;
+        let bytes = lz4_flex::block::decompress(self.mapped.bytes(start..end)?, n_bytes)
+            .map_err(|_| self.corrupt("a block does not decompress"))?;
+        if bytes.len() != n_bytes {
+            return Err(self.corrupt("a block has another length"));
+        }
+        Ok(bytes)
+    }
+
+    fn offset(&self, block: usize) -> Result<usize> {
+        let at = self.offsets_start + block * 8;
+        let bytes = self.mapped.bytes(at..at + 8)?;
+        Ok(u64::from_le_bytes(bytes.try_into().expect("eight bytes were asked for")) as usize)
+    }
+
+    /// Checks every block of the file.
+    pub fn verify(&self) -> Result<()> {
+        Ok(self.mapped.verify()?)
+    }
+
+    fn corrupt(&self, reason: &str) -> Error {
+        Error::Corrupt { path: self.path.clone(), reason: reason.to_owned() }
+    }
+}
+
+/// Reads ranges of the stream and keeps the block it decompressed last.
+pub struct TextReader<'t> {
+    texts: &'t Texts,
+    open: Option<(usize, Vec<u8>)>,
+}
+
+impl TextReader<'_> {
+    /// The text of a range of bytes.
+    pub fn read(&mut self, range: Range<u64>) -> Result<String> {
+        if range.start > range.end || range.end > self.texts.n_text {
+            return Err(self.texts.corrupt("a text lies outside the file"));
+        }
+        let mut text = Vec::with_capacity((range.end - range.start) as usize);
+        let mut at = range.start;
+        while at < range.end {
+            let block = (at / BLOCK_BYTES as u64) as usize;
+            let block_start = block as u64 * BLOCK_BYTES as u64;
+            let bytes = self.block(block)?;
+            let end = (range.end - block_start).min(bytes.len() as u64) as usize;
+            text.extend_from_slice(&bytes[(at - block_start) as usize..end]);
+            at = block_start + end as u64;
+        }
+        String::from_utf8(text).map_err(|_| self.texts.corrupt("a text is not UTF-8"))
+    }
+
+    fn block(&mut self, block: usize) -> Result<&[u8]> {
+        if self.open.as_ref().is_none_or(|(open, _)| *open != block) {
+            self.open = Some((block, self.texts.block(block)?));
+        }
+        Ok(&self.open.as_ref().expect("opened above").1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::fs::OsFs;
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(24))]
+
+        #[test]
+        fn any_range_of_any_texts_reads_back(texts in prop::collection::vec("[a-zé]{0,40000}", 0..8), cuts in prop::collection::vec(0.0..1.0f64, 6)) {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("texts");
+            let mut writer = TextWriter::create(&OsFs, &path).unwrap();
+            let starts: Vec<u64> = texts.iter().map(|text| writer.push(text).unwrap()).collect();
+            writer.finish().unwrap();
+            let stored = Texts::open(&path).unwrap();
+            let mut reader = stored.reader();
+            for (text, start) in texts.iter().zip(starts) {
+                for cut in &cuts {
+                    let from = (0..=(text.len() as f64 * cut) as usize).rfind(|&at| text.is_char_boundary(at)).unwrap();
+                    let range = start + from as u64..start + text.len() as u64;
+                    prop_assert_eq!(reader.read(range.clone()).unwrap(), &text[from..]);
+                    prop_assert_eq!(stored.read(range).unwrap(), &text[from..]);
+                }
+            }
+            let n_text: usize = texts.iter().map(String::len).sum();
+            prop_assert!(stored.read(0..n_text as u64 + 1).is_err());
+        }
+    }
+}

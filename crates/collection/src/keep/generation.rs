@@ -1,0 +1,87 @@
+//! A generation open for reading: its segments, whatever a writer does beside it.
+
+use std::cmp::Ordering;
+use std::path::Path;
+
+use cento_lexical::Analyzer;
+
+use super::pins::Pin;
+use super::snapshots::At;
+use crate::error::Result;
+use crate::format::deletes;
+use crate::format::layout::SEGMENTS;
+use crate::format::manifest::Manifest;
+use crate::format::metadata::{Comparison, Stored};
+use crate::format::segment::Segment;
+
+/// The open segments of one generation.
+#[derive(Debug)]
+pub struct Generation {
+    /// Its manifest.
+    pub manifest: Manifest,
+    /// Its segments, in the order of the manifest.
+    pub segments: Vec<Segment>,
+    /// Keeps writers from removing its files; see [`super::pins`].
+    pub pin: Option<Pin>,
+}
+
+impl Generation {
+    /// Opens every segment a manifest names.
+    pub fn open(folder: &Path, manifest: Manifest) -> Result<Self> {
+        let analyzer = Analyzer::new(manifest.config.language()?);
+        let mut segments = Vec::with_capacity(manifest.segments.len());
+        for entry in &manifest.segments {
+            let deleted = deletes::of_entry(folder, entry)?;
+            let path = folder.join(SEGMENTS).join(&entry.name);
+            let segment = Segment::open(&path, &entry.name, &analyzer, manifest.config.pooling, deleted)?;
+            segment.check_counts(entry)?;
+            segments.push(segment);
+        }
+        Ok(Self { manifest, segments, pin: None })
+    }
+
+    /// Opens a generation for reading and holds it. What cannot be held may be removed by a writer while it is being opened:
+    /// then there is a newer one, which is opened instead.
+    pub fn open_at(folder: &Path, at: &At) -> Result<Self> {
+        loop {
+            let manifest = at.manifest(folder)?;
+            let generation = manifest.generation;
+            let pin = Pin::take(folder, generation);
+            match Self::open(folder, manifest) {
+                Err(error) if at.manifest(folder)?.generation == generation => return Err(error),
+                Err(_) => {}
+                Ok(snapshot) => return Ok(Self { pin, ..snapshot }),
+            }
+        }
+    }
+
+    /// Opens the current generation for reading.
+    pub fn open_current(folder: &Path) -> Result<Self> {
+        Self::open_at(folder, &At::Current)
+    }
+
+    /// Documents that answer.
+    pub fn n_documents(&self) -> u64 {
+        self.segments.iter().map(|segment| segment.documents.len() as u64 - segment.deleted.len()).sum()
+    }
+
+    /// Rows that answer.
+    pub fn n_rows(&self) -> u64 {
+        self.segments.iter().map(|segment| segment.n_live_rows() as u64).sum()
+    }
+
+    /// Where a live document is: segment and number there.
+    pub fn find(&self, id: &str) -> Result<Option<(usize, u32)>> {
+        let position = |stored: Stored<'_>| match stored {
+            Stored::String(known) => Some(known.cmp(id)),
+            Stored::Boolean(_) | Stored::Integer(_) | Stored::Float(_) | Stored::Date(_) => None::<Ordering>,
+        };
+        for (at, segment) in self.segments.iter().enumerate() {
+            let found = segment.metadata.matching("id", Comparison::Equal, position)?;
+            if let Some(document) = (found - &segment.deleted).min() {
+                return Ok(Some((at, document)));
+            }
+        }
+        Ok(None)
+    }
+}

@@ -1,0 +1,7 @@
+//! Holding on: the writer's lock, readers' pins, generations with a name, and the garbage that nobody holds.
+
+pub mod lock;
+pub mod pins;
+pub mod snapshots;
+pub mod generation;
+pub mod garbage;

@@ -1,0 +1,78 @@
+//! Pins: a reader holds the generation it opened, so that no writer removes a file under it.
+//!
+//! `pins/<generation>` is an empty file that the commit of the generation makes. A reader takes a shared advisory lock on it
+//! before it opens anything and holds it until it is dropped, however its process ends; garbage collection takes the lock
+//! alone, and keeps the files of every generation where it does not get it. Neither waits for the other: a writer passes over
+//! what is held, and a reader that comes while a generation is removed finds the next one.
+//!
+//! A collection that was copied, or that lies where nothing can be locked, is read without a pin.
+
+use std::collections::BTreeSet;
+use std::fs::{File, TryLockError};
+use std::path::{Path, PathBuf};
+
+use crate::error::{AtPath, Error, Result};
+use crate::format::layout::PINS;
+use crate::fs::Fs;
+
+/// A reader's hold on a generation, as long as it lives.
+#[derive(Debug)]
+pub struct Pin {
+    _file: File,
+}
+
+impl Pin {
+    /// Takes hold of a generation; `None` where there is nothing to hold, or where the file system has no locks.
+    pub fn take(folder: &Path, generation: u64) -> Option<Self> {
+        let file = File::open(path(folder, generation)).ok()?;
+        file.lock_shared().ok()?;
+        Some(Self { _file: file })
+    }
+}
+
+/// Makes the file that readers of a generation will hold; before its manifest is published.
+pub fn create(fs: &dyn Fs, folder: &Path, generation: u64) -> Result<()> {
+    let pins = folder.join(PINS);
+    if !pins.is_dir() {
+        fs.create_dir(&pins).at(&pins)?;
+    }
+    let path = path(folder, generation);
+    fs.create(&path).at(&path)?.sync().at(&path)?;
+    fs.sync_dir(&pins).at(&pins)
+}
+
+/// The pins that no reader holds, locked so that none takes hold of them; they can be removed.
+#[derive(Debug, Default)]
+pub struct Free {
+    pins: Vec<(PathBuf, File)>,
+}
+
+impl Free {
+    /// Removes the files, then lets go of them.
+    pub fn remove(self, fs: &dyn Fs) -> Result<()> {
+        self.pins.iter().try_for_each(|(path, _)| fs.remove_file(path).at(path))
+    }
+}
+
+/// Which of the generations outside `kept` are held by readers, and the pins of the others.
+pub fn held(fs: &dyn Fs, folder: &Path, kept: &BTreeSet<u64>) -> Result<(BTreeSet<u64>, Free)> {
+    let (mut held, mut free) = (BTreeSet::new(), Free::default());
+    let pins = folder.join(PINS);
+    for name in fs.list(&pins).at(&pins)? {
+        let Some(generation) = name.parse().ok().filter(|generation| !kept.contains(generation)) else { continue };
+        let path = pins.join(name);
+        let file = File::options().read(true).write(true).open(&path).at(&path)?;
+        match file.try_lock() {
+            Ok(()) => free.pins.push((path, file)),
+            Err(TryLockError::WouldBlock) => {
+                held.insert(generation);
+            }
+            Err(TryLockError::Error(source)) => return Err(Error::Io { path, source }),
+        }
+    }
+    Ok((held, free))
+}
+
+fn path(folder: &Path, generation: u64) -> PathBuf {
+    folder.join(PINS).join(generation.to_string())
+}

@@ -1,0 +1,163 @@
+//! Snapshots: generations with a name, kept until it is taken away; and which generation a reader asks for.
+//!
+//! `snapshots/<name>.json` is a copy of the generation's manifest. Garbage collection keeps what it names.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde::Serialize;
+
+use super::garbage;
+use crate::error::{AtPath, Error, Result};
+use crate::format::layout::{GENERATIONS, SNAPSHOTS};
+use crate::format::manifest::Manifest;
+use crate::fs::{Fs, write_atomically};
+use crate::keep::lock::WriterLock;
+
+/// The longest name of a snapshot.
+const NAME_BYTES_MAX: usize = 64;
+
+/// Which generation of a collection is to be opened.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum At {
+    /// The one that was committed last.
+    #[default]
+    Current,
+    /// The one of this number, if it is still there.
+    Generation(u64),
+    /// The one of this name.
+    Snapshot(String),
+}
+
+impl At {
+    /// The manifest of that generation.
+    pub fn manifest(&self, folder: &Path) -> Result<Manifest> {
+        let current = Manifest::read(folder)?;
+        match self {
+            Self::Current => Ok(current),
+            Self::Generation(asked) if *asked == current.generation => Ok(current),
+            Self::Generation(asked) => {
+                let known = generations(folder, &current)?;
+                match known.contains(asked) {
+                    true => Manifest::read_generation(folder, *asked),
+                    false => Err(Error::UnknownGeneration { asked: asked.to_string(), known: listed(&known) }),
+                }
+            }
+            Self::Snapshot(name) => {
+                let mut known = all(folder)?;
+                known.remove(name).ok_or_else(|| Error::UnknownSnapshot {
+                    name: name.clone(),
+                    known: listed(known.keys().collect::<Vec<_>>()),
+                })
+            }
+        }
+    }
+}
+
+/// A named generation.
+#[derive(Debug, Clone, Serialize)]
+pub struct NamedGeneration {
+    /// Its name.
+    pub name: String,
+    /// Its number.
+    pub generation: u64,
+    /// Segments it has.
+    pub n_segments: usize,
+}
+
+/// The snapshots of the collection at `folder`, by name.
+pub fn snapshots(folder: &Path) -> Result<Vec<NamedGeneration>> {
+    Manifest::read(folder)?; // says that there is no collection
+    Ok(all(folder)?.into_iter().map(|(name, manifest)| named(name, &manifest)).collect())
+}
+
+/// Names the current generation, so that it stays.
+pub fn create_snapshot(folder: &Path, name: &str, fs: &dyn Fs) -> Result<NamedGeneration> {
+    check_name(name)?;
+    Manifest::read(folder)?;
+    let fs = &WriterLock::acquire(folder, fs)?;
+    let manifest = Manifest::read(folder)?;
+    if let Some(taken) = all(folder)?.get(name) {
+        return Err(Error::SnapshotTaken { name: name.to_owned(), generation: taken.generation });
+    }
+    let place = folder.join(SNAPSHOTS);
+    if !place.is_dir() {
+        fs.create_dir(&place).at(&place)?;
+        fs.sync_dir(folder).at(folder)?;
+    }
+    write_atomically(fs, &place.join(format!("{name}.json")), &manifest.seal())?;
+    Ok(named(name.to_owned(), &manifest))
+}
+
+/// Takes a name away, and removes what only its generation named.
+pub fn remove_snapshot(folder: &Path, name: &str, fs: &dyn Fs) -> Result<NamedGeneration> {
+    Manifest::read(folder)?;
+    let fs = &WriterLock::acquire(folder, fs)?;
+    let current = Manifest::read(folder)?;
+    let mut known = all(folder)?;
+    let Some(manifest) = known.remove(name) else {
+        let known = listed(known.keys().collect::<Vec<_>>());
+        return Err(Error::UnknownSnapshot { name: name.to_owned(), known });
+    };
+    let place = folder.join(SNAPSHOTS);
+    let path = place.join(format!("{name}.json"));
+    fs.remove_file(&path).at(&path)?;
+    fs.sync_dir(&place).at(&place)?;
+    let previous = current.generation - 1;
+    let previous =
+        generations(folder, &current)?.contains(&previous).then(|| Manifest::read_generation(folder, previous));
+    garbage::collect(fs, folder, &current, previous.transpose()?.as_ref())?;
+    Ok(named(name.to_owned(), &manifest))
+}
+
+/// The manifest of each snapshot, by name.
+pub fn all(folder: &Path) -> Result<BTreeMap<String, Manifest>> {
+    let place = folder.join(SNAPSHOTS);
+    let entries = match std::fs::read_dir(&place) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(BTreeMap::new()),
+        entries => entries.at(&place)?,
+    };
+    let mut snapshots = BTreeMap::new();
+    for entry in entries {
+        let path = entry.at(&place)?.path();
+        let name = path.file_name().and_then(|name| name.to_str()).and_then(|name| name.strip_suffix(".json"));
+        if let Some(name) = name {
+            snapshots.insert(name.to_owned(), Manifest::read_file(&path)?);
+        }
+    }
+    Ok(snapshots)
+}
+
+/// The generations that can be opened by number, ascending.
+pub fn generations(folder: &Path, current: &Manifest) -> Result<Vec<u64>> {
+    let place = folder.join(GENERATIONS);
+    let mut known = Vec::new();
+    for entry in std::fs::read_dir(&place).at(&place)? {
+        let name = entry.at(&place)?.file_name();
+        let generation = name.to_str().and_then(|name| name.strip_suffix(".json")).and_then(|name| name.parse().ok());
+        known.extend(generation.filter(|generation: &u64| *generation <= current.generation)); // above: a commit that was cut short
+    }
+    known.sort_unstable();
+    Ok(known)
+}
+
+fn check_name(name: &str) -> Result<()> {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    match !name.is_empty() && name.len() <= NAME_BYTES_MAX && !name.starts_with('.') && name.chars().all(is_plain) {
+        true => Ok(()),
+        false => Err(Error::Setting {
+            setting: "snapshot",
+            value: name.to_owned(),
+            reason: format!("is no name: up to {NAME_BYTES_MAX} letters, digits, -, _ and ., not beginning with ."),
+        }),
+    }
+}
+
+fn named(name: String, manifest: &Manifest) -> NamedGeneration {
+    NamedGeneration { name, generation: manifest.generation, n_segments: manifest.segments.len() }
+}
+
+fn listed(names: impl IntoIterator<Item = impl ToString>) -> String {
+    let names: Vec<String> = names.into_iter().map(|name| name.to_string()).collect();
+    if names.is_empty() { "none".to_owned() } else { names.join(", ") }
+}

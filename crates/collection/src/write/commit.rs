@@ -1,0 +1,158 @@
+//! A commit: segments and tombstones are on the disk, then one manifest names them.
+//!
+//! Order: files of the segment synced → its folder → `segments/` → tombstones → the pin of the generation → its manifest →
+//! `manifest.json` by rename → the folder synced. Whatever comes first is complete before what names it, so a crash at any
+//! point leaves the old generation or the new one.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use roaring::RoaringBitmap;
+
+use crate::error::{AtPath, Result};
+use crate::format::calibration::Calibration;
+use crate::format::config::CollectionConfig;
+use crate::format::deletes;
+use crate::format::graph_health::GraphHealth;
+use crate::format::layout::{DELETES, SEGMENTS};
+use crate::format::losses::Loss;
+use crate::format::manifest::{FORMAT, Manifest, SegmentEntry};
+use crate::fs::Fs;
+use crate::keep::generation::Generation;
+use crate::keep::{garbage, pins};
+
+/// A segment that was written and is not yet named.
+pub struct NewSegment {
+    /// Folder under `segments/`.
+    pub name: String,
+    /// Documents in it.
+    pub n_documents: u64,
+    /// Rows in it.
+    pub n_rows: u64,
+    /// Certificates of its graphs.
+    pub graphs: Vec<GraphHealth>,
+    /// Positions, in the generation before, of the segments whose documents it has; it takes the place of the first. A segment of new
+    /// documents replaces none and comes last.
+    pub replaces: BTreeSet<usize>,
+}
+
+/// What the next generation has that this one has not.
+pub struct Commit {
+    /// Settings of every row.
+    pub config: CollectionConfig,
+    /// Label and folder of each root of the run.
+    pub roots: BTreeMap<String, PathBuf>,
+    /// Segments that were written.
+    pub new_segments: Vec<NewSegment>,
+    /// Documents that die, by the segment's position in the generation before.
+    pub deleted: BTreeMap<usize, RoaringBitmap>,
+}
+
+/// The generation that a commit goes out from.
+pub struct Base<'a> {
+    /// Manifest of that generation; none for a new collection.
+    pub manifest: Option<&'a Manifest>,
+    /// The documents of a segment that are dead in it, by the segment's position.
+    pub deleted: &'a dyn Fn(usize) -> RoaringBitmap,
+    /// What the next generation says it lost.
+    pub losses: Vec<Loss>,
+    /// What the cosines of the next generation mean.
+    pub calibration: Option<Calibration>,
+    /// Whether the next generation only lies differently on the disk: then it stands for this one, which need not stay.
+    pub is_answered_alike: bool,
+}
+
+/// A generation that was published; neither a crash nor a power loss takes it back.
+pub struct Committed {
+    /// Its number.
+    pub generation: u64,
+    /// What did not succeed afterwards and does not matter for what is in the collection.
+    pub remark: Option<String>,
+}
+
+impl Commit {
+    /// Publishes the generation after another; then removes what only older generations named.
+    pub fn publish(self, fs: &dyn Fs, folder: &Path, old: Option<&Generation>) -> Result<Committed> {
+        let base = Base {
+            manifest: old.map(|old| &old.manifest),
+            deleted: &|at| old.map(|old| old.segments[at].deleted.clone()).unwrap_or_default(),
+            losses: old.map(|old| old.manifest.losses.clone()).unwrap_or_default(),
+            calibration: old.and_then(|old| old.manifest.calibration.clone()),
+            is_answered_alike: false,
+        };
+        self.publish_over(fs, folder, base)
+    }
+
+    /// Publishes the generation after `base`; then removes what only older generations named.
+    pub fn publish_over(mut self, fs: &dyn Fs, folder: &Path, base: Base<'_>) -> Result<Committed> {
+        let segments_folder = folder.join(SEGMENTS);
+        fs.sync_dir(&segments_folder).at(&segments_folder)?;
+        let old = base.manifest;
+        let generation = old.map_or(0, |old| old.generation) + 1;
+        let segments = self.segments(fs, folder, &base, generation)?;
+        let deletes_folder = folder.join(DELETES);
+        fs.sync_dir(&deletes_folder).at(&deletes_folder)?;
+        let mut roots = old.map(|old| old.roots.clone()).unwrap_or_default();
+        roots.append(&mut self.roots);
+        let manifest = Manifest {
+            format: FORMAT,
+            cento: env!("CARGO_PKG_VERSION").to_owned(),
+            generation,
+            config: self.config,
+            roots,
+            segments,
+            losses: base.losses,
+            calibration: base.calibration,
+        };
+        pins::create(fs, folder, generation)?;
+        manifest.publish(fs, folder)?;
+        let previous = old.filter(|_| !base.is_answered_alike);
+        let remark = garbage::collect(fs, folder, &manifest, previous).err().map(|error| {
+            format!(
+                "what is no longer needed was not removed: {}; the next commit tries again",
+                crate::describe(&error)
+            )
+        });
+        Ok(Committed { generation, remark })
+    }
+
+    /// The segments of the next generation; writes their tombstones.
+    fn segments(&mut self, fs: &dyn Fs, folder: &Path, base: &Base<'_>, generation: u64) -> Result<Vec<SegmentEntry>> {
+        let mut segments = Vec::new();
+        let mut new_segments = std::mem::take(&mut self.new_segments);
+        for (at, old) in base.manifest.iter().flat_map(|manifest| &manifest.segments).enumerate() {
+            if let Some(new) = new_segments.iter().position(|new| new.replaces.contains(&at)) {
+                let new = &new_segments[new];
+                if new.replaces.first() == Some(&at) && new.n_documents > 0 {
+                    segments.push(entry(new));
+                }
+                continue;
+            }
+            let mut entry = old.clone();
+            if let Some(dying) = self.deleted.get(&at) {
+                let dead = (base.deleted)(at) | dying;
+                if dead.len() == entry.n_documents {
+                    continue; // nothing in it answers any more
+                }
+                let name = format!("{generation}-{}", entry.name);
+                let path = folder.join(DELETES).join(&name);
+                deletes::write(fs, &path, &dead)?;
+                entry.deletes = Some(name);
+            }
+            segments.push(entry);
+        }
+        new_segments.retain(|new| new.replaces.is_empty());
+        segments.extend(new_segments.iter().map(entry));
+        Ok(segments)
+    }
+}
+
+fn entry(new: &NewSegment) -> SegmentEntry {
+    SegmentEntry {
+        name: new.name.clone(),
+        n_documents: new.n_documents,
+        n_rows: new.n_rows,
+        deletes: None,
+        graphs: new.graphs.clone(),
+    }
+}

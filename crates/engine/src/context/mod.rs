@@ -1,0 +1,11 @@
+//! Context: a ranking → candidates with their neighbourhood → what the assembly delivers, and what is searched for besides.
+
+pub(crate) mod tokens;
+pub(crate) mod target;
+pub(crate) mod candidates;
+pub(crate) mod gaps;
+pub(crate) mod endpoint;
+pub(crate) mod seal;
+pub(crate) mod pool;
+pub(crate) mod resolved;
+pub(crate) mod priors;

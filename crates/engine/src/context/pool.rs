@@ -1,0 +1,429 @@
+//! Context: a query's pool of candidates, and what is assembled from it.
+
+use std::borrow::Cow;
+use std::cell::{OnceCell, RefCell};
+use std::collections::HashMap;
+use std::ops::Range;
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+use cento_assembly::seal::Budget;
+use cento_assembly::{
+    self as assembly, Candidate, Citation, Context, Curve, Evidence, Format, Order, Policy, Reading, Request, Strategy,
+};
+use cento_corpus as corpus;
+use cento_lexical::Unit;
+
+use crate::context::candidates::Found;
+use crate::context::endpoint::{self, Endpoint};
+use crate::context::gaps::Repaired;
+use crate::context::resolved;
+use crate::context::seal::Retrieval;
+use crate::context::target::Target;
+use crate::context::tokens::BudgetTokenizer;
+use crate::error::{Error, Result};
+use crate::retrieve::search::{DENSE, LEXICAL, Mode, SearchRequest, Timings};
+use crate::retrieve::searcher::Searcher;
+
+/// What a context must keep to, and how it is chosen and written.
+#[derive(Debug, Clone, Copy)]
+pub struct ContextRequest<'a> {
+    /// Tokens the delivered context may have, everything in it counted.
+    pub budget_tokens: usize,
+    /// Whose tokens.
+    pub tokenizer: &'a BudgetTokenizer<'a>,
+    /// How candidates are chosen.
+    pub strategy: Strategy,
+    /// Priors, gates and limits.
+    pub policy: &'a Policy,
+    /// How the context is written.
+    pub format: Format,
+    /// In which order its pieces stand.
+    pub order: Order,
+    /// Ids of chunks, or of documents, that are delivered whatever else is; they need not be found.
+    pub include: &'a [String],
+    /// Ids of chunks, or of documents, that are not delivered.
+    pub exclude: &'a [String],
+    /// A language model that reads and judges beside the patterns of [`Strategy::Seal`], which alone asks one.
+    pub endpoint: Option<&'a Endpoint>,
+}
+
+impl<'a> ContextRequest<'a> {
+    /// A context of the default strategy, as Markdown, in the order of documents.
+    #[must_use]
+    pub fn new(budget_tokens: usize, tokenizer: &'a BudgetTokenizer<'a>, policy: &'a Policy) -> Self {
+        Self {
+            budget_tokens,
+            tokenizer,
+            strategy: Strategy::default(),
+            policy,
+            format: Format::default(),
+            order: Order::default(),
+            include: &[],
+            exclude: &[],
+            endpoint: None,
+        }
+    }
+}
+
+/// Where the time of one context went.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct ContextTimings {
+    /// Up to the fused candidates.
+    pub search: Timings,
+    /// Selecting and packing, budget tokens counted.
+    pub assemble: Duration,
+}
+
+impl Searcher {
+    /// The context that answers a question within its budget, cited to the byte, with the trace of every candidate.
+    /// Of the search, `k` and `min_score` do not apply. With a policy that has a `cache`, the same request is answered from memory.
+    pub fn context(&self, search: &SearchRequest, request: &ContextRequest<'_>) -> Result<Context> {
+        self.context_timed(search, request).map(|(context, _)| context)
+    }
+
+    /// The context, and where the time went: nowhere, if it was kept.
+    pub fn context_timed(
+        &self,
+        search: &SearchRequest,
+        request: &ContextRequest<'_>,
+    ) -> Result<(Context, ContextTimings)> {
+        if let Some(context) = self.kept(search, &[], request) {
+            return Ok((context, ContextTimings::default()));
+        }
+        let (pool, search) = self.pool_timed(search)?;
+        let start = Instant::now();
+        let context = pool.context(request)?;
+        Ok((context, ContextTimings { search, assemble: start.elapsed() }))
+    }
+
+    /// The context of an earlier request, if the policy keeps contexts and this one is still kept; never one that a language model has
+    /// a part in.
+    fn kept(&self, search: &SearchRequest, removed: &[String], request: &ContextRequest<'_>) -> Option<Context> {
+        let ttl = Duration::from_secs(request.policy.cache.filter(|_| request.endpoint.is_none())?.ttl_seconds);
+        self.resolved.find(&resolved::key(search, removed, request), ttl, Instant::now())
+    }
+
+    /// What a query found, from which contexts of any budget and strategy can be assembled.
+    pub fn pool(&self, search: &SearchRequest) -> Result<Pool<'_>> {
+        self.pool_timed(search).map(|(pool, _)| pool)
+    }
+
+    /// What a query found, and where the time went.
+    pub fn pool_timed(&self, search: &SearchRequest) -> Result<(Pool<'_>, Timings)> {
+        let mut timings = Timings::default();
+        let ranking = self.rank(search, &mut timings)?;
+        let start = Instant::now();
+        let neighbors = self.neighbors(&ranking.fused)?;
+        let found = ranking.fused.into_iter().map(Found::from);
+        let keys: Vec<Found> = found.chain(neighbors).collect();
+        let places = keys.iter().map(Found::place).collect();
+        let (search, candidates) = (search.clone(), self.candidates(keys)?);
+        let pool = Pool {
+            searcher: self,
+            search,
+            candidates,
+            places,
+            removed: Vec::new(),
+            evidence: OnceCell::new(),
+            counts: RefCell::default(),
+            vectors: RefCell::default(),
+            repaired: OnceCell::new(),
+            retrieval: OnceCell::new(),
+        };
+        timings.texts = start.elapsed();
+        Ok((pool, timings))
+    }
+}
+
+/// The candidates of one query.
+#[derive(Debug)]
+pub struct Pool<'s> {
+    searcher: &'s Searcher,
+    search: SearchRequest,
+    candidates: Vec<Candidate>,
+    /// Segment and row of each candidate, by id.
+    places: HashMap<String, (usize, u32)>,
+    counts: RefCell<Counts>,
+    /// Vectors that were asked for, by id.
+    vectors: RefCell<HashMap<String, Rc<[f32]>>>,
+    /// What the collection has for the question; none where that cannot be told.
+    evidence: OnceCell<Option<Evidence>>,
+    /// Documents that are no candidates, whatever a further search finds.
+    removed: Vec<String>,
+    /// What was searched for by name, once for contexts of all budgets.
+    repaired: OnceCell<Repaired>,
+    /// What a repair searched for besides, kept for contexts of other budgets.
+    retrieval: OnceCell<Retrieval<'s>>,
+}
+
+/// Tokens of the texts that one tokenizer has counted: contexts of several budgets count the same ones.
+#[derive(Debug, Default)]
+struct Counts {
+    tokenizer: String,
+    of_text: HashMap<Box<str>, usize>,
+}
+
+impl Pool<'_> {
+    /// Assembles a context, or finds it among those that the searcher keeps.
+    pub fn context(&self, request: &ContextRequest<'_>) -> Result<Context> {
+        if let Some(context) = self.searcher.kept(&self.search, &self.removed, request) {
+            return Ok(context);
+        }
+        let context = self.fresh(request)?;
+        if request.policy.cache.is_some() && request.endpoint.is_none() {
+            let key = resolved::key(&self.search, &self.removed, request);
+            self.searcher.resolved.keep(key, &context, Instant::now());
+        }
+        Ok(context)
+    }
+
+    fn fresh(&self, request: &ContextRequest<'_>) -> Result<Context> {
+        match (request.strategy, request.endpoint) {
+            (Strategy::Seal, _) => self.seal(request),
+            (Strategy::Cento, None) => {
+                let mut context = self.ask(request, self.with_repaired(request)?, &[], assembly::assemble)?;
+                if request.policy.cento.bridges {
+                    context.trace.manifest.searched_for.clone_from(&self.repaired()?.names);
+                }
+                Ok(context)
+            }
+            (_, None) => self.ask(request, Cow::Borrowed(&self.candidates), &[], assembly::assemble),
+            (strategy, Some(endpoint)) => Err(Error::Setting {
+                setting: "endpoint",
+                value: endpoint.host().to_owned(),
+                reason: format!(
+                    "is of no use to the strategy {strategy}; ask for --strategy seal, or leave --endpoint out"
+                ),
+            }),
+        }
+    }
+
+    fn seal(&self, request: &ContextRequest<'_>) -> Result<Context> {
+        let mut config = request.policy.seal.clone();
+        if config.budget == Budget::Request {
+            config.budget = Budget::Tokens(request.budget_tokens);
+        }
+        let retrieval =
+            self.retrieval.get_or_init(|| self.searcher.retrieval(self.search.clone()).without(self.removed.clone()));
+        let sealed =
+            retrieval.seal(&self.search.query, &config, request.exclude, request.tokenizer, request.endpoint)?;
+        let mut kept: Vec<&str> = sealed.outcome.kept.iter().map(String::as_str).collect();
+        if kept.is_empty() {
+            // No passage fits whole: the best one is offered, and cut.
+            let best_first = |a: &&Candidate, b: &&Candidate| a.relevance.total_cmp(&b.relevance).then(a.id.cmp(&b.id));
+            kept.extend(sealed.candidates.iter().max_by(best_first).map(|best| best.id.as_str()));
+        }
+        let mut context = self.ask(request, Cow::Borrowed(&sealed.candidates), &kept, assembly::assemble)?;
+        if let Some(record) = &sealed.endpoint {
+            context.trace.warnings.extend(endpoint::warnings(record));
+        }
+        context.trace.manifest.endpoint = sealed.endpoint;
+        Ok(context)
+    }
+
+    /// What one more search found, for names that are the title of nothing found before.
+    fn repaired(&self) -> Result<&Repaired> {
+        if let Some(known) = self.repaired.get() {
+            return Ok(known);
+        }
+        let repaired = self.searcher.repaired(&self.search, &self.candidates, &self.removed)?;
+        Ok(self.repaired.get_or_init(|| repaired))
+    }
+
+    /// The candidates, with those that bridges may lead to.
+    fn with_repaired(&self, request: &ContextRequest<'_>) -> Result<Cow<'_, [Candidate]>> {
+        if !request.policy.cento.bridges || self.repaired()?.candidates.is_empty() {
+            return Ok(Cow::Borrowed(&self.candidates));
+        }
+        Ok(Cow::Owned([&self.candidates[..], &self.repaired()?.candidates[..]].concat()))
+    }
+
+    /// What contexts of every budget up to the request's are worth, solved at `n_solved` of them and at the knee; at none for 0.
+    ///
+    /// # Errors
+    /// Those of [`Pool::context`]; only the strategy `cento` has a curve.
+    pub fn budget_curve(&self, request: &ContextRequest<'_>, n_solved: usize) -> Result<Curve> {
+        self.ask(request, self.with_repaired(request)?, &[], |request| assembly::budget_curve(request, n_solved))
+    }
+
+    fn ask<T>(
+        &self,
+        request: &ContextRequest<'_>,
+        mut candidates: Cow<'_, [Candidate]>,
+        kept: &[&str],
+        answer: impl Fn(&Request<'_>) -> assembly::Result<T>,
+    ) -> Result<T> {
+        let include = self.include(request.include, &mut candidates)?;
+        for id in request.exclude {
+            self.searcher.target(id)?; // an id that is none would leave out nothing
+        }
+        let evidence = match request.strategy {
+            Strategy::Cento => self.evidence()?,
+            _ => None,
+        };
+        let fault = RefCell::new(None);
+        let cosine = |a: &str, b: &str| {
+            self.cosine(a, b).unwrap_or_else(|error| {
+                fault.borrow_mut().get_or_insert(error);
+                0.0
+            })
+        };
+        let lexical = self.searcher.lexical(Unit::Row, None)?;
+        let idf = |term: &str| {
+            lexical.idf(term).unwrap_or_else(|error| {
+                fault.borrow_mut().get_or_insert(Error::from(error));
+                0.0
+            })
+        };
+        let answered = answer(&Request {
+            query: &self.search.query,
+            candidates: &candidates,
+            kept,
+            include: &strs(&include),
+            exclude: &strs(request.exclude),
+            evidence,
+            budget_tokens: request.budget_tokens,
+            policy: request.policy,
+            strategy: request.strategy,
+            format: request.format,
+            order: request.order,
+            count: &|text| self.count(request.tokenizer, text),
+            tokenizer: request.tokenizer.name(),
+            reading: Reading {
+                terms: &|text| self.searcher.analyzer.terms(text),
+                idf: &idf,
+                sentences: &corpus::sentences,
+            },
+            cosine: Some(&cosine),
+        });
+        match fault.into_inner() {
+            Some(error) => Err(error), // what was left out for a vector that cannot be read is not known
+            None => Ok(answered?),
+        }
+    }
+
+    fn cosine(&self, a: &str, b: &str) -> Result<f64> {
+        let (a, b) = (self.cached_vector(a)?, self.cached_vector(b)?);
+        Ok(a.iter().zip(b.iter()).map(|(x, y)| f64::from(x * y)).sum())
+    }
+
+    fn cached_vector(&self, chunk: &str) -> Result<Rc<[f32]>> {
+        if let Some(vector) = self.vectors.borrow().get(chunk) {
+            return Ok(Rc::clone(vector));
+        }
+        let vector: Rc<[f32]> = self.vector(chunk)?.into();
+        self.vectors.borrow_mut().insert(chunk.to_owned(), Rc::clone(&vector));
+        Ok(vector)
+    }
+
+    fn count(&self, tokenizer: &BudgetTokenizer<'_>, text: &str) -> usize {
+        let mut counts = self.counts.borrow_mut();
+        if counts.tokenizer != tokenizer.name() {
+            *counts = Counts { tokenizer: tokenizer.name().to_owned(), of_text: HashMap::new() };
+        }
+        match counts.of_text.get(text) {
+            Some(count) => *count,
+            None => *counts.of_text.entry(text.into()).or_insert_with(|| tokenizer.count(text)),
+        }
+    }
+
+    /// The ids of the chunks to be included, of documents those of all their chunks; what was not found becomes a candidate.
+    fn include(&self, include: &[String], candidates: &mut Cow<'_, [Candidate]>) -> Result<Vec<String>> {
+        let (mut ids, mut missing) = (Vec::new(), Vec::new());
+        for target in include.iter().map(|id| self.searcher.target(id)) {
+            let Target { segment, rows, .. } = target?;
+            for row in rows {
+                let key = self.searcher.chunk_key(segment, row)?;
+                let id = key.id.clone();
+                if candidates.iter().all(|candidate| candidate.id != id) {
+                    missing.push(Found::beside(key));
+                }
+                ids.push(id);
+            }
+        }
+        if !missing.is_empty() {
+            candidates.to_mut().extend(self.searcher.candidates(missing)?);
+        }
+        Ok(ids)
+    }
+
+    /// What the collection has for the question as a whole. None where it is not calibrated, one arm alone was asked, or some documents
+    /// alone may answer: the best of few stands lower than the best of all, and whoever names documents says where the answer is.
+    fn evidence(&self) -> Result<Option<Evidence>> {
+        if let Some(known) = self.evidence.get() {
+            return Ok(*known);
+        }
+        let evidence = self.measure_evidence()?;
+        Ok(*self.evidence.get_or_init(|| evidence))
+    }
+
+    fn measure_evidence(&self) -> Result<Option<Evidence>> {
+        let Some(calibration) = &self.searcher.manifest().calibration else { return Ok(None) };
+        let is_narrowed = self.search.scope.is_some() || self.search.filter.is_some();
+        if self.search.mode != Mode::Hybrid || is_narrowed {
+            return Ok(None);
+        }
+        let best = |arm: &str| {
+            let given = self.candidates.iter().flat_map(|candidate| &candidate.arms).filter(|given| given.arm == arm);
+            given.filter_map(|given| given.raw).reduce(f64::max)
+        };
+        let Some(cosine) = best(DENSE) else { return Ok(None) };
+        let lexical = self.searcher.lexical(Unit::Row, None)?;
+        let mut most = 0.0;
+        for term in self.searcher.analyzer.terms(&self.search.query) {
+            most += lexical.idf(&term)?;
+        }
+        Ok(Some(Evidence {
+            cosine,
+            cosine_typical: calibration.cosine_typical,
+            cosine_unrelated: calibration.cosine_unrelated,
+            words: if most > 0.0 { (best(LEXICAL).unwrap_or(0.0) / most).clamp(0.0, 1.0) } else { 0.0 },
+        }))
+    }
+
+    /// Takes the chunks of a document from the candidates.
+    pub fn remove_document(&mut self, document: &str) {
+        self.candidates.retain(|candidate| candidate.document != document);
+        self.removed.push(document.to_owned());
+        (self.retrieval, self.evidence, self.repaired) = (OnceCell::new(), OnceCell::new(), OnceCell::new());
+    }
+
+    /// The bytes that a citation of one of this pool's contexts names.
+    pub fn text(&self, citation: &Citation) -> Result<String> {
+        let (segment, row) = self.place(&citation.chunks[0])?;
+        let segment = &self.searcher.snapshot.segments[segment];
+        let record = segment.document(segment.chunks.record(row as usize)?.document)?;
+        Ok(segment.text(&record, citation.span.clone())?)
+    }
+
+    /// The characters (Unicode scalar values, as Python counts them) of its document's canonical text that a citation of one of this
+    /// pool's contexts names. Reads the document up to its end.
+    pub fn characters(&self, citation: &Citation) -> Result<Range<u64>> {
+        let (segment, row) = self.place(&citation.chunks[0])?;
+        let segment = &self.searcher.snapshot.segments[segment];
+        let record = segment.document(segment.chunks.record(row as usize)?.document)?;
+        let count = |span| Ok::<u64, Error>(segment.text(&record, span)?.chars().count() as u64);
+        let start = count(0..citation.span.start)?;
+        Ok(start..start + count(citation.span.clone())?)
+    }
+
+    /// The vector of a candidate, of unit length; the plain one where the collection has both kinds.
+    pub fn vector(&self, chunk: &str) -> Result<Vec<f32>> {
+        let (segment, row) = self.place(chunk)?;
+        Ok(self.searcher.snapshot.segments[segment].columns[0].rows.row(row)?.into_owned())
+    }
+
+    /// Segment and row of a chunk; one that only a repair or a request brought is looked up.
+    fn place(&self, chunk: &str) -> Result<(usize, u32)> {
+        if let Some(place) = self.places.get(chunk) {
+            return Ok(*place);
+        }
+        let target = self.searcher.chunk_target(chunk)?;
+        Ok((target.segment, target.rows.start))
+    }
+}
+
+fn strs(ids: &[String]) -> Vec<&str> {
+    ids.iter().map(String::as_str).collect()
+}

@@ -1,0 +1,200 @@
+//! SEAL over a collection: the retrieval that a repair of fixed size asks for.
+//!
+//! What is missing, what to search for and what replaces what is decided in `assembly`; here is the loop that searches, with the
+//! settings of one request, and remembers what micro-queries found.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, HashMap};
+use std::rc::Rc;
+
+use cento_assembly::Candidate;
+use cento_assembly::Reading;
+use cento_assembly::seal::{Budget, Outcome, Passage, Repair, SealConfig};
+use cento_assembly::trace::EndpointRecord;
+use cento_corpus as corpus;
+use cento_lexical::Unit;
+
+use crate::context::candidates::Found;
+use crate::context::endpoint::{Consultation, Endpoint};
+use crate::context::tokens::BudgetTokenizer;
+use crate::error::{Error, Result};
+use crate::retrieve::search::{SearchRequest, Timings};
+use crate::retrieve::searcher::Searcher;
+
+/// Searches with one set of settings, each question once: what a repair asks again, for another budget or number of loops, is
+/// answered from memory.
+#[derive(Debug)]
+pub struct Retrieval<'s> {
+    searcher: &'s Searcher,
+    settings: SearchRequest,
+    found: RefCell<HashMap<String, Rc<Vec<Candidate>>>>,
+    /// Documents that are not found.
+    without: Vec<String>,
+    idf: RefCell<HashMap<String, f64>>,
+    /// Terms of short texts: names come again and again.
+    terms: RefCell<HashMap<String, Vec<String>>>,
+}
+
+/// A repaired context, before it is packed.
+#[derive(Debug, Clone)]
+pub struct Sealed {
+    /// What is kept, and how it came to that.
+    pub outcome: Outcome,
+    /// What was seen, by id; the relevance is that to the question itself, 0 where only a micro-query found the chunk.
+    pub candidates: Vec<Candidate>,
+    /// Searches made, the question's own included; what was remembered is not counted.
+    pub n_searches: usize,
+    /// What a language model had to do with it, if one was asked.
+    pub endpoint: Option<EndpointRecord>,
+}
+
+impl Searcher {
+    /// Searches as `settings` say, whose own question does not matter.
+    pub fn retrieval(&self, settings: SearchRequest) -> Retrieval<'_> {
+        Retrieval {
+            searcher: self,
+            settings,
+            found: RefCell::default(),
+            without: Vec::new(),
+            idf: RefCell::default(),
+            terms: RefCell::default(),
+        }
+    }
+}
+
+impl Retrieval<'_> {
+    /// The same, but documents of these ids are not found.
+    #[must_use]
+    pub fn without(self, documents: Vec<String>) -> Self {
+        Self { without: documents, ..self }
+    }
+
+    /// Keeps what a question finds within the budget, and repairs it; never chunks, or of documents, whose id is in `exclude`. `tokenizer` counts where the budget is tokens; otherwise a
+    /// chunk is as long as the encoder says. `endpoint` reads and judges beside the patterns.
+    ///
+    /// # Errors
+    ///
+    /// Those of a search, and of settings out of their ranges; [`Error::Endpoint`].
+    pub fn seal(
+        &self,
+        question: &str,
+        config: &SealConfig,
+        exclude: &[String],
+        tokenizer: &BudgetTokenizer<'_>,
+        endpoint: Option<&Endpoint>,
+    ) -> Result<Sealed> {
+        let lexical = self.searcher.lexical(Unit::Row, None)?;
+        let failed = RefCell::new(None);
+        let idf = |term: &str| {
+            let known = self.idf.borrow().get(term).copied();
+            known.unwrap_or_else(|| match lexical.idf(term) {
+                Ok(idf) => {
+                    remember(&self.idf, term, idf, TERMS_MAX);
+                    idf
+                }
+                Err(error) => {
+                    *failed.borrow_mut() = Some(error);
+                    0.0
+                }
+            })
+        };
+        let terms = |text: &str| self.terms(text);
+        let reading = Reading { terms: &terms, idf: &idf, sentences: &corpus::sentences };
+        let size = |candidate: &Candidate| match config.budget {
+            Budget::Items(_) => candidate.n_tokens as usize,
+            Budget::Tokens(_) | Budget::Request => tokenizer.count(&candidate.text) + HEADER_TOKENS,
+        };
+        let may_be_kept = |found: &&Candidate| !exclude.iter().any(|id| *id == found.id || *id == found.document);
+        let passages = |found: &[Candidate]| -> Vec<Passage> {
+            found.iter().filter(may_be_kept).map(|found| passage(found, size(found))).collect()
+        };
+
+        let mut n_searches = 0;
+        let first = self.search(question, usize::MAX, &mut n_searches)?;
+        let mut seen: BTreeMap<String, Candidate> =
+            first.iter().map(|candidate| (candidate.id.clone(), candidate.clone())).collect();
+        let mut repair = Repair::new(question, config, passages(&first), reading)?;
+        let mut consultation = endpoint.map(|endpoint| Consultation::new(endpoint, question, config.calls));
+        loop {
+            if let Some(consultation) = &mut consultation {
+                consultation.consult(&mut repair)?;
+            }
+            let queries = repair.next_queries();
+            if queries.is_empty() {
+                break;
+            }
+            let mut offers = Vec::with_capacity(queries.len());
+            for query in &queries {
+                let found = self.search(&query.text, config.candidates, &mut n_searches)?;
+                for candidate in found.iter() {
+                    let unasked = || Candidate { relevance: 0.0, ..candidate.clone() };
+                    seen.entry(candidate.id.clone()).or_insert_with(unasked);
+                }
+                offers.push(passages(&found));
+            }
+            repair.offer(offers)?;
+        }
+        let outcome = repair.finish();
+        if let Some(error) = failed.into_inner() {
+            return Err(Error::from(error));
+        }
+        let endpoint = consultation.map(Consultation::finish);
+        Ok(Sealed { outcome, candidates: seen.into_values().collect(), n_searches, endpoint })
+    }
+
+    fn terms(&self, text: &str) -> Vec<String> {
+        if text.len() > SHORT_BYTES {
+            return self.searcher.analyzer.terms(text);
+        }
+        if let Some(terms) = self.terms.borrow().get(text) {
+            return terms.clone();
+        }
+        let terms = self.searcher.analyzer.terms(text);
+        remember(&self.terms, text, terms.clone(), TERMS_MAX);
+        terms
+    }
+
+    /// The best `depth` candidates of a query.
+    fn search(&self, query: &str, depth: usize, n_searches: &mut usize) -> Result<Rc<Vec<Candidate>>> {
+        let key = format!("{depth} {query}");
+        if let Some(found) = self.found.borrow().get(&key) {
+            return Ok(Rc::clone(found));
+        }
+        *n_searches += 1;
+        let request = SearchRequest { query: query.to_owned(), ..self.settings.clone() };
+        let ranking = self.searcher.rank(&request, &mut Timings::default())?;
+        let best: Vec<Found> = ranking.fused.into_iter().take(depth).map(Found::from).collect();
+        let mut found = self.searcher.candidates(best)?;
+        found.retain(|candidate| !self.without.contains(&candidate.document));
+        let found = Rc::new(found);
+        remember(&self.found, &key, Rc::clone(&found), QUERIES_MAX);
+        Ok(found)
+    }
+}
+
+fn passage(candidate: &Candidate, n_tokens: usize) -> Passage {
+    Passage {
+        id: candidate.id.clone(),
+        document: candidate.document.clone(),
+        title: candidate.title.clone(),
+        text: candidate.text.clone(),
+        n_tokens,
+        relevance: candidate.relevance,
+    }
+}
+
+/// Keeps a value; a memory that is full forgets all.
+fn remember<T>(memory: &RefCell<HashMap<String, T>>, key: &str, value: T, most: usize) {
+    let mut memory = memory.borrow_mut();
+    if memory.len() >= most {
+        memory.clear();
+    }
+    memory.insert(key.to_owned(), value);
+}
+
+/// What a header takes, about; the packing counts it, and drops what was kept last if it takes more.
+const HEADER_TOKENS: usize = 24;
+/// Some 20 chunks each.
+const QUERIES_MAX: usize = 1_024;
+const TERMS_MAX: usize = 100_000;
+const SHORT_BYTES: usize = 64;

@@ -1,0 +1,5 @@
+//! Explanation: a context's trace, its replay, what differs between two, and where a document was lost.
+
+pub(crate) mod trace;
+pub(crate) mod differences;
+pub(crate) mod why_not;

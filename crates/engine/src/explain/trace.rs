@@ -1,0 +1,218 @@
+//! Replay: a context's trace with all that is needed to assemble it again, and what differs when that is done.
+//!
+//! A trace is one JSON file (`docs/trace.schema.json`). It holds settings and decisions, never a text of the collection, but what an
+//! endpoint answered: a replay takes that from the trace and asks nobody.
+//! Numbers are compared as JSON gives them back: reading a figure may be off by a unit in the last place, but always by the same.
+//! The policy is kept as TOML too, from which every number comes back exactly.
+
+use std::path::Path;
+
+use cento_assembly::{Citation, Context, Policy, Trace};
+use serde::{Deserialize, Serialize};
+
+use crate::context::endpoint::Endpoint;
+use crate::context::pool::ContextRequest;
+use crate::error::{AtPath, Error, Result};
+use crate::retrieve::filter::Filter;
+use crate::retrieve::search::{Explain, Fusion, Mode, Scan, SearchRequest};
+use crate::retrieve::searcher::Searcher;
+use cento_collection::format::config::{CollectionConfig, VectorColumn};
+
+/// Version of the trace file; 1 and 2 were traces of the assembly alone.
+pub const TRACE_FILE_VERSION: u32 = 3;
+
+/// The JSON schema of the trace file, draft 2020-12.
+pub const TRACE_SCHEMA: &str = include_str!("../../../../docs/trace.schema.json");
+
+/// Ids that are offered for one that is not in a trace.
+const NEAREST: usize = 3;
+
+/// What was asked, of which collection, what was decided, and what came of it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ContextTrace {
+    /// [`TRACE_FILE_VERSION`].
+    pub version: u32,
+    /// Version of Cento.
+    pub cento: String,
+    /// Which collection answered.
+    pub collection: TracedCollection,
+    /// How candidates were found. The query is in `assembly`.
+    pub search: TracedSearch,
+    /// The policy as TOML.
+    pub policy: String,
+    /// What was delivered.
+    pub delivered: Delivered,
+    /// Every decision.
+    pub assembly: Trace,
+}
+
+/// The collection behind a trace.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TracedCollection {
+    /// Its folder, as it was given.
+    pub folder: String,
+    /// Its generation.
+    pub generation: u64,
+    /// Checksum of the generation's manifest: another collection has another one.
+    pub checksum: String,
+    /// What every row was built with.
+    pub config: CollectionConfig,
+}
+
+/// The settings of a search, see [`SearchRequest`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TracedSearch {
+    /// Candidates each arm contributes.
+    pub candidates: usize,
+    /// Which arms answer.
+    pub mode: Mode,
+    /// How the arms are fused.
+    pub fusion: Fusion,
+    /// How vectors are scanned.
+    pub scan: Scan,
+    /// Width of the beam that walks a graph.
+    pub ef: usize,
+    /// Vectors that find documents, if asked for.
+    pub find: Option<VectorColumn>,
+    /// Vectors that score chunks inside a document, if asked for.
+    pub score: Option<VectorColumn>,
+    /// Ids of the documents that may answer; none for all.
+    pub scope: Option<Vec<String>>,
+    /// The filter as it was written, if there was one.
+    pub filter: Option<String>,
+}
+
+/// What a context delivered, text left aside.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Delivered {
+    /// Tokens that the budget counts.
+    pub n_tokens: usize,
+    /// Bytes of the text.
+    pub n_bytes: usize,
+    /// BLAKE3 of the text, in hex.
+    pub blake3: String,
+    /// What the text cites.
+    pub citations: Vec<Citation>,
+}
+
+impl ContextTrace {
+    /// The trace of a context that `searcher` assembled.
+    pub fn new(
+        searcher: &Searcher,
+        search: &SearchRequest,
+        request: &ContextRequest<'_>,
+        context: &Context,
+    ) -> Result<Self> {
+        let manifest = searcher.manifest();
+        let policy = toml::to_string(request.policy).map_err(|error| Error::Setting {
+            setting: "policy",
+            value: String::new(),
+            reason: format!("cannot be written as TOML: {error}"),
+        })?;
+        Ok(Self {
+            version: TRACE_FILE_VERSION,
+            cento: env!("CARGO_PKG_VERSION").to_owned(),
+            collection: TracedCollection {
+                folder: searcher.folder().display().to_string(),
+                generation: manifest.generation,
+                checksum: manifest.checksum(),
+                config: manifest.config.clone(),
+            },
+            search: TracedSearch {
+                candidates: search.candidates,
+                mode: search.mode,
+                fusion: search.fusion,
+                scan: search.scan,
+                ef: search.ef,
+                find: search.find,
+                score: search.score,
+                scope: search.scope.clone(),
+                filter: search.filter.as_ref().map(|filter| filter.as_str().to_owned()),
+            },
+            policy,
+            delivered: Delivered {
+                n_tokens: context.n_tokens,
+                n_bytes: context.text.len(),
+                blake3: blake3::hash(context.text.as_bytes()).to_hex().to_string(),
+                citations: context.citations.clone(),
+            },
+            assembly: context.trace.clone(),
+        })
+    }
+
+    /// Reads a trace.
+    ///
+    /// # Errors
+    /// [`Error::Io`]; [`Error::TraceVersion`] for one of another version; [`Error::Trace`] for what is none, with line and column.
+    pub fn read(path: &Path) -> Result<Self> {
+        let bytes = std::fs::read(path).at(path)?;
+        let none = |error: serde_json::Error| Error::Trace { path: path.to_owned(), reason: error.to_string() };
+        let value: serde_json::Value = serde_json::from_slice(&bytes).map_err(none)?;
+        let (own, found) = (u64::from(TRACE_FILE_VERSION), value["version"].as_u64());
+        let is_older = |found: u64| found < own && value.get("records").is_some();
+        if let Some(found) = found.filter(|&found| found > own || is_older(found)) {
+            return Err(Error::TraceVersion { path: path.to_owned(), found, supported: own });
+        }
+        serde_json::from_slice(&bytes).map_err(none)
+    }
+
+    /// The trace as its file holds it.
+    pub fn json(&self) -> Vec<u8> {
+        let mut json = serde_json::to_vec_pretty(self).expect("a trace is always JSON");
+        json.push(b'\n');
+        json
+    }
+
+    /// The search that found the candidates.
+    pub fn search(&self) -> Result<SearchRequest> {
+        let search = &self.search;
+        Ok(SearchRequest {
+            candidates: search.candidates,
+            mode: search.mode,
+            fusion: search.fusion,
+            scan: search.scan,
+            ef: search.ef,
+            find: search.find,
+            score: search.score,
+            scope: search.scope.clone(),
+            filter: search.filter.as_deref().map(Filter::parse).transpose()?,
+            explain: Explain::Arms,
+            k: 1,
+            ..SearchRequest::new(self.assembly.query.clone())
+        })
+    }
+
+    /// The policy that was followed.
+    pub fn policy(&self) -> Result<Policy> {
+        Ok(Policy::parse(&self.policy)?)
+    }
+
+    /// The endpoint that was asked, if one was, answering from the trace.
+    pub fn endpoint(&self) -> Option<Endpoint> {
+        self.assembly.manifest.endpoint.as_ref().map(Endpoint::recorded)
+    }
+
+    /// Why a chunk was delivered or not; of a document, why each of its chunks that was a candidate, in the order of the trace.
+    ///
+    /// # Errors
+    /// [`Error::NotTraced`] for an id that is neither, with the nearest.
+    pub fn why(&self, id: &str) -> Result<Vec<cento_assembly::Why>> {
+        let records = || self.assembly.records.iter();
+        let named: Vec<_> = match records().find(|record| record.chunk_id == id) {
+            Some(record) => vec![record],
+            None => records().filter(|record| record.document == id).collect(),
+        };
+        if named.is_empty() {
+            let mut known: Vec<&str> = records().map(|record| record.chunk_id.as_str()).collect();
+            known.sort_by_cached_key(|known| (strsim::levenshtein(known, id), (*known).to_owned()));
+            let nearest = known.into_iter().take(NEAREST).map(str::to_owned).collect();
+            return Err(Error::NotTraced { id: id.to_owned(), nearest });
+        }
+        Ok(named.into_iter().map(|record| cento_assembly::Why::of(&self.assembly, record)).collect())
+    }
+
+    /// The same trace as a reader of its file has it.
+    pub(crate) fn reread(&self) -> Self {
+        serde_json::from_slice(&self.json()).expect("what was written can be read")
+    }
+}

@@ -1,0 +1,240 @@
+//! Why not: where the chunks of a document stand at every stage between a query and its context, and which stage lost them.
+//!
+//! The stages are scope and filter, the lexical arm, the dense arm, their fusion, the assembly. The arms are ranked to their ends,
+//! vectors exactly, so that a chunk has a place even where retrieval stops long before it.
+//! Cost: every vector and every posting of the query's terms is read, and an id made for each row that has a score.
+
+use cento_assembly::fuse::Contribution;
+use cento_assembly::{Why, explain};
+use cento_embedder::Kind;
+use cento_lexical::{self as lexical, Unit};
+use serde::Serialize;
+
+use crate::context::pool::ContextRequest;
+use crate::context::target::Target;
+use crate::error::{Error, Result};
+use crate::retrieve::scope::Scope;
+use crate::retrieve::search::{ChunkKey, Mode, Scan, SearchRequest, Timings};
+use crate::retrieve::searcher::Searcher;
+
+/// Where a document or chunk stands at every stage.
+#[derive(Debug, Clone, Serialize)]
+pub struct WhyNot {
+    /// Format of this answer.
+    pub version: u32,
+    /// The query.
+    pub query: String,
+    /// The document or chunk that was asked for.
+    pub id: String,
+    /// Its chunks that can be found.
+    pub n_chunks: usize,
+    /// Generation of the collection.
+    pub generation: u64,
+    /// Candidates an arm contributes.
+    pub candidates: usize,
+    /// Its best chunk by BM25; none if no chunk has a term of the query, or the arm was not asked.
+    pub lexical: Option<Standing>,
+    /// The terms of that chunk's score, those it does not have included; of its first chunk if none has any.
+    pub terms: Option<lexical::Explanation>,
+    /// Its best chunk by cosine, every vector compared; none if the arm was not asked.
+    pub dense: Option<Standing>,
+    /// Its best chunk in the fused ranking, whose end is where the arms end; none if it is not there.
+    pub fused: Option<Standing>,
+    /// What each arm gave to that chunk.
+    pub contributions: Vec<Contribution>,
+    /// What the assembly decided about its chunks, in the order of the walk.
+    pub assembly: Vec<Why>,
+    /// What lost it; none if it is in the context.
+    pub lost: Option<WhereLost>,
+}
+
+/// A place in a ranking.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Standing {
+    /// The chunk.
+    pub chunk_id: String,
+    /// Its place, from 1.
+    pub rank: usize,
+    /// Chunks that are ranked.
+    pub n_ranked: usize,
+    /// Its score: BM25, cosine, or fused.
+    pub score: f64,
+    /// The least score among the candidates of the arm.
+    pub score_needed: f64,
+}
+
+/// The stage that lost a document.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct WhereLost {
+    /// `scope`, `filter`, `lexical`, `dense`, `lexical and dense` or `assembly`.
+    pub stage: &'static str,
+    /// What decided, in a sentence with its numbers.
+    pub because: String,
+    /// The least changes, each of them enough to undo that.
+    pub changes: Vec<String>,
+}
+
+impl Searcher {
+    /// Follows a document (`DOC`) or one of its chunks (`DOC#chunk`) through search and assembly.
+    ///
+    /// # Errors
+    /// [`Error::UnknownDocument`] with the nearest id, [`Error::OutOfRange`] for a chunk that its document does not have, and
+    /// those of [`Searcher::context`].
+    pub fn why_not(&self, search: &SearchRequest, request: &ContextRequest<'_>, id: &str) -> Result<WhyNot> {
+        let target = self.target(id)?;
+        let mut answer = WhyNot {
+            version: 1,
+            query: search.query.clone(),
+            id: target.id.clone(),
+            n_chunks: target.rows.len(),
+            generation: self.manifest().generation,
+            candidates: search.candidates,
+            lexical: None,
+            terms: None,
+            dense: None,
+            fused: None,
+            contributions: Vec::new(),
+            assembly: Vec::new(),
+            lost: None,
+        };
+        if search.query.trim().is_empty() {
+            return Err(Error::EmptyQuery);
+        }
+        let (scope, _) = self.allowed(search)?;
+        if scope.as_ref().is_some_and(|scope| scope.rows(target.segment).range_cardinality(target.rows.clone()) == 0) {
+            answer.lost = Some(excluded(search, &target));
+            return Ok(answer);
+        }
+        self.stand(&mut answer, search, scope.as_ref(), &target)?;
+        let ranking = self.rank(search, &mut Timings::default())?;
+        let fused: Vec<(ChunkKey, f64)> = ranking.fused.iter().map(|fused| (fused.id.clone(), fused.score)).collect();
+        answer.fused = standing(&fused, &target, fused.len());
+        if let Some(found) = ranking.fused.into_iter().find(|fused| target.has(&fused.id)) {
+            answer.contributions = found.contributions;
+        }
+        let trace = self.context(search, request)?.trace;
+        let is_asked = |record: &&cento_assembly::trace::Record| match target.id == target.document {
+            true => record.document == target.document,
+            false => record.chunk_id == target.id,
+        };
+        answer.assembly = trace.records.iter().filter(is_asked).map(|record| Why::of(&trace, record)).collect();
+        answer.lost = match answer.assembly.first() {
+            _ if answer.assembly.iter().any(Why::is_delivered) => None,
+            Some(best) => Some(WhereLost {
+                stage: "assembly",
+                because: format!("{}: {}", best.record.chunk_id, best.because),
+                changes: best.changes.clone(),
+            }),
+            None => Some(not_found(&answer, search)),
+        };
+        Ok(answer)
+    }
+
+    /// Ranks both arms to their ends.
+    fn stand(&self, answer: &mut WhyNot, search: &SearchRequest, scope: Option<&Scope>, target: &Target) -> Result<()> {
+        let n_rows = usize::try_from(self.snapshot.n_rows()).unwrap_or(usize::MAX).max(1);
+        let all = SearchRequest { candidates: n_rows, scan: Scan::Exact, ef: 0, ..search.clone() };
+        if search.mode != Mode::Dense {
+            answer.lexical = standing(&self.lexical_chunks(&all, scope)?, target, search.candidates);
+            let best = answer.lexical.as_ref().and_then(|standing| standing.chunk_id.rsplit_once('#')?.1.parse().ok());
+            let row = match best {
+                Some(index) => self.row(target, index)?,
+                None => Some(target.rows.start),
+            };
+            if let Some(row) = row {
+                let explained = self.lexical(Unit::Row, None)?.explain(&search.query, target.segment, row)?;
+                answer.terms = Some(explained);
+            }
+        }
+        if search.mode != Mode::Lexical {
+            let embedding = self.encoder()?.embed(std::slice::from_ref(&search.query), Kind::Query)?;
+            let found = self.dense_chunks(&embedding[0].vector, &all, scope)?;
+            answer.dense = standing(&found.chunks, target, search.candidates);
+        }
+        Ok(())
+    }
+}
+
+/// The best place of the chunks asked for in a ranking whose first `depth` go on.
+fn standing(ranking: &[(ChunkKey, f64)], target: &Target, depth: usize) -> Option<Standing> {
+    let at = ranking.iter().position(|(key, _)| target.has(key))?;
+    let (key, score) = &ranking[at];
+    let last = ranking[..depth.min(ranking.len())].last().map_or(*score, |(_, score)| *score);
+    Some(Standing {
+        chunk_id: key.id.clone(),
+        rank: at + 1,
+        n_ranked: ranking.len(),
+        score: *score,
+        score_needed: last,
+    })
+}
+
+fn excluded(search: &SearchRequest, target: &Target) -> WhereLost {
+    let within = search.scope.as_ref().filter(|scope| !scope.contains(&target.document));
+    match (within, &search.filter) {
+        (Some(scope), _) => WhereLost {
+            stage: "scope",
+            because: format!("{} is not among the {} documents of --within", target.document, scope.len()),
+            changes: vec![format!("--within {:?} as well, or none", target.document)],
+        },
+        (None, filter) => WhereLost {
+            stage: "filter",
+            because: format!(
+                "the filter does not admit {}: {}",
+                target.document,
+                filter.as_ref().map_or("", |filter| filter.as_str())
+            ),
+            changes: vec!["a filter that holds of it, or none".to_owned()],
+        },
+    }
+}
+
+/// Neither arm has a chunk of it among its candidates.
+fn not_found(answer: &WhyNot, search: &SearchRequest) -> WhereLost {
+    let mut reasons = Vec::new();
+    let mut changes = Vec::new();
+    if search.mode != Mode::Dense {
+        reasons.push(match &answer.lexical {
+            Some(at) => arm("lexical", "BM25", at, search.candidates),
+            None => "lexical: it has no term of the query".to_owned(),
+        });
+    }
+    if let Some(at) = &answer.dense {
+        reasons.push(match at.rank <= search.candidates {
+            true => format!(
+                "dense: place {} by its cosine of {}, but the graph did not reach it",
+                at.rank,
+                explain::number(at.score)
+            ),
+            false => arm("dense", "cosine", at, search.candidates),
+        });
+        if at.rank <= search.candidates {
+            changes.push("--exact, or a wider --ef".to_owned());
+        }
+    }
+    let places = answer.lexical.iter().chain(&answer.dense).map(|at| at.rank);
+    if let Some(rank) = places.min().filter(|&rank| rank > search.candidates) {
+        changes.push(format!("--candidates {rank} instead of {}", search.candidates));
+    }
+    match search.mode {
+        Mode::Lexical => changes.push("--mode hybrid, where vectors may find it".to_owned()),
+        Mode::Dense => changes.push("--mode hybrid, where its words may find it".to_owned()),
+        Mode::Hybrid => {}
+    }
+    let stage = match search.mode {
+        Mode::Hybrid => "lexical and dense",
+        Mode::Dense => "dense",
+        Mode::Lexical => "lexical",
+    };
+    WhereLost { stage, because: reasons.join("; "), changes }
+}
+
+fn arm(name: &str, figure: &str, at: &Standing, depth: usize) -> String {
+    format!(
+        "{name}: place {} of {} ({figure} {}), and the arm gives its first {depth} (to {})",
+        at.rank,
+        at.n_ranked,
+        explain::number(at.score),
+        explain::number(at.score_needed)
+    )
+}

@@ -1,0 +1,66 @@
+//! Finds the files of a run's roots, and tells what is gone from what could not be read.
+
+use std::collections::BTreeSet;
+use std::io;
+
+use cento_corpus::{self as corpus, FoundFile, ReadOptions, Root};
+
+use super::{IndexReport, Issue};
+use crate::error::Result;
+use cento_collection::format::manifest::Manifest;
+
+/// The roots of a run as they are now.
+#[derive(Default)]
+pub(super) struct Found {
+    /// Files to read, ascending by origin.
+    pub(super) files: Vec<FoundFile>,
+    /// Origins of files and folders that are there and could not be read: what the collection has of them stays.
+    pub(super) unread: BTreeSet<String>,
+    /// Roots of the collection that hold nothing any more.
+    pub(super) gone: Vec<GoneRoot>,
+}
+
+/// A root of the collection that does not exist any more, or holds nothing to read.
+pub(super) struct GoneRoot {
+    pub(super) root: Root,
+    /// What the walk said.
+    pub(super) error: corpus::Error,
+}
+
+/// Walks the roots; what is not read is told in `report`.
+pub(super) fn find(
+    roots: &[Root],
+    known: Option<&Manifest>,
+    options: &ReadOptions,
+    report: &mut IndexReport,
+) -> Result<Found> {
+    let mut found = Found::default();
+    for root in roots {
+        let walk = match corpus::walk(root, options) {
+            Ok(walk) => walk,
+            Err(error) if is_gone(root, known, &error) => {
+                found.gone.push(GoneRoot { root: root.clone(), error });
+                continue;
+            }
+            Err(error) => return Err(error.into()),
+        };
+        found.files.extend(walk.files);
+        found.unread.extend(walk.no_text);
+        found.unread.extend(walk.unread.iter().map(|unread| unread.origin.clone()));
+        let issue = |path, reason| Issue { path, reason };
+        report.unread.extend(walk.unread.into_iter().map(|unread| issue(unread.path, unread.reason)));
+        report.skipped.extend(walk.skipped.into_iter().map(|skipped| issue(skipped.path, skipped.reason)));
+    }
+    found.files.sort_by(|a, b| a.origin.cmp(&b.origin));
+    Ok(found)
+}
+
+/// Says that a root of the collection has vanished or is empty. A path that never was that root is not gone, but mistyped.
+fn is_gone(root: &Root, known: Option<&Manifest>, error: &corpus::Error) -> bool {
+    let Some(recorded) = known.and_then(|manifest| manifest.roots.get(&root.label)) else { return false };
+    match error {
+        corpus::Error::Io { source, .. } => source.kind() == io::ErrorKind::NotFound && !recorded.exists(),
+        corpus::Error::NothingToRead { .. } => true,
+        _ => false,
+    }
+}

@@ -1,0 +1,121 @@
+//! A collection open for searching: one generation, whatever a writer does beside it.
+
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use cento_embedder::{DeviceChoice, Embedder, LoadOptions};
+use cento_lexical::Analyzer;
+
+use crate::context::resolved::ResolvedContexts;
+use crate::error::{Error, Result};
+use crate::ingest::precision_of;
+use crate::model::Models;
+use cento_collection::format::losses::Loss;
+use cento_collection::format::manifest::Manifest;
+use cento_collection::keep::generation::Generation;
+use cento_collection::keep::snapshots::At;
+
+/// How a collection is opened for searching.
+#[derive(Debug, Clone)]
+pub struct SearcherOptions {
+    /// Another place of the collection's encoder: a card's name or a folder. It must be the same model.
+    pub model: Option<String>,
+    /// Where the encoder runs.
+    pub device: DeviceChoice,
+    /// Threads for embedding queries; 0 = one per core.
+    pub threads: usize,
+    /// Which generation answers.
+    pub at: At,
+}
+
+impl Default for SearcherOptions {
+    fn default() -> Self {
+        Self { model: None, device: DeviceChoice::Auto, threads: 0, at: At::Current }
+    }
+}
+
+/// A collection open for searching.
+///
+/// It shows the generation it was opened at for as long as it lives; any number of searchers may be open while one writer
+/// commits. The encoder is loaded at the first query that needs it.
+#[derive(Debug)]
+pub struct Searcher {
+    folder: PathBuf,
+    options: SearcherOptions,
+    pub(crate) snapshot: Generation,
+    pub(crate) analyzer: Analyzer,
+    pub(crate) resolved: ResolvedContexts,
+    encoder: OnceLock<Embedder>,
+}
+
+impl Searcher {
+    /// Opens the collection at `folder`, at its current generation unless asked otherwise.
+    pub fn open(folder: impl AsRef<Path>, options: SearcherOptions) -> Result<Self> {
+        let folder = folder.as_ref().to_owned();
+        let snapshot = Generation::open_at(&folder, &options.at)?;
+        let analyzer = Analyzer::new(snapshot.manifest.config.language()?);
+        Ok(Self {
+            folder,
+            options,
+            snapshot,
+            analyzer,
+            resolved: ResolvedContexts::default(),
+            encoder: OnceLock::new(),
+        })
+    }
+
+    /// The folder of the collection.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// The generation this searcher shows.
+    pub fn manifest(&self) -> &Manifest {
+        &self.snapshot.manifest
+    }
+
+    /// What whoever asks should know: documents that were damaged and are not there any more.
+    pub fn warnings(&self) -> Vec<String> {
+        self.snapshot.manifest.losses.iter().map(Loss::warning).collect()
+    }
+
+    /// Whether writers are kept from removing its files. Without that it answers as long as its files stay mapped, but they
+    /// may be gone for whoever opens the same generation after it.
+    pub fn is_pinned(&self) -> bool {
+        self.snapshot.pin.is_some()
+    }
+
+    /// What there is to say about the device that queries were embedded on, if any were; see [`Embedder::device_remark`].
+    pub fn device_remark(&self) -> Option<String> {
+        self.encoder.get()?.device_remark()
+    }
+
+    /// The collection's encoder, loaded at the first call; an error if it is not there or not the one the vectors are from.
+    pub fn encoder(&self) -> Result<&Embedder> {
+        if self.encoder.get().is_none() {
+            let config = &self.snapshot.manifest.config;
+            let models = Models::from_env()?;
+            let located = models.resolve(self.options.model.as_ref().unwrap_or(&config.model))?;
+            let load = LoadOptions {
+                device: self.options.device,
+                precision: precision_of(config)?,
+                threads: self.options.threads,
+                ..LoadOptions::default()
+            };
+            let encoder = Embedder::load(&located.folder, &load)?;
+            if encoder.fingerprint() != config.model_fingerprint {
+                return Err(Error::Mismatch {
+                    setting: "model",
+                    collection: format!("{} (fingerprint {})", config.model, short(&config.model_fingerprint)),
+                    requested: format!("{} (fingerprint {})", located.name, short(encoder.fingerprint())),
+                });
+            }
+            let _ = self.encoder.set(encoder); // another thread loaded the same
+        }
+        Ok(self.encoder.get().expect("set above"))
+    }
+}
+
+fn short(fingerprint: &str) -> &str {
+    fingerprint.get(..12).unwrap_or(fingerprint)
+}
