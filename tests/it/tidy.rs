@@ -8,15 +8,28 @@ use serde_json::Value;
 
 use crate::support::root;
 
-/// Which crate may know which other: a star around `engine`.
-const EDGES: [(&str, &[&str]); 8] = [
+/// The other crates that each crate may know: leaves know none, stores below `engine` know what they keep.
+const EDGES: [(&str, &[&str]); 10] = [
     ("cento-corpus", &[]),
     ("cento-embedder", &[]),
     ("cento-vector", &[]),
     ("cento-lexical", &[]),
     ("cento-assembly", &[]),
     ("cento-eval", &[]),
-    ("cento-engine", &["cento-corpus", "cento-embedder", "cento-vector", "cento-lexical", "cento-assembly"]),
+    ("cento-collection", &[]),
+    ("cento-models", &["cento-collection"]),
+    (
+        "cento-engine",
+        &[
+            "cento-collection",
+            "cento-models",
+            "cento-corpus",
+            "cento-embedder",
+            "cento-vector",
+            "cento-lexical",
+            "cento-assembly",
+        ],
+    ),
     ("cento-cli", &["cento-engine", "cento-eval"]),
 ];
 

@@ -3,6 +3,7 @@
 use std::io;
 use std::process::ExitCode;
 
+use cento_engine::model::Error as ModelError;
 use cento_engine::{CollectionError, Error};
 
 pub(crate) const OK: u8 = 0;
@@ -49,15 +50,32 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
         .any(|cause| cause.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe))
 }
 
-/// What the command line offers, and what the system's words on a full disk leave unsaid.
-fn way_out(error: &anyhow::Error) -> &'static str {
-    if let Some(Error::RootGone { .. } | Error::MostRemoved { .. }) = error.downcast_ref() {
-        return " with --allow-empty";
-    }
+/// What the error's own words leave unsaid: the command or flag that helps.
+fn way_out(error: &anyhow::Error) -> String {
     let is_full = |error: &io::Error| matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded);
-    match error.chain().any(|cause| cause.downcast_ref().is_some_and(is_full)) {
-        true => "; make room there and run the command again: what was there before is whole",
-        false => "",
+    if error.chain().any(|cause| cause.downcast_ref().is_some_and(is_full)) {
+        return "; make room there and run the command again: what was there before is whole".to_owned();
+    }
+    match error.downcast_ref::<Error>() {
+        Some(Error::Model(error)) => model_way_out(error),
+        Some(Error::RootGone { .. } | Error::MostRemoved { .. }) => " with --allow-empty".to_owned(),
+        _ => String::new(),
+    }
+}
+
+/// The way to a model that can be loaded.
+fn model_way_out(error: &ModelError) -> String {
+    match error {
+        ModelError::UnknownModel { .. } => "; or --model DIR with a sentence-transformers folder".to_owned(),
+        ModelError::NotPulled { name, .. } => format!("; get it with `cento model pull {name}`"),
+        ModelError::Damaged { name, .. } => format!("; mend it with `cento model pull {name}`"),
+        ModelError::NoFolder { .. } => {
+            "; name a sentence-transformers folder or a model that `cento model list` shows".to_owned()
+        }
+        ModelError::Unavailable { name, .. } => {
+            format!("\nrun `cento model pull {name}` again when online, or use a folder you have with --model DIR")
+        }
+        _ => String::new(), // the enum may grow; the rest names its own way out
     }
 }
 

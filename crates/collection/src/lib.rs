@@ -10,4 +10,7 @@ pub mod keep;
 pub mod write;
 pub mod care;
 
+#[cfg(feature = "testing")]
+pub mod testing;
+
 pub use error::{Error, Result, describe};

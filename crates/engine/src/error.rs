@@ -21,7 +21,7 @@ pub enum Error {
     Assembly(#[from] cento_assembly::Error),
     /// A model card, its download or its folder.
     #[error(transparent)]
-    Model(#[from] crate::model::Error),
+    Model(#[from] cento_models::Error),
     /// The operating system refused.
     #[error("{path}")]
     Io {

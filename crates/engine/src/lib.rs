@@ -41,8 +41,6 @@ mod retrieve;
 mod context;
 mod explain;
 
-pub mod model;
-
 #[cfg(test)]
 mod tests;
 
@@ -59,6 +57,8 @@ pub use cento_corpus::{HeaderStyle, ReadOptions, Root};
 pub use cento_embedder as embedder;
 pub use cento_embedder::{DeviceChoice, Precision};
 pub use cento_lexical::{Explanation, Language};
+pub use cento_models as model;
+pub use cento_models::DEFAULT_MODEL;
 pub use cento_vector::Scalar;
 
 pub use cento_collection::care::doctor::{Check, Diagnosis, SegmentDiagnosis, doctor};
@@ -71,7 +71,7 @@ pub use cento_collection::format::graph_health::GraphHealth;
 pub use cento_collection::format::losses::{Loss, LostDocument};
 pub use cento_collection::format::manifest::{FORMAT, Manifest, SegmentEntry};
 pub use cento_collection::format::metadata::FieldType;
-pub use cento_collection::fs::{self, File, Fs, OsFs};
+pub use cento_collection::fs::{File, Fs, OsFs};
 pub use cento_collection::keep::snapshots::{At, NamedGeneration, create_snapshot, remove_snapshot, snapshots};
 pub use cento_collection::write::compact::{CompactOptions, CompactReport, Merge};
 pub use cento_collection::{Error as CollectionError, describe};
@@ -92,7 +92,6 @@ pub use ingest::delete::{Deleted, delete, delete_selected};
 pub use ingest::inspect::{InspectedChunk, InspectedSection, Inspection};
 pub use ingest::repair::{Missing, RepairOptions, repair};
 pub use ingest::{IndexOptions, IndexReport, Issue, Progress, Removals, Stage, compact, dry_run, index, inspect};
-pub use model::DEFAULT_MODEL;
 pub use retrieve::dense::VectorsUsed;
 pub use retrieve::documents::Excerpt;
 pub use retrieve::filter::{FILTER_BYTES_MAX, FILTER_DEPTH_MAX, Filter, FilterError, Place};

@@ -1,5 +1,6 @@
 //! `cento model`: encoders on this machine.
 
+use cento_engine::OsFs;
 use cento_engine::model::{FileState, Models, Presence, Progress};
 
 use crate::args::{Global, Model};
@@ -33,7 +34,7 @@ pub(crate) fn execute(args: &Model, global: &Global) -> anyhow::Result<Outcome> 
 fn pull(models: &Models, name: &str, global: &Global) -> anyhow::Result<Outcome> {
     super::end_on_interrupt("nothing of the model was kept; run the same command again")?;
     let bar = Bar::new(global.quiet || global.json);
-    let pulled = models.pull(name, &mut |progress| match progress {
+    let pulled = models.pull(name, &OsFs, &mut |progress| match progress {
         Progress::Waiting => bar.message(format!("another process is getting {name}; waiting")),
         Progress::Trying { source } => bar.message(format!("getting {name} from {source}")),
         Progress::Bytes { done, total } => {

@@ -25,7 +25,7 @@ use self::quantize::Ranges;
 use crate::error::{Error, Result};
 use crate::ingest::Issue;
 use crate::ingest::cache::{CacheOptions, CachedEmbeddings};
-use crate::model::{DEFAULT_MODEL, Models};
+use cento_models::{DEFAULT_MODEL, Models};
 
 /// Batches read ahead of the encoder.
 const BATCHES_AHEAD: usize = 2;

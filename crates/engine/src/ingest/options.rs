@@ -7,11 +7,11 @@ use cento_vector::Scalar;
 
 use crate::error::{Error, Result};
 use crate::ingest::cache::CacheOptions;
-use crate::model::{DEFAULT_MODEL, Models};
 use cento_collection::format::config::{
     CHUNKER_VERSION, ChunkTokens, CollectionConfig, GRAPH_ROWS_MIN, LateReading, Pooling,
 };
 use cento_collection::format::manifest::Manifest;
+use cento_models::{DEFAULT_MODEL, Models};
 
 /// How to index; `None` means what the collection has, or the default for a new one.
 #[derive(Debug, Clone)]

@@ -9,11 +9,11 @@ use cento_lexical::Analyzer;
 use crate::context::resolved::ResolvedContexts;
 use crate::error::{Error, Result};
 use crate::ingest::precision_of;
-use crate::model::Models;
 use cento_collection::format::losses::Loss;
 use cento_collection::format::manifest::Manifest;
 use cento_collection::keep::generation::Generation;
 use cento_collection::keep::snapshots::At;
+use cento_models::Models;
 
 /// How a collection is opened for searching.
 #[derive(Debug, Clone)]

@@ -8,23 +8,21 @@
 //! | `repair` | damage anywhere: found, never answered from, mended as far as it can be |
 //! | `seal` | a repair searches for what is missing, and each query once |
 //! | `endpoint` | a language model beside it: what it brings, and whatever it does wrong |
-//! | `volatile` | the file system these tests run on: it forgets what was not synced |
-//! | `random` | seeded choices |
 //! | `model` | random operations against a map and an exact scan |
 
 mod endpoint;
 mod faults;
 mod lifecycle;
 mod model;
-mod random;
 mod repair;
 mod resolved;
 mod seal;
-mod volatile;
 mod writers;
 
 use std::io;
 use std::path::{Path, PathBuf};
+
+use cento_collection::testing::{random, volatile};
 
 use crate::{
     At, CompactOptions, CompactReport, File, Fs, IndexOptions, IndexReport, Merge, Mode, OsFs, Result, Root, Scan,

@@ -1,29 +1,16 @@
-//! Models: which encoders Cento knows, where they lie on this machine, and how they get there.
-//!
-//! A card says what a model is and what each of its files hashes to. A folder `<models>/<card>/` is one whole model: it
-//! appears by one rename, after every file was checked, so a half-downloaded model is never seen. Only [`Models::pull`]
-//! touches the network, and only for a model that is not there.
+//! The models of this machine: the cards, where each model lies, and which is meant by a name.
 
-mod card;
-mod check;
-mod error;
-mod hub;
-mod pull;
-mod settings;
-#[cfg(test)]
-mod tests;
-mod wheel;
-
+use std::fs;
 use std::path::{MAIN_SEPARATOR, Path, PathBuf};
 
-use fs_err as fs;
+use cento_collection::fs::Fs;
 use serde::Serialize;
 
-pub use card::{Card, CardFile, Pooling, Prompts, Source, cards};
-pub use check::{FileCheck, FileState};
-pub use error::{Attempt, Error, Result};
-pub use pull::{Progress, Pulled};
-pub use settings::Settings;
+use crate::card::{Card, cards};
+use crate::error::{AtPath, Error, Result};
+use crate::pull::{self, Progress, Pulled};
+use crate::settings::Settings;
+use crate::verify::{FileCheck, checksums, first_fault};
 
 /// Name of the card used when no model is named.
 pub const DEFAULT_MODEL: &str = "all-minilm-l6-v2";
@@ -42,7 +29,7 @@ pub struct Located<'a> {
     pub name: String,
     /// A sentence-transformers folder.
     pub folder: PathBuf,
-    /// None for a folder that the user named.
+    /// Absent for a folder that the user named.
     pub card: Option<&'a Card>,
 }
 
@@ -53,11 +40,11 @@ pub struct Listed<'a> {
     pub card: &'a Card,
     /// Where the model lies, or would lie.
     pub folder: PathBuf,
-    /// Whether it does.
+    /// Its presence there.
     pub presence: Presence,
 }
 
-/// Whether a model is on this machine, judged by the sizes of its files.
+/// Presence of a model on this machine, judged by the sizes of its files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Presence {
@@ -118,12 +105,13 @@ impl Models {
     /// Downloads and checks a model; does nothing when it is here and every checksum holds.
     ///
     /// The sources are tried in turn: the hub, then those of the card. A second pull of the same model, by another process,
-    /// waits for the first.
+    /// waits for the first. No source gets more onto the disk than the card says, and a power loss leaves the model as it
+    /// was or whole.
     ///
     /// # Errors
-    /// [`Error::Unavailable`] with the reason of every source tried.
-    pub fn pull(&self, name: &str, progress: &mut dyn FnMut(Progress<'_>)) -> Result<Pulled> {
-        pull::pull(self.show(name)?, &self.settings, progress)
+    /// [`Error::Unavailable`] with the reason of every source tried, [`Error::Io`] when it cannot be written.
+    pub fn pull(&self, name: &str, fs: &dyn Fs, progress: &mut dyn FnMut(Progress<'_>)) -> Result<Pulled> {
+        pull::pull(self.show(name)?, &self.settings, fs, progress)
     }
 
     /// Reads every file of a model and compares its sha256 with the card's.
@@ -136,7 +124,7 @@ impl Models {
         if presence(card, &folder)? == Presence::Absent {
             return Err(Error::NotPulled { name: card.name.clone(), folder });
         }
-        check::checksums(card, &folder)
+        checksums(card, &folder)
     }
 
     /// The folder of a card's name, or the folder itself when `spec` names one.
@@ -151,7 +139,7 @@ impl Models {
         match self.card(spec) {
             Some(card) if card.name == spec || !path.is_dir() => self.located(card),
             _ if path.is_dir() => {
-                let folder = fs::canonicalize(path)?;
+                let folder = fs::canonicalize(path).at(path)?;
                 Ok(Located { name: folder.display().to_string(), folder, card: None })
             }
             _ if spec.contains(['/', MAIN_SEPARATOR]) => Err(Error::NoFolder { path: path.to_owned() }),
@@ -181,9 +169,4 @@ fn presence(card: &Card, folder: &Path) -> Result<Presence> {
         Some(_) if folder.exists() => Presence::Damaged,
         Some(_) => Presence::Absent,
     })
-}
-
-/// The first file that is missing or of another size.
-fn first_fault(card: &Card, folder: &Path) -> Result<Option<FileCheck>> {
-    Ok(check::sizes(card, folder)?.into_iter().find(|check| check.state != FileState::Ok))
 }

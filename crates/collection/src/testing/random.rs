@@ -2,10 +2,11 @@
 
 /// SplitMix64 (Steele, Lea and Flood 2014).
 #[derive(Debug, Clone)]
-pub(super) struct Random(u64);
+pub struct Random(u64);
 
 impl Random {
-    pub(super) fn new(seed: u64) -> Self {
+    /// The choices of this seed.
+    pub fn new(seed: u64) -> Self {
         Self(seed)
     }
 
@@ -18,12 +19,12 @@ impl Random {
     }
 
     /// A number below `n`, which is at least 1.
-    pub(super) fn below(&mut self, n: usize) -> usize {
+    pub fn below(&mut self, n: usize) -> usize {
         (self.next() % n as u64) as usize
     }
 
     /// All of these, none, the first few, or any of them; in their order.
-    pub(super) fn part_of<'a, T>(&mut self, items: &'a [T]) -> Vec<&'a T> {
+    pub fn part_of<'a, T>(&mut self, items: &'a [T]) -> Vec<&'a T> {
         match self.below(4) {
             0 => items.iter().collect(),
             1 => Vec::new(),

@@ -1,128 +1,100 @@
 //! The first source: the hub, at the card's revision.
 //!
 //! hf-hub itself waits long for a host that does not answer, so the host is tried first, and a transfer that stands still is
-//! given up. Files go straight to the temporary folder, past hf-hub's own cache.
+//! given up. Bytes are counted as they come, past hf-hub's own cache: a hub that sends more than the card says is cut off.
 
 use std::error::Error as _;
 use std::net::{TcpStream, ToSocketAddrs};
-use std::path::{Path, PathBuf};
-use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+use std::path::Path;
+use std::sync::mpsc;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use hf_hub::progress::{DownloadEvent, ProgressEvent, ProgressHandler};
+use cento_collection::fs::Fs;
+use futures_util::StreamExt;
 use hf_hub::{HFClient, HFError};
 
-use super::card::Card;
-use super::pull::Progress;
-use super::settings::Settings;
+use crate::card::Card;
+use crate::error::{Failure, Halt};
+use crate::incoming::Incoming;
+use crate::pull::Progress;
+use crate::settings::Settings;
 
 /// To look a host up and connect to it, before the next source is tried.
 const CONNECT_MAX: Duration = Duration::from_secs(2);
+/// For the head of an answer, retries included; it bounds the words of a refusal too, which hf-hub reads without a limit.
+const ANSWER_MAX: Duration = Duration::from_secs(20);
 /// Without a new byte, before a transfer is given up.
 const STALL_MAX: Duration = Duration::from_secs(60);
 /// How often hf-hub asks again after an answer that may pass (429, 5xx).
 const N_RETRIES: usize = 2;
 
-/// What the hub is called in progress and errors.
-pub(super) fn label(card: &Card, settings: &Settings) -> String {
+/// The hub's name in progress and errors.
+pub(crate) fn label(card: &Card, settings: &Settings) -> String {
     format!("{}/{}", settings.hf_endpoint.trim_end_matches('/'), card.repository)
 }
 
-/// Downloads every file of the card; the reason as text when that fails.
-pub(super) fn fetch(
+/// Downloads every file of the card into `folder`.
+pub(crate) fn fetch(
     card: &Card,
     settings: &Settings,
+    fs: &dyn Fs,
     folder: &Path,
     progress: &mut dyn FnMut(Progress<'_>),
-) -> Result<PathBuf, String> {
+) -> Result<(), Halt> {
     if settings.offline {
-        return Err("left out, HF_HUB_OFFLINE is set".to_owned());
+        return Err(Failure::Offline.into());
     }
-    reach(&settings.hf_endpoint).or_else(|direct| match &settings.proxy {
+    let reached = reach(&settings.hf_endpoint).or_else(|direct| match &settings.proxy {
         None => Err(direct),
         Some(proxy) => reach(proxy).map_err(|by_proxy| format!("{direct}; by proxy: {by_proxy}")),
-    })?;
-
-    let (events, received) = mpsc::channel();
-    let (card_there, folder_there, endpoint) = (card.clone(), folder.to_owned(), settings.hf_endpoint.clone());
-    thread::spawn(move || {
-        let outcome = download(&card_there, &folder_there, &endpoint, &events);
-        // Nobody listens any more when the transfer was given up.
-        let _ = events.send(Event::Ended(outcome.map_err(|error| whole_message(&error))));
     });
-
-    let total = card.n_bytes();
-    let (mut n_bytes_before, mut n_bytes_of_file) = (0, 0);
-    let mut last_byte = Instant::now();
-    loop {
-        let event = received.recv_timeout(STALL_MAX.saturating_sub(last_byte.elapsed()));
-        match event {
-            Ok(Event::Bytes(n)) if n > n_bytes_of_file => {
-                n_bytes_of_file = n;
-                last_byte = Instant::now();
-                progress(Progress::Bytes { done: (n_bytes_before + n).min(total), total });
-            }
-            Ok(Event::Bytes(_)) => {}
-            Ok(Event::FileEnded(n)) => {
-                n_bytes_before += n;
-                n_bytes_of_file = 0;
-                last_byte = Instant::now();
-                progress(Progress::Bytes { done: n_bytes_before, total });
-            }
-            Ok(Event::Ended(outcome)) => return outcome.map(|()| folder.to_owned()),
-            Err(RecvTimeoutError::Timeout) => return Err(format!("no data for {} s", STALL_MAX.as_secs())),
-            Err(RecvTimeoutError::Disconnected) => return Err("the download ended without a result".to_owned()),
-        }
-    }
+    reached.map_err(|reason| Failure::Unreachable { reason })?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::Hub { reason: error.to_string() })?;
+    let outcome = runtime.block_on(download(card, &settings.hf_endpoint, fs, folder, progress));
+    runtime.shutdown_background(); // a name that is still being looked up is not waited for
+    outcome
 }
 
-/// What the downloading thread tells the waiting one.
-enum Event {
-    /// Bytes received of the current file.
-    Bytes(u64),
-    /// A file of this size is there.
-    FileEnded(u64),
-    /// All files are there, or one failed.
-    Ended(Result<(), String>),
-}
-
-fn download(card: &Card, folder: &Path, endpoint: &str, events: &Sender<Event>) -> Result<(), HFError> {
+async fn download(
+    card: &Card,
+    endpoint: &str,
+    fs: &dyn Fs,
+    folder: &Path,
+    progress: &mut dyn FnMut(Progress<'_>),
+) -> Result<(), Halt> {
     let client = HFClient::builder()
         .endpoint(endpoint)
         .cache_enabled(false)
         .retry_max_attempts(N_RETRIES)
         .user_agent(concat!("cento/", env!("CARGO_PKG_VERSION")))
-        .build_sync()?;
+        .build()
+        .map_err(|error| refused(&error))?;
     let (owner, name) = hf_hub::split_id(&card.repository);
     let repository = client.model(owner, name);
+    let (mut n_bytes_before, total) = (0, card.n_bytes());
     for file in &card.files {
-        repository
-            .download_file()
-            .filename(&file.path)
-            .revision(&card.revision)
-            .local_dir(folder)
-            .progress(Reporter(events.clone()))
-            .send()?;
-        let _ = events.send(Event::FileEnded(file.size_bytes));
+        let request = repository.download_file_stream().filename(&file.path).revision(&card.revision).send();
+        let (announced_bytes, mut stream) = within(ANSWER_MAX, request).await?.map_err(|error| refused(&error))?;
+        let mut incoming = Incoming::create(fs, folder, file, announced_bytes)?;
+        while let Some(bytes) = within(STALL_MAX, stream.next()).await? {
+            incoming.write(&bytes.map_err(|error| refused(&error))?)?;
+            progress(Progress::Bytes { done: n_bytes_before + incoming.n_bytes(), total });
+        }
+        n_bytes_before += incoming.end()?;
     }
     Ok(())
 }
 
-/// Passes hf-hub's byte counts on.
-struct Reporter(Sender<Event>);
+async fn within<T>(limit: Duration, answer: impl Future<Output = T>) -> Result<T, Failure> {
+    tokio::time::timeout(limit, answer).await.map_err(|_| Failure::Stalled { seconds: limit.as_secs() })
+}
 
-impl ProgressHandler for Reporter {
-    fn on_progress(&self, event: &ProgressEvent) {
-        let n_bytes = match event {
-            ProgressEvent::Download(DownloadEvent::Progress { files }) => {
-                files.iter().map(|file| file.bytes_completed).sum()
-            }
-            ProgressEvent::Download(DownloadEvent::AggregateProgress { bytes_completed, .. }) => *bytes_completed,
-            _ => return,
-        };
-        let _ = self.0.send(Event::Bytes(n_bytes));
-    }
+fn refused(error: &HFError) -> Failure {
+    Failure::Hub { reason: whole_message(error) }
 }
 
 /// Connects to the host of an address and hangs up; the whole of it, name lookup included, takes at most [`CONNECT_MAX`].

@@ -3,8 +3,8 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use super::card::Card;
-use super::error::{Error, Result};
+use crate::card::Card;
+use crate::error::{Error, Result};
 
 /// The hub that is asked first.
 const DEFAULT_HF_ENDPOINT: &str = "https://huggingface.co";
@@ -57,7 +57,7 @@ impl Settings {
     }
 
     /// Where the model of a card lies, whether or not it is there.
-    pub(super) fn folder(&self, card: &Card) -> PathBuf {
+    pub(crate) fn folder(&self, card: &Card) -> PathBuf {
         self.models_dir.join(&card.name)
     }
 }

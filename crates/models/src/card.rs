@@ -1,17 +1,22 @@
 //! Cards: what a model is, where it comes from, and what each of its files must be, to the bit.
 //!
-//! Cards are TOML files in `models/`, compiled in. A card is checked when it is read, so the rest of the module may trust it.
+//! Cards are TOML files in `models/`, compiled in. A card is checked when it is read, so the rest of the crate may trust it.
 
 use std::path::{Component, Path};
 use std::sync::LazyLock;
 
 use serde::{Deserialize, Serialize};
 
-use super::error::{Error, Result};
+use crate::error::{Error, Result};
 
 /// Every card in `models/`, with its file name; a test holds this list to the folder.
 const COMPILED_IN: &[(&str, &str)] =
-    &[("all-minilm-l6-v2.toml", include_str!("../../../../models/all-minilm-l6-v2.toml"))];
+    &[("all-minilm-l6-v2.toml", include_str!("../../../models/all-minilm-l6-v2.toml"))];
+
+/// Most bytes of a file that weights are in.
+const WEIGHTS_BYTES_MAX: u64 = 64 << 30;
+/// Most bytes of any other file: the largest `tokenizer.json` of a published encoder has 33 MB.
+const SETTINGS_BYTES_MAX: u64 = 256 << 20;
 
 /// The compiled-in cards.
 #[must_use]
@@ -29,7 +34,7 @@ pub fn cards() -> &'static [Card] {
 pub struct Card {
     /// Name on the command line and of the model's folder: lowercase letters, digits, `-`, `_` and `.`.
     pub name: String,
-    /// What the model is good for, in a line.
+    /// Use of the model, in a line.
     pub description: String,
     /// `owner/name` on the hub.
     pub repository: String,
@@ -37,13 +42,13 @@ pub struct Card {
     pub revision: String,
     /// SPDX identifier.
     pub license: String,
-    /// How token vectors become one vector.
+    /// The step from token vectors to one vector.
     pub pooling: Pooling,
     /// Length of a vector.
     pub dimensions: usize,
     /// Tokens the model reads of one text, special tokens included.
     pub max_tokens: usize,
-    /// What is put before a text.
+    /// Words put before a text.
     pub prompts: Prompts,
     /// Every file that Cento reads; nothing else is downloaded.
     #[serde(rename = "file")]
@@ -53,7 +58,7 @@ pub struct Card {
     pub sources: Vec<Source>,
 }
 
-/// How token vectors become one vector.
+/// The step from token vectors to one vector.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Pooling {
@@ -65,7 +70,7 @@ pub enum Pooling {
     Max,
 }
 
-/// What is put before a text; empty for models trained without prompts.
+/// Words put before a text; empty for models trained without prompts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Prompts {
@@ -138,11 +143,18 @@ impl Card {
 }
 
 impl CardFile {
+    /// Most bytes that a file of this kind may have, whatever its card says.
+    fn bytes_max(&self) -> u64 {
+        if self.path.ends_with(".safetensors") { WEIGHTS_BYTES_MAX } else { SETTINGS_BYTES_MAX }
+    }
+
     fn fault(&self) -> Option<(String, &'static str)> {
         let reason = if !is_inside(&self.path) {
             "is not a path inside the model's folder"
         } else if self.size_bytes == 0 {
             "has no size"
+        } else if self.size_bytes > self.bytes_max() {
+            "is larger than a file of its kind may be"
         } else if !is_sha256(&self.sha256) {
             "has no sha256 of 64 lowercase hexadecimal digits"
         } else {

@@ -1,17 +1,17 @@
-//! Is a folder the model that its card describes? By sizes, at once; by sha256, at the speed of the disk.
+//! A folder held against its card: by sizes, at once, or by sha256, at the speed of the disk.
 
 use std::fmt;
+use std::fs::{self, File};
 use std::io::{ErrorKind, Read};
 use std::path::Path;
 
-use fs_err as fs;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
-use super::card::{Card, CardFile};
-use super::error::Result;
+use crate::card::{Card, CardFile};
+use crate::error::{AtPath, Result};
 
-/// What is read of a file at a time.
+/// Bytes read of a file at a time.
 const READ_BYTES: usize = 1 << 20;
 
 /// One file of a card, held against the disk.
@@ -19,12 +19,12 @@ const READ_BYTES: usize = 1 << 20;
 pub struct FileCheck {
     /// Relative to the model's folder.
     pub path: String,
-    /// What was found.
+    /// The finding.
     #[serde(flatten)]
     pub state: FileState,
 }
 
-/// Whether a file is what the card says.
+/// State of a file against its card.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "state", rename_all = "lowercase")]
 pub enum FileState {
@@ -61,12 +61,12 @@ impl fmt::Display for FileCheck {
 }
 
 /// Every file by its size, in the card's order.
-pub(super) fn sizes(card: &Card, folder: &Path) -> Result<Vec<FileCheck>> {
+fn sizes(card: &Card, folder: &Path) -> Result<Vec<FileCheck>> {
     check(card, folder, size)
 }
 
 /// Every file by its size and sha256, in the card's order.
-pub(super) fn checksums(card: &Card, folder: &Path) -> Result<Vec<FileCheck>> {
+pub(crate) fn checksums(card: &Card, folder: &Path) -> Result<Vec<FileCheck>> {
     check(card, folder, |file, path| match size(file, path)? {
         FileState::Ok => {
             let found = sha256(path)?;
@@ -75,6 +75,11 @@ pub(super) fn checksums(card: &Card, folder: &Path) -> Result<Vec<FileCheck>> {
         }
         fault => Ok(fault),
     })
+}
+
+/// The first file that is missing or of another size.
+pub(crate) fn first_fault(card: &Card, folder: &Path) -> Result<Option<FileCheck>> {
+    Ok(sizes(card, folder)?.into_iter().find(|check| check.state != FileState::Ok))
 }
 
 fn check(card: &Card, folder: &Path, state: impl Fn(&CardFile, &Path) -> Result<FileState>) -> Result<Vec<FileCheck>> {
@@ -89,17 +94,17 @@ fn size(file: &CardFile, path: &Path) -> Result<FileState> {
         Ok(found) if found.len() == file.size_bytes => Ok(FileState::Ok),
         Ok(found) => Ok(FileState::Size { expected: file.size_bytes, found: found.len() }),
         Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Ok(FileState::Missing),
-        Err(error) => Err(error.into()),
+        Err(error) => Err(error).at(path),
     }
 }
 
 /// Hexadecimal sha256 of a file.
-pub(super) fn sha256(path: &Path) -> Result<String> {
-    let mut file = fs::File::open(path)?;
+pub(crate) fn sha256(path: &Path) -> Result<String> {
+    let mut file = File::open(path).at(path)?;
     let mut hash = Sha256::new();
     let mut buffer = vec![0; READ_BYTES];
     loop {
-        match file.read(&mut buffer)? {
+        match file.read(&mut buffer).at(path)? {
             0 => return Ok(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()),
             n => hash.update(&buffer[..n]),
         }

@@ -11,11 +11,12 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use super::random::Random;
-use crate::{File, Fs, OsFs};
+use crate::fs::{File, Fs, OsFs};
 
 /// When an operation fails, and how.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Fault {
+pub enum Fault {
+    /// Never.
     None,
     /// This one, as a bad sector would.
     Io(usize),
@@ -25,7 +26,7 @@ pub(super) enum Fault {
 
 /// The file system; clones share what was written down.
 #[derive(Debug, Clone)]
-pub(super) struct VolatileFs {
+pub struct VolatileFs {
     root: PathBuf,
     fault: Fault,
     log: Arc<Mutex<Log>>,
@@ -53,22 +54,22 @@ enum Operation {
 
 impl VolatileFs {
     /// Operations below `root`, which is empty.
-    pub(super) fn new(root: &Path, fault: Fault) -> Self {
+    pub fn new(root: &Path, fault: Fault) -> Self {
         Self { root: root.to_owned(), fault, log: Arc::default() }
     }
 
     /// Operations so far that changed something.
-    pub(super) fn n_operations(&self) -> usize {
+    pub fn n_operations(&self) -> usize {
         self.log().operations.len()
     }
 
     /// Operations begun.
-    pub(super) fn n_begun(&self) -> usize {
+    pub fn n_begun(&self) -> usize {
         self.log().n_begun
     }
 
     /// Lays out under `to` what is left if the power goes after the first `n_operations`.
-    pub(super) fn crash(&self, n_operations: usize, random: &mut Random, to: &Path) {
+    pub fn crash(&self, n_operations: usize, random: &mut Random, to: &Path) {
         let mut disk = Disk::default();
         self.log().operations[..n_operations].iter().for_each(|operation| disk.apply(operation));
         disk.lay_out(0, random, to);
