@@ -325,7 +325,7 @@ fn the_cache_says_what_it_holds_and_gives_it_up() {
 #[test]
 fn the_limit_of_the_cache_holds_after_each_run() {
     let place = Place::new();
-    place.write("cento.toml", "cache-max-bytes = \"1KiB\"\n");
+    place.write_settings("cache-max-bytes = \"1KiB\"\n");
     place.write_notes();
     place.index(&["notes"]);
     let status = place.json(&["cache", "status"]);

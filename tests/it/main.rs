@@ -19,7 +19,7 @@
 //! | `requests` | include, exclude, order, a budget left to the curve, an endpoint for `seal`: what is delivered, replayed, refused |
 //! | `traces` | replay, why, why-not, diff: the same bytes or what differs, every reason in words; the schema |
 //! | `reproduce` | reproduce and bench: plans, recorded figures, the page, speeds |
-//! | `settings` | command line over environment over file over default |
+//! | `settings` | command line over environment over files over default; what a file of a folder may say, and trust |
 //! | `quality` | figures on real data with the default encoder, where both are there |
 
 mod answers;

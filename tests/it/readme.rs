@@ -14,7 +14,7 @@ fn every_command_of_the_table_runs() {
     place.write("docs/tides.md", TIDES);
     place.write("scifact/queries.jsonl", "{\"_id\":\"1\",\"text\":\"what moves the tide\"}\n");
     place.write("scifact/qrels/test.tsv", "query-id\tcorpus-id\tscore\n1\tdocs/tides.md\t1\n");
-    place.write("cento.toml", format!("model = {:?}\n", crate::support::tiny_model()));
+    place.write_settings(format!("model = {:?}\n", crate::support::tiny_model()));
     let readme = readme();
     let commands: Vec<&str> =
         readme.lines().filter_map(|line| line.strip_prefix("| ")?.rsplit_once(" | `")?.1.strip_suffix("` |")).collect();
@@ -51,7 +51,7 @@ fn split(command: &str) -> Vec<String> {
 fn the_citation_of_the_table_is_a_sentence() {
     let place = Place::new();
     place.write("docs/tides.md", TIDES);
-    place.write("cento.toml", format!("model = {:?}\n", crate::support::tiny_model()));
+    place.write_settings(format!("model = {:?}\n", crate::support::tiny_model()));
     place.ok(&["index", "docs"]);
     assert_eq!(place.ok(&["get", "docs/tides.md:116-178"]).out, &TIDES[116..178]);
 }

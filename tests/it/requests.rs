@@ -1,10 +1,8 @@
 //! What a context may be asked for besides its question: chunks in or out, an order, a budget left to the curve, a language model.
 
-use std::io::{Read as _, Write as _};
-
 use serde_json::{Value, json};
 
-use crate::support::Ran;
+use crate::support::{Ran, Server};
 use crate::traces::{QUERY, context, damage, hold, tides, trace};
 
 #[test]
@@ -56,32 +54,6 @@ fn a_budget_may_be_left_to_the_curve() {
     place.run(&flat).fails(2, &["a budget curve is of the strategy cento: `flat` knows no value of a token"]);
 }
 
-/// An endpoint that answers every request with the same message, on a free port, as long as the test runs.
-fn endpoint(said: &'static str) -> String {
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let url = format!("http://{}/v1", listener.local_addr().unwrap());
-    std::thread::spawn(move || {
-        for stream in listener.incoming() {
-            let (mut stream, mut bytes) = (stream.unwrap(), Vec::new());
-            let is_whole = |bytes: &[u8]| {
-                let text = String::from_utf8_lossy(bytes).to_lowercase();
-                let (head, body) = text.split_once("\r\n\r\n").unwrap_or_default();
-                let length = head.lines().find_map(|line| line.strip_prefix("content-length: "));
-                length.is_some_and(|length| body.len() == length.parse::<usize>().unwrap())
-            };
-            while !is_whole(&bytes) {
-                let mut buffer = [0; 4096];
-                let n = stream.read(&mut buffer).unwrap();
-                bytes.extend_from_slice(&buffer[..n]);
-            }
-            let body = json!({"choices": [{"message": {"content": said}}]}).to_string();
-            let head = format!("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: {}\r\n\r\n", body.len());
-            stream.write_all((head + &body).as_bytes()).unwrap();
-        }
-    });
-    url
-}
-
 #[test]
 fn an_endpoint_is_asked_for_seal_alone_named_when_it_fails_and_not_asked_by_a_replay() {
     let place = tides();
@@ -114,8 +86,9 @@ fn an_endpoint_is_asked_for_seal_alone_named_when_it_fails_and_not_asked_by_a_re
     assert!(fallback.err.contains(&format!("endpoint {nobody} (small): 1 call,")), "{fallback:?}");
 
     // From the settings file, and with answers.
-    let url = endpoint("{\"entities\": [\"moon\", \"Atlantis\"], \"sufficient\": false, \"missing\": [\"tide\"]}");
-    place.write("cento.toml", format!("[context]\nendpoint = {url:?}\nendpoint-model = \"small\"\n"));
+    let server =
+        Server::says("{\"entities\": [\"moon\", \"Atlantis\"], \"sufficient\": false, \"missing\": [\"tide\"]}");
+    place.write_settings(format!("[context]\nendpoint = {:?}\nendpoint-model = \"small\"\n", server.url));
     let made = run(&[]);
     assert_eq!(made.code, 0, "{made:?}");
     let trace = trace(&place, "trace.json");
@@ -123,7 +96,7 @@ fn an_endpoint_is_asked_for_seal_alone_named_when_it_fails_and_not_asked_by_a_re
     let record = &trace["assembly"]["manifest"]["endpoint"];
     assert!(record["n_calls"].as_u64() > Some(1) && record["n_dropped"].as_u64() > Some(0), "{record}");
     assert!(!trace.to_string().contains("sk-hush"));
-    std::fs::remove_file(place.path("cento.toml")).unwrap();
+    place.write_settings("");
     damage(&place, "trace.json", "nobody.json", "/assembly/manifest/endpoint/host", json!(nobody));
     for file in ["trace.json", "nobody.json"] {
         assert_eq!(place.ok(&["replay", file]).out, made.out, "{file}");

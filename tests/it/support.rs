@@ -1,9 +1,11 @@
 //! Runs `cento` in a folder of its own, with the tiny encoder and no setting from outside.
 
+use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::sync::{Arc, Mutex};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// The root of the repository.
 pub(crate) fn root() -> PathBuf {
@@ -60,6 +62,11 @@ impl Place {
         std::fs::write(path, content).unwrap();
     }
 
+    /// Writes the user's own settings file.
+    pub(crate) fn write_settings(&self, content: impl AsRef<[u8]>) {
+        self.write(&format!("{CONFIG}/cento/cento.toml"), content);
+    }
+
     pub(crate) fn read(&self, name: &str) -> Vec<u8> {
         std::fs::read(self.path(name)).unwrap()
     }
@@ -75,6 +82,8 @@ impl Place {
         command
             .env("CENTO_MODELS", self.path("models"))
             .env("CENTO_CACHE", self.path("cache"))
+            .env("XDG_CONFIG_HOME", self.path(CONFIG))
+            .env("XDG_DATA_HOME", self.path(DATA))
             .current_dir(self.folder.path())
             .args(arguments)
             .stdin(Stdio::null());
@@ -141,6 +150,53 @@ impl Ran {
     }
 }
 
+/// A language model on a free port of this machine, which answers every request alike and notes what it heard.
+pub(crate) struct Server {
+    pub(crate) url: String,
+    heard: Arc<Mutex<Vec<String>>>,
+}
+
+impl Server {
+    /// Answers every request with this message.
+    pub(crate) fn says(message: &str) -> Self {
+        Self::answers("200 OK", &json!({"choices": [{"message": {"content": message}}]}).to_string())
+    }
+
+    /// Answers every request with this status, its headers, and this body.
+    pub(crate) fn answers(status: &str, body: &str) -> Self {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}/v1", listener.local_addr().unwrap());
+        let answer = format!("HTTP/1.1 {status}\r\nConnection: close\r\nContent-Length: {}\r\n\r\n{body}", body.len());
+        let heard = Arc::new(Mutex::new(Vec::new()));
+        let notes = Arc::clone(&heard);
+        std::thread::spawn(move || {
+            for stream in listener.incoming() {
+                let (mut stream, mut bytes) = (stream.unwrap(), Vec::new());
+                while !is_whole(&bytes) {
+                    let mut buffer = [0; 4096];
+                    let n = stream.read(&mut buffer).unwrap();
+                    bytes.extend_from_slice(&buffer[..n]);
+                }
+                notes.lock().unwrap().push(String::from_utf8_lossy(&bytes).into_owned());
+                stream.write_all(answer.as_bytes()).unwrap();
+            }
+        });
+        Self { url, heard }
+    }
+
+    /// The requests so far, heads and bodies.
+    pub(crate) fn heard(&self) -> Vec<String> {
+        self.heard.lock().unwrap().clone()
+    }
+}
+
+fn is_whole(request: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(request).to_lowercase();
+    let (head, body) = text.split_once("\r\n\r\n").unwrap_or_default();
+    let length = head.lines().find_map(|line| line.strip_prefix("content-length: "));
+    length.is_some_and(|length| body.len() == length.parse::<usize>().unwrap())
+}
+
 /// The folder of evaluation data, or a note that the test is skipped.
 pub(crate) fn data(set: &str) -> Option<PathBuf> {
     let folder =
@@ -159,6 +215,10 @@ pub(crate) fn default_model() -> Option<String> {
     }
     folder
 }
+
+/// Where a place has the user's settings and data.
+const CONFIG: &str = "user/config";
+const DATA: &str = "user/data";
 
 pub(crate) const TIDES: &str = "---\ntitle: Tides\nauthor: A. Sailor\n---\n# Tides\n\nThe tide rises and falls twice a day. Sailors watch it.\n\n## Causes\n\nThe moon pulls the sea. The sun pulls it too, with less force.\n\n### Spring tides\n\nWhen sun and moon stand in line, the tide is highest.\n\n## Measuring\n\nA gauge writes the height of the water every minute.\n";
 

@@ -11,6 +11,7 @@ use cento_engine::{
 };
 
 use crate::args;
+use crate::settings::{Author, FILE};
 
 /// The command line asks for something that cannot be; exit code 2.
 #[derive(Debug)]
@@ -179,8 +180,9 @@ pub(crate) fn remark_filter(global: &args::Global, filtered: Option<&Filtered>) 
     }
 }
 
-/// The language model that a command wants asked, if it wants one; its key comes from the environment alone.
-pub(crate) fn endpoint(args: &args::Endpoint) -> anyhow::Result<Option<Endpoint>> {
+/// The language model that a command wants asked, if it wants one; its key comes from the environment alone, and
+/// is meant for an endpoint that the user names.
+pub(crate) fn endpoint(args: &args::Endpoint, author: Author) -> anyhow::Result<Option<Endpoint>> {
     let (url, model) = match (&args.endpoint, &args.endpoint_model) {
         (None, None) => return Ok(None),
         (Some(url), Some(model)) => (url.clone(), model.clone()),
@@ -194,7 +196,16 @@ pub(crate) fn endpoint(args: &args::Endpoint) -> anyhow::Result<Option<Endpoint>
     let (timeout, fallback) = (Duration::from_secs(args.endpoint_timeout), args.endpoint_fallback);
     let key = std::env::var_os(ENDPOINT_KEY).map(std::ffi::OsString::into_string).transpose();
     let key = key.map_err(|_| usage(format!("{ENDPOINT_KEY}: is not UTF-8")))?;
-    Ok(Some(Endpoint::open(&EndpointOptions { url, model, timeout, fallback }, key.as_deref())?))
+    let options = EndpointOptions { url, model, timeout, fallback };
+    let endpoint = Endpoint::open(&options, key.as_deref().filter(|_| author == Author::User))?;
+    if author == Author::Folder && key.is_some() {
+        let host = endpoint.host();
+        eprintln!(
+            "warning: {ENDPOINT_KEY} is not sent to {host}, which {FILE} names; \
+             if it is meant for it, name the endpoint with --endpoint"
+        );
+    }
+    Ok(Some(endpoint))
 }
 
 /// Names the key of an endpoint, which is no option: command lines are seen by others.

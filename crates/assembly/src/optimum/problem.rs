@@ -1,9 +1,19 @@
-//! What is to be solved: values, costs and constraints by place, and what a set of places costs and is worth.
+//! The problem: values, costs and constraints by place; cost, value and feasibility of a set of places.
 
-use super::relax::Fixed;
 use crate::line::Lines;
 
-/// Most that a set of chunks may have of something.
+/// Values closer than this are equal: sums of some thousand values in another order differ by less.
+pub(crate) const EPSILON: f64 = 1e-9;
+
+/// The state of a place's variable in a node of the search.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Fixed {
+    Free,
+    In,
+    Out,
+}
+
+/// A limit on what may be chosen of some places.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Cap {
     /// Places that count, ascending.
@@ -37,21 +47,21 @@ pub(crate) struct Need {
 /// A choice of segments. All vectors are by place.
 pub(crate) struct Problem<'p> {
     pub(crate) lines: &'p Lines,
-    /// What a chunk is worth; may be negative, and is then only taken to join others.
+    /// Value of each chunk; one that is negative is only taken to join others.
     pub(crate) values: Vec<f64>,
     /// Tokens of its text.
     pub(crate) tokens: Vec<i64>,
     /// Tokens of the header of a segment that starts with it.
     pub(crate) headers: Vec<i64>,
     /// Tokens of the mark between two segments of a document.
-    pub(crate) gap: i64,
+    pub(crate) mark: i64,
     /// Tokens in all.
     pub(crate) budget: i64,
     /// Most chunks in a row.
     pub(crate) run_max: Option<usize>,
     pub(crate) caps: Vec<Cap>,
     pub(crate) needs: Vec<Need>,
-    /// Whether two chunks say the same, so that only one may be chosen. Symmetric.
+    /// True for two chunks that say the same, so that only one may be chosen. Symmetric.
     pub(crate) conflict: &'p dyn Fn(usize, usize) -> bool,
     /// Places that must be chosen, and that must not, ascending.
     pub(crate) must: Vec<usize>,
@@ -63,6 +73,7 @@ impl Problem<'_> {
         self.lines.len()
     }
 
+    /// The variables at the root of the search.
     pub(crate) fn fixed(&self) -> Vec<Fixed> {
         let mut fixed = vec![Fixed::Free; self.len()];
         self.must.iter().for_each(|&place| fixed[place] = Fixed::In);
@@ -71,7 +82,7 @@ impl Problem<'_> {
     }
 
     /// The weight of each need.
-    pub(crate) fn paid_in_full(&self) -> Vec<f64> {
+    pub(crate) fn need_weights(&self) -> Vec<f64> {
         self.needs.iter().map(|need| need.weight).collect()
     }
 
@@ -79,7 +90,7 @@ impl Problem<'_> {
         a != b && (self.conflict)(a, b)
     }
 
-    /// What each chunk is worth alone, the needs it meets counted in full.
+    /// Value of each chunk alone, the needs that it meets counted in full.
     pub(crate) fn singletons(&self) -> Vec<f64> {
         let mut singletons = self.values.clone();
         for Need { weight, places } in &self.needs {
@@ -94,21 +105,21 @@ impl Problem<'_> {
         self.singletons().into_iter().enumerate().map(per_token).collect()
     }
 
-    /// What a chunk adds to chosen ones: its value, and the needs that none of them meets.
+    /// Value that a chunk adds to chosen ones: its own, and the needs that none of them meets.
     pub(crate) fn gain(&self, place: usize, is_chosen: &dyn Fn(usize) -> bool) -> f64 {
         let meets = |need: &&Need| need.places.binary_search(&place).is_ok();
         let open = |need: &&Need| !need.places.iter().any(|&other| is_chosen(other));
         self.values[place] + self.needs.iter().filter(meets).filter(open).map(|need| need.weight).sum::<f64>()
     }
 
-    /// What ascending places are worth together.
+    /// Value of ascending places together.
     pub(crate) fn value(&self, chosen: &[usize]) -> f64 {
-        let met = |need: &&super::Need| chosen.iter().any(|place| need.places.binary_search(place).is_ok());
+        let met = |need: &&Need| chosen.iter().any(|place| need.places.binary_search(place).is_ok());
         chosen.iter().map(|&place| self.values[place]).sum::<f64>()
             + self.needs.iter().filter(met).map(|need| need.weight).sum::<f64>()
     }
 
-    /// What ascending places cost together, headers and gap marks included.
+    /// Tokens of ascending places together, headers and marks included.
     pub(crate) fn cost(&self, chosen: &[usize]) -> i64 {
         let mut cost = 0;
         for (at, &place) in chosen.iter().enumerate() {
@@ -118,12 +129,12 @@ impl Problem<'_> {
                 continue;
             }
             let same_document = before.is_some_and(|before| self.lines.document(place).contains(&before));
-            cost += self.headers[place] + if same_document { self.gap } else { 0 };
+            cost += self.headers[place] + if same_document { self.mark } else { 0 };
         }
         cost
     }
 
-    /// Makes places forced. What they break among themselves is allowed for: they are in whatever else is asked.
+    /// Forces places in. Caps and the longest run are raised to hold them: they are in whatever else is asked.
     pub(crate) fn force(&mut self, mut must: Vec<usize>) {
         must.sort_unstable();
         let tokens = &self.tokens;
@@ -139,12 +150,12 @@ impl Problem<'_> {
         }
     }
 
-    /// Whether ascending places keep to everything.
+    /// True if ascending places keep to every constraint.
     pub(crate) fn is_feasible(&self, chosen: &[usize]) -> bool {
         self.cost(chosen) <= self.budget && self.keeps_rules(chosen)
     }
 
-    /// Whether ascending places keep to everything but the budget.
+    /// True if ascending places keep to every constraint but the budget.
     pub(crate) fn keeps_rules(&self, chosen: &[usize]) -> bool {
         let has = |place: &usize| chosen.binary_search(place).is_ok();
         self.must.iter().all(has)

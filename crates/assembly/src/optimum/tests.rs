@@ -1,5 +1,6 @@
 //! The optimiser against every subset of small problems, and against greedy on larger ones.
 
+use super::problem::EPSILON;
 use super::*;
 use crate::Candidate;
 use crate::line::Lines;
@@ -44,7 +45,7 @@ impl Small {
             values: by_place(&|at| self.chunks[at].2),
             tokens: lines.candidates.iter().map(|&at| self.chunks[at].3).collect(),
             headers: vec![self.header; self.chunks.len()],
-            gap: self.gap,
+            mark: self.gap,
             budget: self.budget,
             run_max: self.run_max,
             caps: self
@@ -184,8 +185,8 @@ fn pools_of_a_search_are_solved_to_a_small_gap_and_greedy_is_bounded_too() {
         pool(seed, 200, budget).with(|problem| {
             let found = solve(problem, NODES_MAX);
             assert!(problem.is_feasible(&found.chosen));
-            let mut greedy = local::greedy(problem, &local::by_density(problem));
-            greedy.swap(&local::by_density(problem));
+            let mut greedy = heuristics::greedy(problem, &heuristics::by_density(problem));
+            greedy.swap(&heuristics::by_density(problem));
             assert!(greedy.value() <= found.value + EPSILON && found.value <= found.bound + EPSILON);
             nodes += found.n_nodes;
             proven += usize::from(found.gap() == 0.0);
@@ -231,6 +232,16 @@ fn the_worked_examples() {
     };
     let found = knapsack.with(solve_owned);
     assert_eq!((found.chosen.as_slice(), found.value, found.gap()), (&[1, 2, 3][..], 500.0, 0.0));
+}
+
+#[test]
+fn a_longest_run_that_no_document_reaches_is_no_limit() {
+    for seed in 0..5 {
+        let free = pool(seed, 20, 800);
+        let far = Small { run_max: Some(70_000), ..free.clone() };
+        let (free, far) = (free.with(solve_owned), far.with(solve_owned));
+        assert_eq!((free.chosen, free.value), (far.chosen, far.value));
+    }
 }
 
 fn solve_owned(problem: &Problem<'_>) -> Optimum {

@@ -134,7 +134,7 @@ pub(super) fn walk(choice: &Choice<'_>, ledger: &mut Ledger<'_>, firsts: &[First
         let mut with: Vec<usize> = admitted.iter().map(|&other| lines.place(other)).chain([place]).collect();
         with.sort_unstable();
         let quote = ledger.quote(&[Excerpt { candidate, part: None }]);
-        let price = |quote: &Quote| solved.price * quote.needed as f64;
+        let price = |quote: &Quote| solved.multiplier * quote.needed as f64;
         let value = gain(candidate, &admitted);
         let verdict = if value <= 0.0 {
             let details = StepDetails { value: Some(value), ..StepDetails::default() };
@@ -149,7 +149,7 @@ pub(super) fn walk(choice: &Choice<'_>, ledger: &mut Ledger<'_>, firsts: &[First
             None => admit(candidate, value, ledger, &mut verdicts, &mut admitted),
         }
     }
-    let price = solved.price;
+    let price = solved.multiplier;
     for scored in pool {
         let beyond = || {
             let details = StepDetails { chunks_limit: Some(policy.cento.candidates), ..StepDetails::default() };
@@ -173,7 +173,7 @@ pub(super) fn walk(choice: &Choice<'_>, ledger: &mut Ledger<'_>, firsts: &[First
         }
         selection.verdicts.push(verdict);
     }
-    selection.needs = problem.paid_in_full();
+    selection.needs = problem.need_weights();
     selection.certificate = Some(certificate(solved, &mut problem, &admitted, ledger));
     selection
 }
@@ -283,7 +283,7 @@ fn problem<'p>(
         values,
         tokens,
         headers,
-        gap,
+        mark: gap,
         budget: ledger.left(),
         run_max: policy.cento.run_max,
         caps: caps(weighed, ledger, lines, policy),

@@ -273,7 +273,7 @@ pub(super) fn plan_exact(ledger: &mut Ledger<'_>, pool: &[Scored], lines: &Lines
         values: of.values,
         tokens,
         headers,
-        gap,
+        mark: gap,
         budget: ledger.left(),
         run_max: Some(settings.max_length),
         caps: vec![Cap { places: all, tokens_max: None, chunks_max: Some(settings.overall_max_length) }],

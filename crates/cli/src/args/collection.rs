@@ -221,14 +221,6 @@ pub(crate) enum Model {
     },
 }
 
-#[derive(Debug, Subcommand)]
-pub(crate) enum Config {
-    /// Every setting, its value, and where the value comes from
-    Show,
-    /// Check the settings file
-    Check,
-}
-
 #[derive(Debug, Args)]
 pub(crate) struct Completions {
     /// bash, elvish, fish, powershell or zsh

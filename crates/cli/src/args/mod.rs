@@ -6,6 +6,7 @@ mod trace;
 mod embed;
 mod cache;
 mod evaluation;
+mod settings;
 
 use std::path::PathBuf;
 
@@ -13,20 +14,23 @@ use clap::{Args, Parser, Subcommand};
 
 pub(crate) use self::cache::{Cache, CachePlace, CacheVerb};
 pub(crate) use self::collection::{
-    Compact, Completions, Config, Delete, Get, Index, Inspect, List, Model, Repair, Snapshot, Status, Vectors, Which,
+    Compact, Completions, Delete, Get, Index, Inspect, List, Model, Repair, Snapshot, Status, Vectors, Which,
 };
 pub(crate) use self::embed::{BenchEmbed, BenchScan, Embed, TextKind, TooLong};
 pub(crate) use self::evaluation::{
     Bench, BenchTarget, Compare, Eval, EvalContext, Fuse, FuseMethod, Judging, Normalize, Priors, Reproduce,
 };
 pub(crate) use self::query::{At, Budget, Context, Endpoint, Fusion, Mode, ResultFormat, Retrieval, Run, Search, Ties};
+pub(crate) use self::settings::{Config, Trust};
 pub(crate) use self::trace::{Diff, Replay, Why, WhyNot};
 
 /// Turns a corpus into citable context: index it, search it, and assemble, inside a hard token budget, the exact spans
 /// that answer a question.
 ///
 /// Results go to stdout, everything else to stderr. Every option can also be set by an environment variable (`--chunk-tokens` is
-/// CENTO_CHUNK_TOKENS) or in a file `cento.toml`; the command line wins over the environment, that over the file.
+/// CENTO_CHUNK_TOKENS) or in a settings file. The command line wins over the environment, that over your own file
+/// (cento/cento.toml in $XDG_CONFIG_HOME or ~/.config), that over `cento.toml` in the current folder, which may set what is harmless
+/// unless you trust it (`cento trust --help`).
 ///
 /// Exit codes: 0 ok, 1 nothing found or a check failed, 2 usage, 3 data or index, 4 model or device, 5 done but for files that
 /// could not be read, 130 interrupted.
@@ -54,7 +58,7 @@ pub(crate) struct Global {
     /// No progress, no remarks; results and errors only
     #[arg(long, short, global = true, value_parser = clap::builder::BoolishValueParser::new(), help_heading = "Global options")]
     pub(crate) quiet: bool,
-    /// Settings file; by default cento.toml in the current folder, if there is one
+    /// Settings file that is read instead of your own and of cento.toml in the current folder
     #[arg(long, global = true, value_name = "FILE", help_heading = "Global options")]
     pub(crate) config: Option<PathBuf>,
 }
@@ -194,6 +198,15 @@ pub(crate) enum Command {
     /// Show or check the settings
     #[command(subcommand)]
     Config(Config),
+    /// Trust the settings file of a folder, or list the folders that you trust.
+    ///
+    /// A `cento.toml` that Cento finds in the current folder may have come with a repository that somebody else made. It may set what
+    /// is harmless: how documents are cut, found, ranked and shown. Everything else is refused: addresses, files to read and to write,
+    /// models by path, devices, caches. `cento trust FOLDER` shows what the file of a folder would set, asks, and lets it set that.
+    ///
+    /// Trust is in the content: a file that changes is refused again. It does not extend to other files that the settings name. The key
+    /// of an endpoint (CENTO_ENDPOINT_KEY) is sent to an endpoint that you name, never to one that only the file of a folder names.
+    Trust(Trust),
     /// Print the completion script of a shell
     Completions(Completions),
 }

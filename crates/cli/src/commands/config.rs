@@ -4,8 +4,8 @@ use anyhow::bail;
 
 use crate::args::{Completions, Config};
 use crate::exit_code::Outcome;
-use crate::output;
-use crate::settings::{self, Invocation, Shown};
+use crate::settings::{FILE, Ignored, Invocation, Settings, Shown};
+use crate::{options, output};
 
 #[derive(serde::Serialize)]
 struct Answer {
@@ -13,40 +13,50 @@ struct Answer {
     settings: Vec<Shown>,
 }
 
-/// A settings file in which every setting is known; a wrong one ends the program before it comes to this.
+/// Settings files in which every setting is known, has a value that can be, and may be set; others end in an error.
 #[derive(serde::Serialize)]
 struct Checked {
     version: u32,
-    file: String,
+    files: Vec<String>,
 }
 
 pub(crate) fn execute(args: &Config, invocation: &Invocation) -> anyhow::Result<Outcome> {
-    let file = invocation.file.as_ref();
+    let (settings, json) = (&invocation.settings, invocation.cli.global.json);
     match args {
-        Config::Show => {
-            let settings = settings::show(file)?;
-            if invocation.cli.global.json {
-                output::json(&Answer { version: output::JSON_VERSION, settings })?;
-            } else {
-                let rows = settings
-                    .into_iter()
-                    .map(|shown| vec![shown.setting, shown.value.unwrap_or_else(|| "-".to_owned()), shown.source]);
-                println!("{}", output::table(&["setting", "value", "from"], rows));
-            }
-        }
-        Config::Check => match file {
-            Some(file) if invocation.cli.global.json => {
-                output::json(&Checked { version: output::JSON_VERSION, file: file.path.display().to_string() })?;
-            }
-            Some(file) => println!("{}: every setting is known", file.path.display()),
-            None => bail!("no {} here, and none named by --config", settings::FILE),
-        },
+        Config::Show => show(settings.show(), json)?,
+        Config::Check => check(settings, json)?,
     }
     Ok(Outcome::Done)
 }
 
+fn show(settings: Vec<Shown>, json: bool) -> anyhow::Result<()> {
+    if json {
+        return output::json(&Answer { version: output::JSON_VERSION, settings });
+    }
+    let ignored = |Ignored { value, source, why }: Ignored| format!("{source}: {value:?} ({why})");
+    let rows = settings.into_iter().map(|Shown { setting, value, source, ignored: others }| {
+        let others: Vec<String> = others.into_iter().map(ignored).collect();
+        vec![setting, value.unwrap_or_else(|| "-".to_owned()), source, others.join(", ")]
+    });
+    println!("{}", output::table(&["setting", "value", "from", "ignored"], rows));
+    Ok(())
+}
+
+fn check(settings: &Settings, json: bool) -> anyhow::Result<()> {
+    settings.refuse().map_err(|error| options::usage(error.to_string()))?;
+    let files: Vec<String> = settings.files.iter().map(|file| file.path.display().to_string()).collect();
+    if files.is_empty() {
+        bail!("no {FILE} here, none of your own, and none named by --config");
+    }
+    if json {
+        return output::json(&Checked { version: output::JSON_VERSION, files });
+    }
+    files.iter().for_each(|file| println!("{file}: every setting is known and can be"));
+    Ok(())
+}
+
 pub(crate) fn completions(args: &Completions) -> anyhow::Result<Outcome> {
-    let mut command = settings::command(None)?;
+    let mut command = Settings::default().command();
     clap_complete::generate(args.shell, &mut command, "cento", &mut std::io::stdout());
     Ok(Outcome::Done)
 }

@@ -10,6 +10,7 @@ use cento_engine::{Citation, ContextRequest, ContextTrace, Curve, Filtered, Pool
 
 use crate::args::{Budget, Context, Global};
 use crate::exit_code::Outcome;
+use crate::settings::Invocation;
 use crate::{options, output, policy_file};
 
 /// Budgets at which `--budget-curve` solves the whole problem, evenly spread, beside the knee.
@@ -130,12 +131,13 @@ fn nothing(trace: &trace::Trace) -> String {
     }
 }
 
-pub(crate) fn execute(args: &Context, global: &Global) -> anyhow::Result<Outcome> {
+pub(crate) fn execute(args: &Context, invocation: &Invocation) -> anyhow::Result<Outcome> {
+    let global = &invocation.cli.global;
     let query = options::query(&args.query)?;
     let request = search(args, query.clone())?;
     let asked = policy_file::read(args.policy.as_deref())?;
     let (strategy, budget) = asked.only(args)?;
-    let endpoint = options::endpoint(&args.endpoint)?;
+    let endpoint = options::endpoint(&args.endpoint, invocation.endpoint_author)?;
     let searcher = options::searcher(global, &args.retrieval)?;
     let tokenizer = options::tokenizer(&args.tokenizer, &searcher)?;
     let most = ContextRequest {

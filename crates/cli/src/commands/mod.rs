@@ -33,6 +33,7 @@ mod inspect;
 mod health;
 mod model;
 mod config;
+mod trust;
 
 /// Runs the command.
 pub(crate) fn execute(invocation: &Invocation) -> anyhow::Result<Outcome> {
@@ -41,10 +42,10 @@ pub(crate) fn execute(invocation: &Invocation) -> anyhow::Result<Outcome> {
     match &invocation.cli.command {
         Command::Index(args) => index::execute(args, global),
         Command::Search(args) => search::execute(args, global),
-        Command::Context(args) => context::execute(args, global),
+        Command::Context(args) => context::execute(args, invocation),
         Command::Replay(args) => replay::execute(args, invocation),
         Command::Why(args) => why::execute(args, global),
-        Command::WhyNot(args) => why_not::execute(args, global),
+        Command::WhyNot(args) => why_not::execute(args, invocation),
         Command::Diff(args) => diff::execute(args, global),
         Command::Run(args) => run::execute(args, global),
         Command::Eval(args) => eval::execute(args, global),
@@ -68,6 +69,7 @@ pub(crate) fn execute(invocation: &Invocation) -> anyhow::Result<Outcome> {
         Command::Repair(args) => repair::execute(args, global),
         Command::Model(args) => model::execute(args, global),
         Command::Config(args) => config::execute(args, invocation),
+        Command::Trust(args) => trust::execute(args, global),
         Command::Completions(args) => config::completions(args),
     }
 }

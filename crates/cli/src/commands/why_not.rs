@@ -8,19 +8,21 @@ use cento_engine::{ContextRequest, ContextTrace, Mode, Standing, WhereLost, WhyN
 
 use crate::args;
 use crate::exit_code::Outcome;
+use crate::settings::Invocation;
 use crate::{options, output, policy_file};
 
 /// Candidates of a document that are explained; `--json` has all.
 const SHOWN: usize = 3;
 
-pub(crate) fn execute(args: &args::WhyNot, global: &args::Global) -> anyhow::Result<Outcome> {
+pub(crate) fn execute(args: &args::WhyNot, invocation: &Invocation) -> anyhow::Result<Outcome> {
+    let global = &invocation.cli.global;
     let context = &args.context;
     let search = super::context::search(context, options::query(&context.query)?)?;
     let asked = policy_file::read(context.policy.as_deref())?;
     let (strategy, budget) = asked.only(context)?;
     let searcher = options::searcher(global, &context.retrieval)?;
     let tokenizer = options::tokenizer(&context.tokenizer, &searcher)?;
-    let endpoint = options::endpoint(&context.endpoint)?;
+    let endpoint = options::endpoint(&context.endpoint, invocation.endpoint_author)?;
     let request = ContextRequest {
         budget_tokens: budget.most(),
         tokenizer: &tokenizer,

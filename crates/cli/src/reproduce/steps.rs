@@ -197,7 +197,7 @@ fn label(template: &str, field: &dyn Fn(&str) -> String) -> String {
     text
 }
 
-/// Runs commands as processes of their own, in a folder without settings, so that nothing but the plan decides.
+/// Runs commands as processes of their own, without settings of a user, so that nothing but the plan decides.
 pub(crate) struct Runner {
     pub(crate) binary: PathBuf,
     pub(crate) folder: PathBuf,
@@ -217,6 +217,7 @@ impl Runner {
             }
         }
         process.env("CENTO_CACHE", self.folder.join(super::workplace::CACHE));
+        process.env("CENTO_CONFIG", self.folder.join(super::workplace::SETTINGS));
         process.args(&command.arguments);
         if command.program.is_none() {
             process.args(["--quiet", "--threads", &self.threads.to_string()]);

@@ -12,6 +12,9 @@ const MARK: &str = "cento-reproduce";
 /// The embedding cache of the commands, a folder in it: what a user embedded elsewhere must not shorten a cold run.
 pub(crate) const CACHE: &str = "cache";
 
+/// The settings file of the commands, which says nothing: what the user sets elsewhere must not change a figure.
+pub(crate) const SETTINGS: &str = "cento.toml";
+
 /// Makes the folder, or empties it; what was embedded stays, unless the run is to be cold.
 pub(crate) fn prepare(work: &Path, cache: Cache) -> anyhow::Result<()> {
     let mark = work.join(MARK);
@@ -28,6 +31,8 @@ pub(crate) fn prepare(work: &Path, cache: Cache) -> anyhow::Result<()> {
             remove(&path)?;
         }
     }
+    let settings = work.join(SETTINGS);
+    std::fs::write(&settings, "").with_context(|| settings.display().to_string())?;
     std::fs::write(&mark, "made and emptied by `cento reproduce`\n").with_context(|| mark.display().to_string())
 }
 

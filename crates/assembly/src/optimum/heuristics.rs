@@ -1,18 +1,22 @@
-//! Good choices fast: greedy by value per token, mended relaxed answers, and swaps until none helps.
+//! Solutions fast: greedy by value per token, relaxed choices repaired, and local search by swaps until none helps.
+//!
+//! Source: Dantzig 1957 for the order by density; of it and the best single chunk first, the better one.
+//! Cost: O(N) for what does not fit; what does is held against every chosen chunk.
 
-use super::EPSILON;
-use super::problem::Problem;
-use super::relax::Fixed;
+use super::problem::{EPSILON, Fixed, Problem};
 
 /// Chunks beside the chosen ones that swaps are tried with, those of most value per token.
 const SWAP_WITH: usize = 48;
 
-/// Swaps tried before a choice is left as it is.
+/// Swaps tried before a solution is left as it is.
 const SWAPS_MAX: usize = 20_000;
 
-/// A choice that keeps to everything.
+/// Value of a set that is infeasible: less than any other.
+const INFEASIBLE: f64 = f64::NEG_INFINITY;
+
+/// A set of places with what it costs and is worth, kept up to date.
 #[derive(Clone)]
-pub(crate) struct Draft<'p> {
+pub(crate) struct Solution<'p> {
     problem: &'p Problem<'p>,
     /// Ascending.
     chosen: Vec<usize>,
@@ -22,12 +26,14 @@ pub(crate) struct Draft<'p> {
     /// Chosen chunks that meet each need.
     meeting: Vec<u32>,
     cost: i64,
+    /// [`INFEASIBLE`] if it breaks a constraint.
     value: f64,
 }
 
-/// By value per token until nothing fits, or the best single chunk first, whichever is worth more. What must be in goes first.
-pub(crate) fn greedy<'p>(problem: &'p Problem<'p>, order: &[usize]) -> Draft<'p> {
-    let start = Draft::of(problem, &problem.must);
+/// By value per token until nothing fits, or the best single chunk first, whichever is worth more. Forced places go
+/// first.
+pub(crate) fn greedy<'p>(problem: &'p Problem<'p>, order: &[usize]) -> Solution<'p> {
+    let start = Solution::of(problem, &problem.must);
     let mut best = start.clone();
     best.fill(order);
     let mut largest: Vec<usize> = order.to_vec();
@@ -41,21 +47,26 @@ pub(crate) fn greedy<'p>(problem: &'p Problem<'p>, order: &[usize]) -> Draft<'p>
     best
 }
 
-/// A relaxed answer without what breaks a constraint, filled up.
-pub(crate) fn mended<'p>(problem: &'p Problem<'p>, chosen: &[usize], fixed: &[Fixed], order: &[usize]) -> Draft<'p> {
+/// A relaxed choice without what makes it infeasible, filled up: the repair heuristic.
+pub(crate) fn repaired<'p>(
+    problem: &'p Problem<'p>,
+    chosen: &[usize],
+    fixed: &[Fixed],
+    order: &[usize],
+) -> Solution<'p> {
     let mut kept: Vec<usize> = chosen.to_vec();
     if !problem.is_feasible(chosen) {
         let free = |place: usize| fixed[place] != Fixed::In;
         let singletons = problem.singletons();
         kept.sort_by(|&a, &b| free(a).cmp(&free(b)).then(singletons[b].total_cmp(&singletons[a])).then(a.cmp(&b)));
-        let mut draft = Draft::of(problem, &problem.must);
-        draft.fill(&kept);
-        draft.fill(order);
-        return draft;
+        let mut solution = Solution::of(problem, &problem.must);
+        solution.fill(&kept);
+        solution.fill(order);
+        return solution;
     }
-    let mut draft = Draft::of(problem, &kept);
-    draft.fill(order);
-    draft
+    let mut solution = Solution::of(problem, &kept);
+    solution.fill(order);
+    solution
 }
 
 /// Places that may be chosen, those of most value per token first, equal ones by place; none that is worth nothing.
@@ -67,31 +78,31 @@ pub(crate) fn by_density(problem: &Problem<'_>) -> Vec<usize> {
     order
 }
 
-impl<'p> Draft<'p> {
-    /// These places. If they break a constraint, nothing is worth less than this choice.
+impl<'p> Solution<'p> {
+    /// These places.
     fn of(problem: &'p Problem<'p>, places: &[usize]) -> Self {
-        let mut draft = Self {
+        let mut solution = Self {
             problem,
             chosen: places.to_vec(),
             is_chosen: vec![false; problem.len()],
             of_document: vec![0; problem.lines.documents.len()],
             meeting: vec![0; problem.needs.len()],
             cost: 0,
-            value: f64::NEG_INFINITY,
+            value: INFEASIBLE,
         };
-        draft.chosen.sort_unstable();
-        for &place in &draft.chosen {
-            draft.is_chosen[place] = true;
-            draft.of_document[problem.lines.document_number(place)] += 1;
-            for (met, need) in draft.meeting.iter_mut().zip(&problem.needs) {
+        solution.chosen.sort_unstable();
+        for &place in &solution.chosen {
+            solution.is_chosen[place] = true;
+            solution.of_document[problem.lines.document_number(place)] += 1;
+            for (met, need) in solution.meeting.iter_mut().zip(&problem.needs) {
                 *met += u32::from(need.places.binary_search(&place).is_ok());
             }
         }
-        draft.cost = problem.cost(&draft.chosen);
-        if problem.is_feasible(&draft.chosen) {
-            draft.value = problem.value(&draft.chosen);
+        solution.cost = problem.cost(&solution.chosen);
+        if problem.is_feasible(&solution.chosen) {
+            solution.value = problem.value(&solution.chosen);
         }
-        draft
+        solution
     }
 
     pub(crate) fn value(&self) -> f64 {
@@ -108,18 +119,18 @@ impl<'p> Draft<'p> {
         let left = place > 0 && self.is_chosen[place - 1] && problem.lines.touches(place);
         let right = place + 1 < problem.len() && self.is_chosen[place + 1] && problem.lines.touches(place + 1);
         let opening = match (left, right) {
-            (true, true) => -problem.headers[place + 1] - problem.gap,
+            (true, true) => -problem.headers[place + 1] - problem.mark,
             (true, false) => 0,
             (false, true) => problem.headers[place] - problem.headers[place + 1],
             (false, false) if self.of_document[problem.lines.document_number(place)] > 0 => {
-                problem.headers[place] + problem.gap
+                problem.headers[place] + problem.mark
             }
             (false, false) => problem.headers[place],
         };
         problem.tokens[place] + opening
     }
 
-    /// What a place not chosen would add to the value.
+    /// Value that a place not chosen would add.
     fn gain(&self, place: usize) -> f64 {
         let unmet = self.problem.needs.iter().zip(&self.meeting).filter(|(_, met)| **met == 0);
         let met: f64 =
@@ -130,7 +141,7 @@ impl<'p> Draft<'p> {
     /// Adds a place if it is worth something and everything still holds.
     fn try_add(&mut self, place: usize) -> bool {
         let problem = self.problem;
-        if self.is_chosen[place] || self.value == f64::NEG_INFINITY || self.cost + self.added(place) > problem.budget {
+        if self.is_chosen[place] || self.value == INFEASIBLE || self.cost + self.added(place) > problem.budget {
             return false;
         }
         let gain = self.gain(place);
@@ -159,10 +170,11 @@ impl<'p> Draft<'p> {
         }
     }
 
-    /// Puts one chunk in the place of one or two, and fills up, as long as that gains something: the value only grows, so it ends.
+    /// Puts one chunk in the place of one or two, and fills up, as long as that gains something: the value only grows,
+    /// so it ends.
     pub(crate) fn swap(&mut self, order: &[usize]) {
         let mut left = SWAPS_MAX;
-        while self.value > f64::NEG_INFINITY && self.swap_once(order, &mut left) {}
+        while self.value > INFEASIBLE && self.swap_once(order, &mut left) {}
     }
 
     fn swap_once(&mut self, order: &[usize], left: &mut usize) -> bool {
@@ -191,10 +203,10 @@ impl<'p> Draft<'p> {
                     let kept: Vec<usize> =
                         self.chosen.iter().copied().filter(|&other| other != a && Some(other) != b).collect();
                     let room = problem.budget - problem.cost(&kept);
-                    if problem.tokens[place] > room + problem.headers[place] + problem.gap {
+                    if problem.tokens[place] > room + problem.headers[place] + problem.mark {
                         continue;
                     }
-                    let mut trial = Draft::of(problem, &kept);
+                    let mut trial = Solution::of(problem, &kept);
                     if trial.try_add(place) && trial.value > self.value + EPSILON {
                         trial.fill(order);
                         *self = trial;

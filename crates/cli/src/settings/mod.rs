@@ -1,0 +1,164 @@
+//! Where a setting comes from: command line, then environment (`CENTO_…`), then the user's own settings file, then
+//! `cento.toml` in the current folder, then the default. A file that is named (`--config`) stands for both files.
+//!
+//! The values of the files become the defaults of the options they name, so there is one parser for all. A key at the
+//! top of a file holds for every command that has such an option, a key in a table named like a command for that one:
+//!
+//! ```toml
+//! collection = "/data/handbook"
+//! [context]
+//! budget = 4000
+//! ```
+//!
+//! The current folder may be a stranger's. What its file may set is listed in `allowed`; the rest wants `trust`.
+
+mod file;
+mod defaults;
+mod allowed;
+pub(crate) mod trust;
+mod show;
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::process::ExitCode;
+
+use clap::parser::ValueSource;
+use clap::{ArgMatches, Command, CommandFactory, FromArgMatches};
+
+use self::allowed::Refusal;
+pub(crate) use self::file::{Author, FILE, SettingsFile, of_user};
+pub(crate) use self::show::{Ignored, Shown};
+use crate::args::{self, Cli};
+use crate::exit_code;
+
+/// A parsed command line.
+pub(crate) struct Invocation {
+    pub(crate) cli: Cli,
+    pub(crate) settings: Settings,
+    /// The command line itself names the collection.
+    pub(crate) names_collection: bool,
+    /// Who named the endpoint, if one is named.
+    pub(crate) endpoint_author: Author,
+}
+
+/// Why no command runs: help was asked for, or the command line or a settings file cannot be used.
+pub(crate) enum Stop {
+    Clap(clap::Error),
+    File(anyhow::Error),
+}
+
+impl Stop {
+    pub(crate) fn report(self) -> ExitCode {
+        match self {
+            Self::Clap(error) => {
+                let _ = error.print(); // nothing is left to tell if the terminal is gone
+                ExitCode::from(if error.use_stderr() { exit_code::USAGE } else { exit_code::OK })
+            }
+            Self::File(error) => {
+                eprintln!("error: {error:#}");
+                ExitCode::from(exit_code::USAGE)
+            }
+        }
+    }
+}
+
+/// Parses the command line with everything that stands behind it.
+pub(crate) fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Invocation, Stop> {
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    let settings = Settings::find(&arguments).map_err(Stop::File)?;
+    let matches = settings.command().try_get_matches_from(arguments).map_err(Stop::Clap)?;
+    let cli = Cli::from_arg_matches(&matches).map_err(Stop::Clap)?;
+    // These look at settings and obey none that could do harm.
+    let looks =
+        matches!(cli.command, args::Command::Config(_) | args::Command::Trust(_) | args::Command::Completions(_));
+    if !looks {
+        settings.refuse().map_err(Stop::File)?;
+    }
+    let names_collection = matches.value_source("collection") == Some(ValueSource::CommandLine);
+    let endpoint_author = settings.author_of("endpoint", &matches);
+    Ok(Invocation { cli, settings, names_collection, endpoint_author })
+}
+
+/// The settings files in force.
+#[derive(Default)]
+pub(crate) struct Settings {
+    /// The weakest first.
+    pub(crate) files: Vec<SettingsFile>,
+    /// Settings that the file of the current folder may not make, and that were taken out of it.
+    refused: Vec<Refusal>,
+}
+
+impl Settings {
+    fn find(arguments: &[OsString]) -> anyhow::Result<Self> {
+        let command = plain_command();
+        let mut settings = Self::default();
+        for mut file in file::in_force(arguments)? {
+            defaults::check(&command, &file)?;
+            if file.author == Author::Folder {
+                settings.refused = allowed::take_refused(&mut file);
+            }
+            settings.files.push(file);
+        }
+        Ok(settings)
+    }
+
+    /// The command line with the environment and the settings files built in.
+    pub(crate) fn command(&self) -> Command {
+        self.files.iter().fold(plain_command(), defaults::apply)
+    }
+
+    /// An error if the file of the current folder says what it may not.
+    pub(crate) fn refuse(&self) -> anyhow::Result<()> {
+        let Some((first, others)) = self.refused.split_first() else { return Ok(()) };
+        let others: Vec<String> = others.iter().map(|refusal| refusal.key.to_string()).collect();
+        let others = if others.is_empty() { String::new() } else { format!(" (nor {})", others.join(", ")) };
+        let name = &first.key.name;
+        let own = of_user().map_or_else(|| "your own settings file".to_owned(), |path| path.display().to_string());
+        anyhow::bail!(
+            "{FILE}: {} = {:?}: {}{others}; say it with --{name} or {}, put it into {own}, \
+             or trust this file with `cento trust .`",
+            first.key,
+            first.shown_value(),
+            first.reason,
+            defaults::variable(name),
+        )
+    }
+
+    /// Who gave an option its value on this command line.
+    fn author_of(&self, name: &str, matches: &ArgMatches) -> Author {
+        let Some((verb, options)) = matches.subcommand() else { return Author::User };
+        let by_default = options.try_contains_id(name).is_ok_and(|there| there)
+            && options.value_source(name) == Some(ValueSource::DefaultValue);
+        let file = self.files.iter().rev().find(|file| by_default && file.value(Some(verb), name).is_some());
+        file.map_or(Author::User, |file| file.author)
+    }
+}
+
+/// A settings file that is to be trusted.
+pub(crate) struct Proposal {
+    pub(crate) file: SettingsFile,
+    refused: Vec<Refusal>,
+}
+
+impl Proposal {
+    /// Reads a file and checks that it could be obeyed.
+    pub(crate) fn read(path: &Path) -> anyhow::Result<Self> {
+        let file = SettingsFile::read(path, Author::Folder)?;
+        defaults::check(&plain_command(), &file)?;
+        let refused = allowed::refused(&file);
+        Ok(Self { file, refused })
+    }
+
+    /// What it would set, a line a setting, with a mark where that needs trust.
+    pub(crate) fn lines(&self) -> impl Iterator<Item = String> {
+        self.file.values.iter().map(|(key, value)| {
+            let mark = if self.refused.iter().any(|refusal| refusal.key == *key) { "  (needs trust)" } else { "" };
+            format!("{key} = {:?}{mark}", allowed::shown_value(value))
+        })
+    }
+}
+
+/// The command line with the environment built in.
+fn plain_command() -> Command {
+    defaults::with_environment(Cli::command())
+}
