@@ -399,6 +399,26 @@ fn a_link_out_of_the_folder_is_not_followed() {
     place.run(&["search", "secret", "--mode", "lexical"]).fails(1, &[]);
 }
 
+#[cfg(unix)]
+#[test]
+fn a_cloned_collection_that_is_a_link_empties_no_folder() {
+    let place = Place::new();
+    place.write("home/letters/1.txt", "dear reader");
+    place.write("home/precious.txt", "years of work");
+    place.write("clone/notes/tides.md", TIDES);
+    std::fs::create_dir(place.path("clone/.cento")).unwrap();
+    std::os::unix::fs::symlink("../../home", place.path("clone/.cento/segments")).unwrap();
+    let model = tiny_model();
+    let arguments = ["index", "--model", model.as_str(), "notes"];
+    let run = || Ran::new(&arguments, place.command(&arguments).current_dir(place.path("clone")).output().unwrap());
+    run().fails(3, &[".cento/segments", "is a link to ../../home", "remove the link"]);
+    std::fs::remove_dir_all(place.path("clone/.cento")).unwrap();
+    std::os::unix::fs::symlink("../home", place.path("clone/.cento")).unwrap();
+    run().fails(3, &[".cento", "is a link to ../home", "name that folder itself"]);
+    assert_eq!(place.read("home/letters/1.txt"), b"dear reader");
+    assert_eq!(std::fs::read_dir(place.path("home")).unwrap().count(), 2, "nothing is added, nothing is gone");
+}
+
 #[test]
 fn a_reader_that_hears_enough_is_no_error() {
     let place = Place::indexed();

@@ -2,12 +2,27 @@
 //!
 //! Everything a commit depends on (create, write, sync, rename, remove) goes through [`Fs`], so that a test can stand in
 //! its place and fail, or lose power, at any operation. Reading goes past it, by memory map: files never change once named.
+//! Both reach what lies in a collection through its [`Folder`], so that no link leads out of it.
+
+mod folder;
+#[cfg(any(not(unix), test))]
+mod paths;
+#[cfg(all(unix, test))]
+mod tests;
+#[cfg(unix)]
+mod unix;
 
 use std::fmt::Debug;
 use std::io::{self, Seek, Write};
 use std::path::Path;
 
 use crate::error::{AtPath, Result};
+
+pub use self::folder::{Access, Folder};
+#[cfg(not(unix))]
+use self::paths as system;
+#[cfg(unix)]
+use self::unix as system;
 
 /// A file being written.
 pub trait File: Write + Seek + Send {
@@ -31,6 +46,10 @@ pub trait Fs: Send + Sync + Debug {
     fn remove_file(&self, path: &Path) -> io::Result<()>;
     /// Removes a folder and what is in it.
     fn remove_dir(&self, path: &Path) -> io::Result<()>;
+    /// The same operations below a folder that is held open, where they are those of the operating system.
+    fn within(&self, _: Folder) -> Option<Box<dyn Fs>> {
+        None
+    }
 }
 
 /// The operating system's.
@@ -74,6 +93,10 @@ impl Fs for OsFs {
 
     fn remove_dir(&self, path: &Path) -> io::Result<()> {
         std::fs::remove_dir_all(path)
+    }
+
+    fn within(&self, folder: Folder) -> Option<Box<dyn Fs>> {
+        Some(Box::new(folder))
     }
 }
 

@@ -56,15 +56,23 @@ impl Mapped {
     /// As [`open`](Self::open).
     pub fn open_any(path: impl AsRef<Path>, kinds: &[[u8; 8]]) -> Result<Self> {
         let path = path.as_ref();
+        let file = File::open(path).map_err(|source| Error::Io { path: path.to_owned(), source })?;
+        Self::of(&file, path, kinds)
+    }
+
+    /// Maps a file of one of these kinds that was opened before; `path` is what errors name.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn of(file: &File, path: &Path, kinds: &[[u8; 8]]) -> Result<Self> {
         let io = |source| Error::Io { path: path.to_owned(), source };
-        let file = File::open(path).map_err(io)?;
         let file_bytes = file.metadata().map_err(io)?.len();
         let corrupt = |offset, reason| Error::Corrupt { path: path.to_owned(), offset, reason };
         if file_bytes < HEADER_BYTES as u64 {
             return Err(corrupt(file_bytes, "the file is shorter than its header"));
         }
         // SAFETY: the file is not changed while it is mapped: the contract at the top of this file.
-        let map = unsafe { Mmap::map(&file) }.map_err(io)?;
+        let map = unsafe { Mmap::map(file) }.map_err(io)?;
 
         let start = map.first_chunk().ok_or_else(|| corrupt(0, "the file is shorter than its header"))?;
         let header = Header::decode(start).map_err(|(offset, reason)| corrupt(offset, reason))?;

@@ -14,7 +14,9 @@ use crate::format::deletes;
 use crate::format::layout::{CURRENT, GENERATIONS, OURS, SEGMENTS, SNAPSHOTS};
 use crate::format::losses::Loss;
 use crate::format::manifest::{Manifest, SegmentEntry};
-use crate::format::segment::{Column, Salvage, Segment};
+use crate::format::names;
+use crate::format::segment::{self, Column, Salvage, Segment};
+use crate::fs::Folder;
 use crate::keep::snapshots;
 
 /// What a full check found.
@@ -73,17 +75,18 @@ pub fn doctor(folder: &Path) -> Result<Diagnosis> {
     let (manifest, damage) = Manifest::read_or_newest(folder)?;
     let mut checks = vec![check(CURRENT, damage.map_or(Ok(()), Err))];
     checks.extend(check_copies(folder, &manifest));
+    let opened = Folder::open(folder).at(folder)?;
     let mut segments = Vec::new();
     for entry in &manifest.segments {
-        let examined = Examined::new(folder, &manifest, entry);
-        segments.push(examined.diagnosis(folder, &manifest, entry)?);
+        let examined = Examined::new(&opened, &manifest, entry);
+        segments.push(examined.diagnosis(&opened, &manifest, entry)?);
         checks.extend(examined.checks);
     }
     let n_documents: u64 = segments.iter().map(|segment| segment.n_documents).sum();
     for segment in &mut segments {
         segment.share = segment.n_documents as f64 / n_documents.max(1) as f64;
     }
-    let remarks = remarks(folder, &manifest)?;
+    let remarks = remarks(&opened, &manifest)?;
     Ok(Diagnosis { version: 1, generation: manifest.generation, checks, segments, losses: manifest.losses, remarks })
 }
 
@@ -113,18 +116,17 @@ pub struct Examined {
 
 impl Examined {
     /// Verifies a segment that a manifest names.
-    pub fn new(folder: &Path, manifest: &Manifest, entry: &SegmentEntry) -> Self {
+    pub fn new(folder: &Folder, manifest: &Manifest, entry: &SegmentEntry) -> Self {
         let mut checks = Vec::new();
         let deleted = deletes::of_entry(folder, entry);
         if let (Some(name), Err(error)) = (&entry.deletes, &deleted) {
             checks.push(Check { name: format!("deletes/{name}"), problem: Some(crate::describe(error)) });
         }
         let deleted = deleted.ok();
-        let path = folder.join(SEGMENTS).join(&entry.name);
         let opened = manifest.config.language().and_then(|language| {
             let analyzer = Analyzer::new(language);
             let dead = deleted.clone().unwrap_or_default();
-            Segment::open(&path, &entry.name, &analyzer, manifest.config.pooling, dead)
+            Segment::open(&segment::folder(folder, &entry.name)?, &entry.name, &analyzer, manifest.config.pooling, dead)
         });
         match opened {
             Ok(segment) => checks.extend(check_segment(&segment, manifest, entry)),
@@ -138,7 +140,7 @@ impl Examined {
         self.checks.iter().any(|check| check.problem.is_some())
     }
 
-    fn diagnosis(&self, folder: &Path, manifest: &Manifest, entry: &SegmentEntry) -> Result<SegmentDiagnosis> {
+    fn diagnosis(&self, folder: &Folder, manifest: &Manifest, entry: &SegmentEntry) -> Result<SegmentDiagnosis> {
         let is_dead = |document: &u32| self.deleted.as_ref().is_some_and(|deleted| deleted.contains(*document));
         let documents = (0..entry.n_documents as u32).filter(|document| !is_dead(document));
         let mut diagnosis = SegmentDiagnosis {
@@ -153,7 +155,7 @@ impl Examined {
             diagnosis.n_documents_readable = diagnosis.n_documents;
             return Ok(diagnosis);
         }
-        let salvage = Salvage::open(&folder.join(SEGMENTS).join(&entry.name), &manifest.config);
+        let salvage = Salvage::open(folder, &entry.name, &manifest.config);
         let Some(mut reader) = salvage.reader(manifest.config.header_style()?) else { return Ok(diagnosis) };
         for stored in documents.filter_map(|document| reader.read(document).ok()) {
             diagnosis.n_documents_readable += 1;
@@ -242,31 +244,25 @@ fn check_documents(segment: &Segment) -> Result<()> {
 }
 
 /// What lies in the folder and is of no use.
-fn remarks(folder: &Path, manifest: &Manifest) -> Result<Vec<String>> {
+fn remarks(folder: &Folder, manifest: &Manifest) -> Result<Vec<String>> {
     let mut remarks = Vec::new();
-    for name in names(folder)? {
+    for name in folder.names().at(folder.path())? {
         if !OURS.contains(&name.as_str()) {
             remarks.push(format!("{name} is no part of the collection"));
         }
     }
-    let snapshots = snapshots::all(folder).unwrap_or_default(); // what is wrong with them is a problem of its own
+    let snapshots = snapshots::all(folder.path()).unwrap_or_default(); // what is wrong with them is a problem of its own
     let mut kept: Vec<Manifest> = vec![manifest.clone()];
     kept.extend(snapshots.into_values());
-    let generations = names(&folder.join(GENERATIONS))?;
-    kept.extend(generations.iter().filter_map(|name| Manifest::read_file(&folder.join(GENERATIONS).join(name)).ok()));
+    kept.extend(Manifest::read_generations(folder.path())?);
     let named: BTreeSet<&String> = kept.iter().flat_map(|kept| &kept.segments).map(|entry| &entry.name).collect();
-    for name in names(&folder.join(SEGMENTS))? {
-        if !named.contains(&name) {
+    let path = folder.path().join(SEGMENTS);
+    for name in folder.folder(SEGMENTS).and_then(|segments| segments.names()).at(&path)? {
+        if !names::is_segment(&name) {
+            remarks.push(format!("segments/{name} is no part of the collection"));
+        } else if !named.contains(&name) {
             remarks.push(format!("segments/{name} belongs to no generation; the next commit removes it"));
         }
     }
     Ok(remarks)
-}
-
-fn names(folder: &Path) -> Result<Vec<String>> {
-    let entries = std::fs::read_dir(folder).at(folder)?;
-    let names = entries.map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned()));
-    let mut names = names.collect::<std::io::Result<Vec<_>>>().at(folder)?;
-    names.sort_unstable();
-    Ok(names)
 }

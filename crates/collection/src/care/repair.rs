@@ -17,7 +17,7 @@ use crate::format::layout::{CURRENT, GENERATIONS, QUARANTINE, SEGMENTS};
 use crate::format::losses::{Loss, LostDocument};
 use crate::format::manifest::{Manifest, SegmentEntry};
 use crate::format::segment::{NewDocument, Salvage, SegmentWriter, StoredDocument};
-use crate::fs::{Fs, write_atomically};
+use crate::fs::{Folder, Fs, write_atomically};
 use crate::keep::lock::WriterLock;
 use crate::write::commit::{Base, Commit, NewSegment};
 use crate::write::compact::Copied;
@@ -131,11 +131,13 @@ fn repair_locked<V: LostVectors>(
 ) -> Result<RepairReport, V::Error> {
     let mut notes = Vec::new();
     let manifest = restored(fs, folder, &mut notes)?;
+    let opened = Folder::open(folder).at(folder)?;
     let examined: Vec<Examined> =
-        manifest.segments.iter().map(|entry| Examined::new(folder, &manifest, entry)).collect();
+        manifest.segments.iter().map(|entry| Examined::new(&opened, &manifest, entry)).collect();
     let mut repair = Repair {
         fs,
         folder,
+        opened,
         manifest: &manifest,
         options,
         vectors,
@@ -175,6 +177,8 @@ fn restored(fs: &dyn Fs, folder: &Path, notes: &mut Vec<String>) -> Result<Manif
 struct Repair<'a, V> {
     fs: &'a dyn Fs,
     folder: &'a Path,
+    /// The folder, to read from.
+    opened: Folder,
     manifest: &'a Manifest,
     options: &'a RepairOptions,
     vectors: V,
@@ -205,7 +209,7 @@ impl<V: LostVectors> Repair<'_, V> {
         };
         let elsewhere = if examined.deleted.is_some() { HashSet::new() } else { self.live_elsewhere(at)? };
         let config = &self.manifest.config;
-        let salvage = Salvage::open(&self.folder.join(SEGMENTS).join(&entry.name), config);
+        let salvage = Salvage::open(&self.opened, &entry.name, config);
         let mut reader = salvage.reader(config.header_style()?);
         let name = format!("{}-{n}", self.manifest.generation + 1);
         let mut writer = SegmentWriter::create(self.fs, &self.folder.join(SEGMENTS).join(&name), config)?;
@@ -260,11 +264,7 @@ impl<V: LostVectors> Repair<'_, V> {
 
     /// Tombstones of a segment whose own cannot be read: those of the newest other generation that has any.
     fn older_tombstones(&mut self, entry: &SegmentEntry) -> Result<RoaringBitmap> {
-        let place = self.folder.join(GENERATIONS);
-        let mut older: Vec<Manifest> = Vec::new();
-        for found in std::fs::read_dir(&place).at(&place)? {
-            older.extend(Manifest::read_file(&found.at(&place)?.path()).ok());
-        }
+        let mut older = Manifest::read_generations(self.folder)?;
         older.sort_by_key(|manifest| std::cmp::Reverse(manifest.generation));
         let entries = older.iter().flat_map(|manifest| &manifest.segments);
         let mut same = entries.filter(|older| older.name == entry.name && older.deletes != entry.deletes);
@@ -272,15 +272,15 @@ impl<V: LostVectors> Repair<'_, V> {
             "which documents of segment {} were deleted cannot be read: some may answer again; `cento index` or `cento delete` them",
             entry.name
         ));
-        Ok(same.find_map(|older| deletes::of_entry(self.folder, older).ok()).unwrap_or_default())
+        Ok(same.find_map(|older| deletes::of_entry(&self.opened, older).ok()).unwrap_or_default())
     }
 
     /// Ids that answer from other segments.
     fn live_elsewhere(&self, at: usize) -> Result<HashSet<String>> {
         let mut ids = HashSet::new();
         for (_, entry) in self.manifest.segments.iter().enumerate().filter(|(other, _)| *other != at) {
-            let salvage = Salvage::open(&self.folder.join(SEGMENTS).join(&entry.name), &self.manifest.config);
-            let deleted = deletes::of_entry(self.folder, entry).unwrap_or_default();
+            let salvage = Salvage::open(&self.opened, &entry.name, &self.manifest.config);
+            let deleted = deletes::of_entry(&self.opened, entry).unwrap_or_default();
             let live = (0..entry.n_documents as u32).filter(|document| !deleted.contains(*document));
             ids.extend(live.filter_map(|document| salvage.named(document)).map(|(id, _)| id));
         }

@@ -79,7 +79,7 @@ pub fn status(folder: &Path, at: &At) -> Result<Status> {
     let quarantine = folder.join(QUARANTINE);
     Ok(Status {
         version: 1,
-        n_quarantined_bytes: if quarantine.is_dir() { folder_bytes(&quarantine)? } else { 0 },
+        n_quarantined_bytes: if is_folder(&quarantine) { folder_bytes(&quarantine)? } else { 0 },
         losses: snapshot.manifest.losses.clone(),
         generation: snapshot.manifest.generation,
         n_documents: snapshot.n_documents(),
@@ -95,4 +95,9 @@ pub fn status(folder: &Path, at: &At) -> Result<Status> {
         segments: snapshot.segments.iter().zip(&snapshot.manifest.segments).map(segment_status).collect(),
         n_bytes,
     })
+}
+
+/// Tells whether this is a folder, and no link to one.
+fn is_folder(path: &Path) -> bool {
+    std::fs::symlink_metadata(path).is_ok_and(|found| found.is_dir())
 }

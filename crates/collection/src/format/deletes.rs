@@ -9,7 +9,7 @@ use roaring::RoaringBitmap;
 use crate::error::{AtPath, Error, Result};
 use crate::format::layout::DELETES;
 use crate::format::manifest::SegmentEntry;
-use crate::fs::Fs;
+use crate::fs::{Folder, Fs};
 
 const KIND: [u8; 8] = *b"deletes\0";
 
@@ -23,22 +23,22 @@ pub fn write(fs: &dyn Fs, path: &Path, deleted: &RoaringBitmap) -> Result<()> {
 }
 
 /// The deleted documents of a segment, as its entry in a manifest names them.
-pub fn of_entry(folder: &Path, entry: &SegmentEntry) -> Result<RoaringBitmap> {
+pub fn of_entry(folder: &Folder, entry: &SegmentEntry) -> Result<RoaringBitmap> {
     let Some(name) = &entry.deletes else { return Ok(RoaringBitmap::new()) };
-    let path = folder.join(DELETES).join(name);
-    let deleted = read(&path)?;
+    let name = format!("{DELETES}/{name}");
+    let deleted = read(folder, &name)?;
     match deleted.max() {
         Some(last) if u64::from(last) >= entry.n_documents => {
             let reason = format!("document {last} is deleted, the segment has {}", entry.n_documents);
-            Err(Error::Corrupt { path, reason })
+            Err(Error::Corrupt { path: folder.path().join(name), reason })
         }
         _ => Ok(deleted),
     }
 }
 
 /// Reads what [`write`] wrote.
-fn read(path: &Path) -> Result<RoaringBitmap> {
-    let mapped = file::Mapped::open(path, KIND)?;
+fn read(folder: &Folder, name: &str) -> Result<RoaringBitmap> {
+    let mapped = folder.map(name, &[KIND])?;
     let bitmap = RoaringBitmap::deserialize_from(mapped.bytes(0..mapped.len())?);
-    bitmap.map_err(|error| Error::Corrupt { path: path.to_owned(), reason: error.to_string() })
+    bitmap.map_err(|error| Error::Corrupt { path: mapped.path().to_owned(), reason: error.to_string() })
 }

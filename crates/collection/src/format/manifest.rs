@@ -4,6 +4,7 @@
 //! the old generation or the new one, whole. Both carry a checksum of their own content.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -14,7 +15,8 @@ use crate::format::config::CollectionConfig;
 use crate::format::graph_health::GraphHealth;
 use crate::format::layout::{CURRENT, GENERATIONS};
 use crate::format::losses::Loss;
-use crate::fs::{Fs, write_atomically};
+use crate::format::names;
+use crate::fs::{Folder, Fs, write_atomically};
 
 /// The collection format this build writes, and the only one it reads.
 pub const FORMAT: u32 = 2;
@@ -67,14 +69,13 @@ struct Sealed {
 impl Manifest {
     /// Reads the current manifest of a collection.
     pub fn read(folder: &Path) -> Result<Self> {
-        let path = folder.join(CURRENT);
-        let bytes = match std::fs::read(&path) {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                return Err(Error::NotFound { path: folder.to_owned() });
+        let read = Folder::open(folder).at(folder).and_then(|folder| Self::read_file(&folder, CURRENT));
+        match read {
+            Err(Error::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
+                Err(Error::NotFound { path: folder.to_owned() })
             }
-            read => read.at(&path)?,
-        };
-        Self::parse(&bytes, &path)
+            read => read,
+        }
     }
 
     /// Reads the current manifest or, if it is damaged or gone, the newest of those kept beside it; what is wrong with the
@@ -85,9 +86,8 @@ impl Manifest {
             Err(error @ (Error::Corrupt { .. } | Error::NotFound { .. })) => error,
             Err(error) => return Err(error),
         };
-        let entries = std::fs::read_dir(folder.join(GENERATIONS)).into_iter().flatten();
-        let read = entries.filter_map(|entry| Self::read_file(&entry.ok()?.path()).ok());
-        match read.max_by_key(|manifest| manifest.generation) {
+        let kept = Self::read_generations(folder).unwrap_or_default();
+        match kept.into_iter().max_by_key(|manifest| manifest.generation) {
             Some(newest) => Ok((newest, Some(error))),
             None => Err(error),
         }
@@ -95,12 +95,21 @@ impl Manifest {
 
     /// Reads the manifest of a generation.
     pub fn read_generation(folder: &Path, generation: u64) -> Result<Self> {
-        Self::read_file(&folder.join(GENERATIONS).join(format!("{generation}.json")))
+        Self::read_file(&Folder::open(folder).at(folder)?, &format!("{GENERATIONS}/{generation}.json"))
+    }
+
+    /// Reads the manifests of all generations that can be read.
+    pub fn read_generations(folder: &Path) -> Result<Vec<Self>> {
+        let path = folder.join(GENERATIONS);
+        let folder = Folder::open(folder).and_then(|folder| folder.folder(GENERATIONS)).at(&path)?;
+        let names = folder.names().at(&path)?.into_iter().filter(|name| names::manifest(name).is_some());
+        Ok(names.filter_map(|name| Self::read_file(&folder, &name).ok()).collect())
     }
 
     /// Reads a manifest that is known to be there.
-    pub fn read_file(path: &Path) -> Result<Self> {
-        Self::parse(&std::fs::read(path).at(path)?, path)
+    pub fn read_file(folder: &Folder, name: &str) -> Result<Self> {
+        let path = folder.path().join(name);
+        Self::parse(&folder.read(name).at(&path)?, &path)
     }
 
     /// Reads the current manifest, if there is a collection.
@@ -130,10 +139,22 @@ impl Manifest {
             return Err(Error::OlderFormat { path: path.to_owned(), found: format as u32, supported: FORMAT });
         }
         let sealed: Sealed = serde_json::from_value(value).map_err(|error| corrupt(error.to_string()))?;
-        match checksum(&sealed.manifest) == sealed.checksum {
-            true => Ok(sealed.manifest),
-            false => Err(corrupt("the checksum does not match the content".to_owned())),
+        if checksum(&sealed.manifest) != sealed.checksum {
+            return Err(corrupt("the checksum does not match the content".to_owned()));
         }
+        match sealed.manifest.strange_name() {
+            Some(name) => Err(corrupt(format!("names {name:?}, which is no name that cento gives"))),
+            None => Ok(sealed.manifest),
+        }
+    }
+
+    /// A name in it that Cento does not give: it might lead anywhere.
+    fn strange_name(&self) -> Option<&str> {
+        self.segments.iter().find_map(|entry| {
+            let segment = Some(&entry.name).filter(|name| !names::is_segment(name));
+            let tombstones = entry.deletes.as_ref().filter(|name| !names::is_tombstones(name));
+            segment.or(tombstones).map(String::as_str)
+        })
     }
 
     /// Publishes this generation. After it returns, neither a crash nor a power loss brings the old one back.

@@ -1,6 +1,7 @@
 //! The files of a collection: their layout, and how each is written and read.
 
 pub mod layout;
+pub mod names;
 pub mod config;
 pub mod calibration;
 pub mod graph_health;

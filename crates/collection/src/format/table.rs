@@ -5,13 +5,13 @@
 use std::io::Write;
 use std::marker::PhantomData;
 use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use bytemuck::{Pod, Zeroable};
 use cento_vector::file;
 
 use crate::error::{AtPath, Error, Result};
-use crate::fs::Fs;
+use crate::fs::{Folder, Fs};
 
 /// A byte range of a table's heap, as it stands in a record.
 #[derive(Debug, Clone, Copy, Default, Pod, Zeroable)]
@@ -67,7 +67,6 @@ impl<T: Pod> TableWriter<T> {
 #[derive(Debug, Clone)]
 pub struct Table<T> {
     mapped: file::Mapped,
-    path: PathBuf,
     n_records: usize,
     heap: Range<usize>,
     record: PhantomData<T>,
@@ -78,8 +77,8 @@ impl<T: Pod> Table<T> {
     ///
     /// # Errors
     /// `Corrupt` if its counts do not fit its length.
-    pub fn open(path: &Path, kind: [u8; 8]) -> Result<Self> {
-        let mapped = file::Mapped::open(path, kind)?;
+    pub fn open(folder: &Folder, name: &str, kind: [u8; 8]) -> Result<Self> {
+        let mapped = folder.map(name, &[kind])?;
         let [n_records, n_heap] = mapped.counts();
         let bounds = || {
             let heap_start = usize::try_from(n_records).ok()?.checked_mul(size_of::<T>())?;
@@ -87,15 +86,14 @@ impl<T: Pod> Table<T> {
             (heap_end == mapped.len()).then_some(heap_start..heap_end)
         };
         let heap = bounds().ok_or_else(|| Error::Corrupt {
-            path: path.to_owned(),
+            path: mapped.path().to_owned(),
             reason: "counts do not fit the length".to_owned(),
         })?;
-        Ok(Self { n_records: n_records as usize, heap, mapped, path: path.to_owned(), record: PhantomData })
+        Ok(Self { n_records: n_records as usize, heap, mapped, record: PhantomData })
     }
 
-    /// Path of the file.
     pub fn path(&self) -> &Path {
-        &self.path
+        self.mapped.path()
     }
 
     /// Number of records.
@@ -131,6 +129,6 @@ impl<T: Pod> Table<T> {
 
     /// An error of what a record says.
     pub fn corrupt(&self, reason: String) -> Error {
-        Error::Corrupt { path: self.path.clone(), reason }
+        Error::Corrupt { path: self.path().to_owned(), reason }
     }
 }

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use cento_vector::file;
 
 use crate::error::{AtPath, Error, Result};
-use crate::fs::{File, Fs};
+use crate::fs::{File, Folder, Fs};
 
 /// Text per compressed block.
 pub const BLOCK_BYTES: usize = 64 * 1024;
@@ -69,24 +69,25 @@ fn write_block(out: &mut impl Write, block: &[u8], offsets: &mut Vec<u64>, n_wri
 #[derive(Debug, Clone)]
 pub struct Texts {
     mapped: file::Mapped,
-    path: PathBuf,
     n_blocks: usize,
     n_text: u64,
     offsets_start: usize,
 }
 
 impl Texts {
-    /// Opens the file; reads header and block table only.
-    pub fn open(path: &Path) -> Result<Self> {
-        let mapped = file::Mapped::open(path, KIND)?;
+    pub fn open(folder: &Folder, name: &str) -> Result<Self> {
+        let mapped = folder.map(name, &[KIND])?;
         let [n_blocks, n_text] = mapped.counts();
         let offsets_start =
             usize::try_from(n_blocks).ok().and_then(|n| n.checked_mul(8)).and_then(|n| mapped.len().checked_sub(n));
         match offsets_start {
             Some(offsets_start) if n_blocks == n_text.div_ceil(BLOCK_BYTES as u64) => {
-                Ok(Self { n_blocks: n_blocks as usize, n_text, offsets_start, mapped, path: path.to_owned() })
+                Ok(Self { n_blocks: n_blocks as usize, n_text, offsets_start, mapped })
             }
-            _ => Err(Error::Corrupt { path: path.to_owned(), reason: "counts do not fit the length".to_owned() }),
+            _ => {
+                let reason = "counts do not fit the length".to_owned();
+                Err(Error::Corrupt { path: mapped.path().to_owned(), reason })
+            }
         }
     }
 
@@ -132,7 +133,7 @@ impl Texts {
     }
 
     fn corrupt(&self, reason: &str) -> Error {
-        Error::Corrupt { path: self.path.clone(), reason: reason.to_owned() }
+        Error::Corrupt { path: self.mapped.path().to_owned(), reason: reason.to_owned() }
     }
 }
 
@@ -186,7 +187,7 @@ mod tests {
             let mut writer = TextWriter::create(&OsFs, &path).unwrap();
             let starts: Vec<u64> = texts.iter().map(|text| writer.push(text).unwrap()).collect();
             writer.finish().unwrap();
-            let stored = Texts::open(&path).unwrap();
+            let stored = Texts::open(&Folder::open(folder.path()).unwrap(), "texts").unwrap();
             let mut reader = stored.reader();
             for (text, start) in texts.iter().zip(starts) {
                 for cut in &cuts {

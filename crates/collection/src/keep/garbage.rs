@@ -11,6 +11,7 @@ use super::{pins, snapshots};
 use crate::error::{AtPath, Result};
 use crate::format::layout::{DELETES, GENERATIONS, SEGMENTS};
 use crate::format::manifest::{Manifest, SegmentEntry};
+use crate::format::names;
 use crate::fs::Fs;
 
 /// Removes what is garbage beside the current generation and, if it is to stay, the one before it.
@@ -28,24 +29,25 @@ pub fn collect(fs: &dyn Fs, folder: &Path, current: &Manifest, previous: Option<
     let segments: BTreeSet<String> = entries().map(|entry: &SegmentEntry| entry.name.clone()).collect();
     let deletes: BTreeSet<String> = entries().filter_map(|entry| entry.deletes.clone()).collect();
     let place = folder.join(GENERATIONS);
-    if remove_others(fs, &place, &manifests, |path| fs.remove_file(path))? > 0 {
+    if remove_others(fs, &place, names::is_manifest, &manifests, |path| fs.remove_file(path))? > 0 {
         fs.sync_dir(&place).at(&place)?;
     }
-    remove_others(fs, &folder.join(SEGMENTS), &segments, |path| fs.remove_dir(path))?;
-    remove_others(fs, &folder.join(DELETES), &deletes, |path| fs.remove_file(path))?;
+    remove_others(fs, &folder.join(SEGMENTS), names::is_segment, &segments, |path| fs.remove_dir(path))?;
+    remove_others(fs, &folder.join(DELETES), names::is_tombstones, &deletes, |path| fs.remove_file(path))?;
     free.remove(fs)
 }
 
-/// Says how many there were.
+/// Removes what is not kept and has a name that Cento gives; returns how many there were.
 fn remove_others(
     fs: &dyn Fs,
     folder: &Path,
+    is_ours: fn(&str) -> bool,
     kept: &BTreeSet<String>,
     remove: impl Fn(&Path) -> std::io::Result<()>,
 ) -> Result<usize> {
     let mut n_removed = 0;
     for name in fs.list(folder).at(folder)? {
-        if !kept.contains(&name) {
+        if is_ours(&name) && !kept.contains(&name) {
             let path = folder.join(name);
             remove(&path).at(&path)?;
             n_removed += 1;

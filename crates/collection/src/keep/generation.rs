@@ -7,12 +7,12 @@ use cento_lexical::Analyzer;
 
 use super::pins::Pin;
 use super::snapshots::At;
-use crate::error::Result;
+use crate::error::{AtPath, Result};
 use crate::format::deletes;
-use crate::format::layout::SEGMENTS;
 use crate::format::manifest::Manifest;
 use crate::format::metadata::{Comparison, Stored};
-use crate::format::segment::Segment;
+use crate::format::segment::{self, Segment};
+use crate::fs::Folder;
 
 /// The open segments of one generation.
 #[derive(Debug)]
@@ -29,11 +29,12 @@ impl Generation {
     /// Opens every segment a manifest names.
     pub fn open(folder: &Path, manifest: Manifest) -> Result<Self> {
         let analyzer = Analyzer::new(manifest.config.language()?);
+        let folder = &Folder::open(folder).at(folder)?;
         let mut segments = Vec::with_capacity(manifest.segments.len());
         for entry in &manifest.segments {
             let deleted = deletes::of_entry(folder, entry)?;
-            let path = folder.join(SEGMENTS).join(&entry.name);
-            let segment = Segment::open(&path, &entry.name, &analyzer, manifest.config.pooling, deleted)?;
+            let opened = segment::folder(folder, &entry.name)?;
+            let segment = Segment::open(&opened, &entry.name, &analyzer, manifest.config.pooling, deleted)?;
             segment.check_counts(entry)?;
             segments.push(segment);
         }

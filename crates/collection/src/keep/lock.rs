@@ -7,9 +7,9 @@ use std::fs::{File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::error::{Error, Result};
+use crate::error::{AtPath, Error, Result};
 use crate::format::layout::LOCK;
-use crate::fs::{self, Fs};
+use crate::fs::{self, Access, Folder, Fs};
 
 /// The right to write, held as long as it lives, and the file system to write with: it refuses once the collection is elsewhere.
 #[derive(Debug)]
@@ -17,18 +17,18 @@ pub struct WriterLock<'a> {
     path: PathBuf,
     file: File,
     fs: &'a dyn Fs,
+    /// The same below the folder that holds the lock file.
+    within: Option<Box<dyn Fs>>,
 }
 
 impl<'a> WriterLock<'a> {
     /// Takes the lock of the collection at `folder`, or says that another writer has it.
     pub fn acquire(folder: &Path, fs: &'a dyn Fs) -> Result<Self> {
         let path = folder.join(LOCK);
-        let file = match File::options().create(true).truncate(false).write(true).open(&path) {
-            Ok(file) => file,
-            Err(reason) => return Err(Error::writing(&path, reason)),
-        };
+        let folder = Folder::open(folder).at(folder)?;
+        let file = folder.file(LOCK, Access::WriteOrCreate).map_err(|reason| Error::writing(&path, reason))?;
         match file.try_lock() {
-            Ok(()) => Ok(Self { path, file, fs }),
+            Ok(()) => Ok(Self { path, file, fs, within: fs.within(folder) }),
             Err(TryLockError::WouldBlock) => Err(Error::Locked { path }),
             Err(TryLockError::Error(source)) => Err(Error::Io { path, source }),
         }
@@ -42,13 +42,23 @@ impl<'a> WriterLock<'a> {
         }
     }
 
+    /// What to read with.
+    fn fs(&self) -> &dyn Fs {
+        self.within.as_deref().unwrap_or(self.fs)
+    }
+
+    /// What to write with, if the collection is where it was.
+    fn checked(&self) -> io::Result<&dyn Fs> {
+        self.check().map(|()| self.fs())
+    }
+
     /// That the path still leads to the file that is locked.
     #[cfg(unix)]
     fn check(&self) -> io::Result<()> {
         use std::os::unix::fs::MetadataExt;
 
         let held = self.file.metadata()?;
-        match std::fs::metadata(&self.path) {
+        match std::fs::symlink_metadata(&self.path) {
             Ok(found) if (found.dev(), found.ino()) == (held.dev(), held.ino()) => Ok(()),
             Ok(_) => Err(moved()),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Err(moved()),
@@ -71,36 +81,30 @@ fn moved() -> io::Error {
 
 impl Fs for WriterLock<'_> {
     fn create(&self, path: &Path) -> io::Result<Box<dyn fs::File>> {
-        self.check()?;
-        self.fs.create(path)
+        self.checked()?.create(path)
     }
 
     fn create_dir(&self, path: &Path) -> io::Result<()> {
-        self.check()?;
-        self.fs.create_dir(path)
+        self.checked()?.create_dir(path)
     }
 
     fn list(&self, path: &Path) -> io::Result<Vec<String>> {
-        self.fs.list(path)
+        self.fs().list(path)
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
-        self.check()?;
-        self.fs.rename(from, to)
+        self.checked()?.rename(from, to)
     }
 
     fn sync_dir(&self, path: &Path) -> io::Result<()> {
-        self.check()?;
-        self.fs.sync_dir(path)
+        self.checked()?.sync_dir(path)
     }
 
     fn remove_file(&self, path: &Path) -> io::Result<()> {
-        self.check()?;
-        self.fs.remove_file(path)
+        self.checked()?.remove_file(path)
     }
 
     fn remove_dir(&self, path: &Path) -> io::Result<()> {
-        self.check()?;
-        self.fs.remove_dir(path)
+        self.checked()?.remove_dir(path)
     }
 }

@@ -13,7 +13,8 @@ use std::path::{Path, PathBuf};
 
 use crate::error::{AtPath, Error, Result};
 use crate::format::layout::PINS;
-use crate::fs::Fs;
+use crate::format::names;
+use crate::fs::{Access, Folder, Fs};
 
 /// A reader's hold on a generation, as long as it lives.
 #[derive(Debug)]
@@ -24,7 +25,7 @@ pub struct Pin {
 impl Pin {
     /// Takes hold of a generation; `None` where there is nothing to hold, or where the file system has no locks.
     pub fn take(folder: &Path, generation: u64) -> Option<Self> {
-        let file = File::open(path(folder, generation)).ok()?;
+        let file = Folder::open(folder).ok()?.file(format!("{PINS}/{generation}"), Access::Read).ok()?;
         file.lock_shared().ok()?;
         Some(Self { _file: file })
     }
@@ -58,10 +59,14 @@ impl Free {
 pub fn held(fs: &dyn Fs, folder: &Path, kept: &BTreeSet<u64>) -> Result<(BTreeSet<u64>, Free)> {
     let (mut held, mut free) = (BTreeSet::new(), Free::default());
     let pins = folder.join(PINS);
-    for name in fs.list(&pins).at(&pins)? {
-        let Some(generation) = name.parse().ok().filter(|generation| !kept.contains(generation)) else { continue };
-        let path = pins.join(name);
-        let file = File::options().read(true).write(true).open(&path).at(&path)?;
+    let names = fs.list(&pins).at(&pins)?;
+    let opened = Folder::open(folder).and_then(|folder| folder.folder(PINS)).at(&pins)?;
+    for name in names {
+        let Some(generation) = names::generation(&name).filter(|generation| !kept.contains(generation)) else {
+            continue;
+        };
+        let path = pins.join(&name);
+        let file = opened.file(&name, Access::Write).at(&path)?;
         match file.try_lock() {
             Ok(()) => free.pins.push((path, file)),
             Err(TryLockError::WouldBlock) => {

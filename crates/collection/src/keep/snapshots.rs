@@ -11,7 +11,8 @@ use super::garbage;
 use crate::error::{AtPath, Error, Result};
 use crate::format::layout::{GENERATIONS, SNAPSHOTS};
 use crate::format::manifest::Manifest;
-use crate::fs::{Fs, write_atomically};
+use crate::format::names;
+use crate::fs::{Folder, Fs, write_atomically};
 use crate::keep::lock::WriterLock;
 
 /// The longest name of a snapshot.
@@ -113,16 +114,14 @@ pub fn remove_snapshot(folder: &Path, name: &str, fs: &dyn Fs) -> Result<NamedGe
 /// The manifest of each snapshot, by name.
 pub fn all(folder: &Path) -> Result<BTreeMap<String, Manifest>> {
     let place = folder.join(SNAPSHOTS);
-    let entries = match std::fs::read_dir(&place) {
+    let opened = match Folder::open(folder).and_then(|folder| folder.folder(SNAPSHOTS)) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(BTreeMap::new()),
-        entries => entries.at(&place)?,
+        opened => opened.at(&place)?,
     };
     let mut snapshots = BTreeMap::new();
-    for entry in entries {
-        let path = entry.at(&place)?.path();
-        let name = path.file_name().and_then(|name| name.to_str()).and_then(|name| name.strip_suffix(".json"));
-        if let Some(name) = name {
-            snapshots.insert(name.to_owned(), Manifest::read_file(&path)?);
+    for file in opened.names().at(&place)? {
+        if let Some(name) = file.strip_suffix(".json").filter(|name| check_name(name).is_ok()) {
+            snapshots.insert(name.to_owned(), Manifest::read_file(&opened, &file)?);
         }
     }
     Ok(snapshots)
@@ -131,12 +130,10 @@ pub fn all(folder: &Path) -> Result<BTreeMap<String, Manifest>> {
 /// The generations that can be opened by number, ascending.
 pub fn generations(folder: &Path, current: &Manifest) -> Result<Vec<u64>> {
     let place = folder.join(GENERATIONS);
-    let mut known = Vec::new();
-    for entry in std::fs::read_dir(&place).at(&place)? {
-        let name = entry.at(&place)?.file_name();
-        let generation = name.to_str().and_then(|name| name.strip_suffix(".json")).and_then(|name| name.parse().ok());
-        known.extend(generation.filter(|generation: &u64| *generation <= current.generation)); // above: a commit that was cut short
-    }
+    let opened = Folder::open(folder).and_then(|folder| folder.folder(GENERATIONS)).at(&place)?;
+    let names = opened.names().at(&place)?;
+    let mut known: Vec<u64> = names.iter().filter_map(|name| names::manifest(name)).collect();
+    known.retain(|generation| *generation <= current.generation); // above: a commit that was cut short
     known.sort_unstable();
     Ok(known)
 }

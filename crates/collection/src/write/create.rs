@@ -1,27 +1,57 @@
 //! A folder for a new collection.
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use crate::error::{AtPath, Error, Result};
-use crate::format::layout::{DELETES, GENERATIONS, OURS, PINS, SEGMENTS};
-use crate::fs::Fs;
+use crate::format::layout::{DELETES, GENERATIONS, OURS, PINS, QUARANTINE, SEGMENTS, SNAPSHOTS};
+use crate::format::names;
+use crate::fs::{Folder, Fs};
 
-/// Makes the folders of a collection that has no generation yet.
+/// Makes the folder of a new collection, or takes one that has nothing in it but what a first run left that was cut short.
 ///
 /// # Errors
-/// `NotACollection` if the folder holds anything that no collection has; `ReadOnly` or `Io` if it cannot be made.
-pub fn create(fs: &dyn Fs, folder: &Path) -> Result<()> {
-    if folder.exists() {
-        let names = fs.list(folder).at(folder)?;
-        if names.iter().any(|name| !OURS.contains(&name.as_str())) {
-            return Err(Error::NotACollection { path: folder.to_owned() });
-        }
+/// `NotACollection` if the folder holds anything else; `ReadOnly` or `Io` if it cannot be made.
+pub fn folder(fs: &dyn Fs, folder: &Path) -> Result<()> {
+    match Folder::open(folder) {
+        Err(error) if error.kind() == ErrorKind::NotFound => {}
+        opened => check_leftovers(&opened.at(folder)?)?,
     }
+    fs.create_dir(folder).map_err(|error| Error::writing(folder, error))?;
+    let whole = folder.canonicalize().or_else(|_| std::path::absolute(folder)).unwrap_or_else(|_| folder.to_owned());
+    let around = whole.parent().map_or_else(PathBuf::new, Path::to_owned);
+    fs.sync_dir(&around).at(&around) // its other entries are synced by the first commit
+}
+
+/// Makes the folders that every collection has.
+///
+/// # Errors
+/// `ReadOnly` or `Io` if one cannot be made.
+pub fn inner_folders(fs: &dyn Fs, folder: &Path) -> Result<()> {
     for name in [GENERATIONS, SEGMENTS, DELETES, PINS] {
         let path = folder.join(name);
         fs.create_dir(&path).map_err(|error| Error::writing(&path, error))?;
     }
-    let whole = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
-    let around = whole.parent().map_or_else(PathBuf::new, Path::to_owned);
-    fs.sync_dir(&around).at(&around) // its other entries are synced by the first commit
+    Ok(())
+}
+
+/// Refuses a folder with anything in it that no run of ours leaves there: the commit would remove what it does not name.
+fn check_leftovers(folder: &Folder) -> Result<()> {
+    for name in folder.names().at(folder.path())? {
+        let is_ours: fn(&str) -> bool = match name.as_str() {
+            GENERATIONS => names::is_manifest,
+            SEGMENTS => names::is_segment,
+            DELETES => names::is_tombstones,
+            PINS => names::is_pin,
+            SNAPSHOTS | QUARANTINE => |_| true,
+            name if OURS.contains(&name) => continue,
+            _ => return Err(Error::NotACollection { path: folder.path().to_owned() }),
+        };
+        let path = folder.path().join(&name);
+        let names = folder.folder(&name).and_then(|inner| inner.names()).at(&path)?;
+        if !names.iter().all(|name| is_ours(name)) {
+            return Err(Error::NotACollection { path });
+        }
+    }
+    Ok(())
 }

@@ -15,10 +15,11 @@ use super::{IndexReport, Prepared, Progress, Stage, absolute, prepare};
 use crate::error::Result;
 use crate::ingest::cache::CacheOptions;
 use crate::ingest::calibration;
+use cento_collection::error::AtPath;
 use cento_collection::format::calibration::Calibration;
 use cento_collection::format::config::CollectionConfig;
-use cento_collection::format::segment::{Segment, SegmentWriter};
-use cento_collection::fs::Fs;
+use cento_collection::format::segment::{self, Segment, SegmentWriter};
+use cento_collection::fs::{Folder, Fs};
 use cento_collection::keep::generation::Generation;
 use cento_collection::write::commit::{Base, Commit, NewSegment};
 
@@ -137,8 +138,8 @@ impl<'a> Build<'a> {
             state.n_graph_rows = n_done as u64;
             progress(state);
         })?;
-        let folder = (n_new > 0).then(|| self.folder.join("segments").join(&self.segment_name));
-        let calibration = calibrate(self.snapshot, folder.as_deref(), &self.segment_name, self.config, encoder)?;
+        let new = (n_new > 0).then_some(self.segment_name.as_str());
+        let calibration = calibrate(self.snapshot, self.folder, new, self.config, encoder)?;
         let new = NewSegment {
             name: self.segment_name,
             n_documents: n_new as u64,
@@ -170,13 +171,16 @@ impl<'a> Build<'a> {
 /// What cosines mean with the new segment, whose files are complete; documents that die with this commit are still looked at.
 fn calibrate(
     snapshot: Option<&Generation>,
-    new: Option<&Path>,
-    name: &str,
+    folder: &Path,
+    new: Option<&str>,
     config: &CollectionConfig,
     encoder: &Embedder,
 ) -> Result<Option<Calibration>> {
     let analyzer = Analyzer::new(config.language()?);
-    let open = |folder| Segment::open(folder, name, &analyzer, config.pooling, RoaringBitmap::new());
+    let folder = Folder::open(folder).at(folder)?;
+    let open = |name: &str| {
+        Segment::open(&segment::folder(&folder, name)?, name, &analyzer, config.pooling, RoaringBitmap::new())
+    };
     let new = new.map(open).transpose()?;
     let old = snapshot.iter().flat_map(|snapshot| &snapshot.segments);
     calibration::measure(&old.chain(&new).collect::<Vec<_>>(), encoder)

@@ -55,10 +55,14 @@ pub fn index(
     fs: &dyn Fs,
     progress: &mut dyn FnMut(&Progress),
 ) -> Result<IndexReport> {
-    if Manifest::read_if_any(folder)?.is_none() {
-        create::create(fs, folder)?;
+    let is_new = Manifest::read_if_any(folder)?.is_none();
+    if is_new {
+        create::folder(fs, folder)?;
     }
     let lock = WriterLock::acquire(folder, fs)?;
+    if is_new {
+        create::inner_folders(&lock, folder)?;
+    }
     lock.explained(index_locked(folder, roots, options, &lock, progress))
 }
 

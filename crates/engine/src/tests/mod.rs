@@ -5,6 +5,7 @@
 //! | `lifecycle` | compaction, pins, snapshots: no answer changes, no file is missing, no space is lost |
 //! | `faults` | a crash, a full disk and a failing one at every operation: one generation or the other, whole |
 //! | `writers` | writers that meet, collections that move under one, full disks: nothing of anybody is lost |
+//! | `hostile` | links, pipes and names that lead out of a collection: nothing outside is read, written or removed |
 //! | `repair` | damage anywhere: found, never answered from, mended as far as it can be |
 //! | `seal` | a repair searches for what is missing, and each query once |
 //! | `endpoint` | a language model beside it: what it brings, and whatever it does wrong |
@@ -12,6 +13,8 @@
 
 mod endpoint;
 mod faults;
+#[cfg(unix)]
+mod hostile;
 mod lifecycle;
 mod model;
 mod repair;

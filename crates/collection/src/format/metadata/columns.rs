@@ -3,7 +3,6 @@
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::ops::Range;
-use std::path::Path;
 use std::sync::OnceLock;
 
 use cento_vector::file;
@@ -12,6 +11,7 @@ use roaring::RoaringBitmap;
 use super::layout::{ColumnRecord, FieldType, KIND, ValueRecord};
 use super::writer::MetadataWriter;
 use crate::error::{Error, Result};
+use crate::fs::Folder;
 
 /// A value of a column.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -68,8 +68,8 @@ struct Column {
 
 impl MetadataColumns {
     /// Opens the file of a segment with so many documents; reads header and block table only.
-    pub fn open(path: &Path, n_documents: usize) -> Result<Self> {
-        let columns = Self { mapped: file::Mapped::open(path, KIND)?, directory: OnceLock::new() };
+    pub fn open(folder: &Folder, name: &str, n_documents: usize) -> Result<Self> {
+        let columns = Self { mapped: folder.map(name, &[KIND])?, directory: OnceLock::new() };
         match columns.mapped.counts()[1] == n_documents as u64 {
             true => Ok(columns),
             false => Err(columns.corrupt("counts other documents than the segment has")),

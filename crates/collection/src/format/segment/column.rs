@@ -1,15 +1,16 @@
 //! A column: one vector for each chunk of a segment, and for many chunks a graph over them.
 
 use std::collections::VecDeque;
+use std::io;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use cento_vector::{self as vector, Scalar, file, hnsw};
+use cento_vector::{self as vector, Scalar, hnsw};
 
 use crate::error::{AtPath, Error, Result};
 use crate::format::config::{CollectionConfig, VectorColumn};
 use crate::format::graph_health::GraphHealth;
-use crate::fs::{File, Fs};
+use crate::fs::{File, Folder, Fs};
 
 /// Files of each column, vectors and graph. The first has the names of a segment with vectors of one kind.
 const NAMES: [[&str; 2]; 2] = [["vectors.rows", "hnsw.graph"], ["vectors-late.rows", "hnsw-late.graph"]];
@@ -26,22 +27,18 @@ pub struct Column {
 
 impl Column {
     /// Opens the column's files; reads headers and block tables only.
-    pub(crate) fn open(folder: &Path, at: usize) -> Result<Self> {
-        let graph = folder.join(NAMES[at][1]);
-        Ok(Self {
-            at,
-            rows: Self::open_rows(folder, at)?,
-            graph: match graph.exists() {
-                true => Some(hnsw::FrozenGraph::open(file::Mapped::open(&graph, hnsw::KIND)?)?),
-                false => None,
-            },
-        })
+    pub(crate) fn open(folder: &Folder, at: usize) -> Result<Self> {
+        let rows = Self::open_rows(folder, at)?;
+        let graph = match folder.map(NAMES[at][1], &[hnsw::KIND]) {
+            Err(vector::Error::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => None,
+            mapped => Some(hnsw::FrozenGraph::open(mapped?)?),
+        };
+        Ok(Self { at, rows, graph })
     }
 
     /// Opens the file of the vectors alone.
-    pub(crate) fn open_rows(folder: &Path, at: usize) -> Result<vector::Rows> {
-        let path = folder.join(NAMES[at][0]);
-        Ok(vector::Rows::open(file::Mapped::open_any(path, &Scalar::KINDS)?)?)
+    pub(crate) fn open_rows(folder: &Folder, at: usize) -> Result<vector::Rows> {
+        Ok(vector::Rows::open(folder.map(NAMES[at][0], &Scalar::KINDS)?)?)
     }
 
     /// Its files with each one checked.
@@ -108,7 +105,8 @@ impl NewColumn {
         if n_rows < graph_rows_min {
             return Ok(None);
         }
-        let rows = vector::Rows::open(file::Mapped::open_any(&self.path, &Scalar::KINDS)?)?;
+        let opened = Folder::open(folder).at(folder)?;
+        let rows = Column::open_rows(&opened, self.at)?;
         let graph = hnsw::build(&rows, &hnsw::HnswConfig::default(), 0, &mut |n_done| {
             graph_rows_done(n_done);
             ControlFlow::Continue(())
@@ -116,7 +114,7 @@ impl NewColumn {
         let path = folder.join(NAMES[self.at][1]);
         let out = fs.create(&path).at(&path)?;
         graph.write(out).map_err(at_path(&path))?.sync().at(&path)?;
-        let frozen = hnsw::FrozenGraph::open(file::Mapped::open(&path, hnsw::KIND)?)?;
+        let frozen = hnsw::FrozenGraph::open(opened.map(NAMES[self.at][1], &[hnsw::KIND])?)?;
         let health = GraphHealth::measure(self.vectors, &frozen, &rows)?;
         health.check()?;
         Ok(Some(health))

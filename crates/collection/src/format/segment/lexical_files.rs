@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::ops::Range;
-use std::path::Path;
 use std::sync::Arc;
 
 use cento_lexical::{self as lexical, OwnedBytes};
@@ -11,6 +10,7 @@ use cento_vector::file;
 
 use super::names::LEXICAL_KIND;
 use crate::error::{AtPath, Result};
+use crate::fs::Folder;
 
 /// The files, by name.
 #[derive(Debug)]
@@ -22,13 +22,11 @@ pub(crate) struct LexicalFiles {
 struct LexicalFile(file::Mapped);
 
 impl LexicalFiles {
-    pub(crate) fn open(folder: &Path) -> Result<Self> {
-        let entries = std::fs::read_dir(folder).at(folder)?;
+    pub(crate) fn open(folder: &Folder) -> Result<Self> {
         let mut files = BTreeMap::new();
-        for entry in entries {
-            let path = entry.at(folder)?.path();
-            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            files.insert(name, Arc::new(LexicalFile(file::Mapped::open(&path, LEXICAL_KIND)?)));
+        for name in folder.names().at(folder.path())? {
+            let mapped = folder.map(&name, &[LEXICAL_KIND])?;
+            files.insert(name, Arc::new(LexicalFile(mapped)));
         }
         Ok(Self { files })
     }

@@ -25,7 +25,7 @@ mod open;
 mod salvage;
 
 pub use self::column::Column;
-pub use self::open::{Segment, Units};
+pub use self::open::{Segment, Units, folder};
 pub use self::records::{ChunkRecord, DocumentRecord, SectionRecord};
 pub use self::salvage::Salvage;
 pub use self::stored::{DocumentReader, StoredDocument};

@@ -1,7 +1,7 @@
 //! An open segment: its files as memory maps, and which of its documents are alive.
 
+use std::io;
 use std::ops::Range;
-use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use cento_corpus::{self as corpus, HeaderStyle};
@@ -13,12 +13,14 @@ use super::lexical_files::LexicalFiles;
 use super::names::{CHUNKS, DOCUMENTS, LEXICAL, METADATA, SECTIONS, TEXTS};
 use super::records::{ChunkRecord, DocumentRecord, SectionRecord};
 use super::stored::DocumentReader;
-use crate::error::{Error, Result};
+use crate::error::{AtPath, Error, Result};
 use crate::format::config::Pooling;
+use crate::format::layout;
 use crate::format::manifest::SegmentEntry;
 use crate::format::metadata::{Described, MetadataColumns, MetadataWriter, read_metadata};
 use crate::format::table::Table;
 use crate::format::text::Texts;
+use crate::fs::Folder;
 
 /// An open segment: memory maps, and the set of its rows that are alive.
 #[derive(Debug)]
@@ -56,35 +58,46 @@ pub struct Units {
     pub documents: Vec<u32>,
 }
 
+/// Opens the folder of a segment.
+pub fn folder(collection: &Folder, name: &str) -> Result<Folder> {
+    let name = format!("{}/{name}", layout::SEGMENTS);
+    collection.folder(&name).map_err(|source| match source.kind() {
+        io::ErrorKind::NotFound => {
+            Error::Corrupt { path: collection.path().join(name), reason: "the folder is missing".to_owned() }
+        }
+        _ => Error::Io { path: collection.path().join(name), source },
+    })
+}
+
 impl Segment {
     /// Opens the files; reads headers and block tables only.
     pub fn open(
-        folder: &Path,
+        folder: &Folder,
         name: &str,
         analyzer: &lexical::Analyzer,
         pooling: Pooling,
         deleted: RoaringBitmap,
     ) -> Result<Self> {
-        let documents = Table::<DocumentRecord>::open(&folder.join(DOCUMENTS.1), DOCUMENTS.0)?;
-        let chunks = Table::open(&folder.join(CHUNKS.1), CHUNKS.0)?;
+        let documents = Table::<DocumentRecord>::open(folder, DOCUMENTS.1, DOCUMENTS.0)?;
+        let chunks = Table::open(folder, CHUNKS.1, CHUNKS.0)?;
         let open_column = |at| Column::open(folder, at);
         let columns = (0..pooling.columns().len()).map(open_column).collect::<Result<Vec<_>>>()?;
-        let lexical_files = Arc::new(LexicalFiles::open(&folder.join(LEXICAL))?);
+        let lexical_files = Arc::new(LexicalFiles::open(&folder.folder(LEXICAL).at(&folder.path().join(LEXICAL))?)?);
         let lexical = lexical::Segment::open(lexical_files.clone(), analyzer)?;
         for column in &columns {
             if column.rows.len() != chunks.len() || lexical.n_rows() as usize != chunks.len() {
                 let n_vectors = column.rows.len();
                 let reason =
                     format!("{} chunks, {n_vectors} vectors and {} lexical rows", chunks.len(), lexical.n_rows());
-                return Err(Error::Corrupt { path: folder.to_owned(), reason });
+                return Err(Error::Corrupt { path: folder.path().to_owned(), reason });
             }
         }
         let live = live_rows(&documents, &deleted, chunks.len() as u32)?;
         Ok(Self {
             name: name.to_owned(),
-            sections: Table::open(&folder.join(SECTIONS.1), SECTIONS.0)?,
-            texts: Texts::open(&folder.join(TEXTS))?,
-            metadata: MetadataColumns::open(&folder.join(METADATA), documents.len())?,
+            sections: Table::open(folder, SECTIONS.1, SECTIONS.0)?,
+            texts: Texts::open(folder, TEXTS)?,
+            metadata: MetadataColumns::open(folder, METADATA, documents.len())?,
             documents,
             chunks,
             columns,

@@ -8,9 +8,9 @@ use cento_corpus::Format;
 use crate::format::table::Text;
 
 /// No such number: a section without parent, an unknown line or page.
-pub const NONE: u32 = u32::MAX;
+pub(crate) const NONE: u32 = u32::MAX;
 /// No map to the source file.
-pub const NO_SOURCE: u64 = u64::MAX;
+pub(crate) const NO_SOURCE: u64 = u64::MAX;
 
 /// What `documents.table` holds of a document.
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
@@ -111,7 +111,7 @@ pub struct ChunkRecord {
 const FORMATS: [Format; 5] = [Format::Markdown, Format::Text, Format::Html, Format::Jsonl, Format::Csv];
 
 /// The number of a format in records; a document has a format of its own, never that of a folder or none.
-pub fn format_number(format: Format) -> u32 {
+pub(crate) fn format_number(format: Format) -> u32 {
     FORMATS.iter().position(|known| *known == format).expect("documents are read as one of the formats") as u32
 }
 

@@ -1,23 +1,24 @@
 //! What is left of a damaged segment: every file opened by itself, and every document read that can be.
 
-use std::path::Path;
-
 use cento_corpus::HeaderStyle;
 use cento_vector as vector;
 
 use super::column::Column;
 use super::names::{CHUNKS, DOCUMENTS, SECTIONS, TEXTS};
+use super::open;
 use super::records::{ChunkRecord, DocumentRecord, SectionRecord};
 use super::stored::{DocumentReader, StoredDocument};
 use crate::error::Result;
 use crate::format::config::CollectionConfig;
 use crate::format::table::Table;
 use crate::format::text::Texts;
+use crate::fs::Folder;
 
 /// How far from 1 the length of a stored vector may be, rounded as it is; one that is farther was not stored by us.
 const UNIT_TOLERANCE: f32 = 2e-3;
 
 /// The files of a segment that can be opened. A block of them may still be damaged.
+#[derive(Default)]
 pub struct Salvage {
     documents: Option<Table<DocumentRecord>>,
     sections: Option<Table<SectionRecord>>,
@@ -27,14 +28,15 @@ pub struct Salvage {
 }
 
 impl Salvage {
-    /// Opens each file by itself; one that cannot be opened is left out.
-    pub fn open(folder: &Path, config: &CollectionConfig) -> Self {
+    /// Opens what can be opened of the segment that has this name.
+    pub fn open(collection: &Folder, name: &str, config: &CollectionConfig) -> Self {
+        let Ok(folder) = open::folder(collection, name) else { return Self::default() };
         Self {
-            documents: Table::open(&folder.join(DOCUMENTS.1), DOCUMENTS.0).ok(),
-            sections: Table::open(&folder.join(SECTIONS.1), SECTIONS.0).ok(),
-            chunks: Table::open(&folder.join(CHUNKS.1), CHUNKS.0).ok(),
-            texts: Texts::open(&folder.join(TEXTS)).ok(),
-            columns: (0..config.pooling.columns().len()).map(|at| Column::open_rows(folder, at).ok()).collect(),
+            documents: Table::open(&folder, DOCUMENTS.1, DOCUMENTS.0).ok(),
+            sections: Table::open(&folder, SECTIONS.1, SECTIONS.0).ok(),
+            chunks: Table::open(&folder, CHUNKS.1, CHUNKS.0).ok(),
+            texts: Texts::open(&folder, TEXTS).ok(),
+            columns: (0..config.pooling.columns().len()).map(|at| Column::open_rows(&folder, at).ok()).collect(),
         }
     }
 

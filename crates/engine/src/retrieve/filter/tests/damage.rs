@@ -6,12 +6,17 @@ use std::path::Path;
 
 use cento_collection::Result;
 use cento_collection::format::metadata::{Described, MetadataColumns, MetadataWriter};
-use cento_collection::fs::OsFs;
+use cento_collection::fs::{Folder, OsFs};
 use cento_corpus::{Format, Metadata};
 use cento_vector::file;
 use roaring::RoaringBitmap;
 
 use crate::retrieve::filter::Filter;
+
+fn open(path: &Path, n_documents: usize) -> Result<MetadataColumns> {
+    let folder = Folder::open(path.parent().unwrap()).unwrap();
+    MetadataColumns::open(&folder, path.file_name().unwrap().to_str().unwrap(), n_documents)
+}
 
 fn metadata(json: &str) -> Metadata {
     serde_json::from_str(json).unwrap()
@@ -57,14 +62,14 @@ fn ten_thousand_flipped_bytes_are_an_error_or_change_nothing() {
     ]
     .map(|text| Filter::parse(text).unwrap());
     let answers = |path: &Path| -> Vec<Result<RoaringBitmap>> {
-        match MetadataColumns::open(path, 6000) {
+        match open(path, 6000) {
             Ok(columns) => filters.iter().map(|filter| filter.documents(&columns)).collect(),
             Err(error) => vec![Err(error)],
         }
     };
     let good: Vec<RoaringBitmap> = answers(&path).into_iter().map(Result::unwrap).collect();
     assert_eq!(good.iter().map(RoaringBitmap::len).collect::<Vec<_>>(), [150, 90, 1639, 120, 0, 1]);
-    MetadataColumns::open(&path, 6000).unwrap().verify(&documents).unwrap();
+    open(&path, 6000).unwrap().verify(&documents).unwrap();
     let mut file = OpenOptions::new().read(true).write(true).open(&path).unwrap();
     let n_bytes = file.metadata().unwrap().len();
     let (mut state, mut n_errors, mut n_same) = (7_u64, 0, 0);
@@ -89,7 +94,7 @@ fn ten_thousand_flipped_bytes_are_an_error_or_change_nothing() {
             }
         }
         if n % 100 == 0 {
-            let found = MetadataColumns::open(&path, 6000).and_then(|columns| columns.verify(&documents));
+            let found = open(&path, 6000).and_then(|columns| columns.verify(&documents));
             assert!(found.is_err(), "byte {at} is not checked");
         }
         flip(at, mask);
@@ -117,7 +122,7 @@ fn sealed_nonsense_is_an_error_or_an_answer() {
         let mut out = file::Writer::new(std::io::Cursor::new(Vec::new()), *b"metadata").unwrap();
         out.write_all(&payload).unwrap();
         std::fs::write(&path, out.finish([n_columns, 9]).unwrap().into_inner()).unwrap();
-        let columns = MetadataColumns::open(&path, 9).unwrap();
+        let columns = open(&path, 9).unwrap();
         n_errors += filters.iter().filter(|filter| filter.documents(&columns).is_err()).count();
         assert!(columns.verify(&writer).is_err());
     }

@@ -7,7 +7,7 @@ use cento_corpus::{Format, Metadata};
 
 use super::*;
 use cento_collection::format::metadata::{Described, MetadataColumns, MetadataWriter};
-use cento_collection::fs::OsFs;
+use cento_collection::fs::{Folder, OsFs};
 
 /// The columns of some documents, named `r/0.md`, `r/1.md`, ….
 fn columns(documents: &[Metadata]) -> (tempfile::TempDir, MetadataColumns) {
@@ -19,7 +19,8 @@ fn columns(documents: &[Metadata]) -> (tempfile::TempDir, MetadataColumns) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("metadata.columns");
     writer.write(&OsFs, &path).unwrap();
-    (folder, MetadataColumns::open(&path, documents.len()).unwrap())
+    let opened = Folder::open(folder.path()).unwrap();
+    (folder, MetadataColumns::open(&opened, "metadata.columns", documents.len()).unwrap())
 }
 
 fn documents(lines: &str) -> Vec<Metadata> {
