@@ -11,7 +11,7 @@
 //! | `lifecycle` | compact, snapshot, earlier generations, doctor, repair |
 //! | `embed` | texts into matrices: types, ids, manifest, kills and reruns, bad input; the speed of an encoder |
 //! | `bad_input` | each kind of bad input: the message, the exit code, nothing lost |
-//! | `unreadable` | folders, files and rules that cannot be read, roots that are gone: nothing is removed without a word |
+//! | `unreadable` | what cannot be read and roots that are gone: nothing is removed without a word |
 //! | `evaluation` | eval, compare, fuse: figures by hand, gates, formats, orders |
 //! | `contexts` | run with scopes and contexts; eval-context: evidence by hand |
 //! | `pipelines` | the configuration of a small-to-big pipeline as a policy: what it delivers, what it must not contradict |

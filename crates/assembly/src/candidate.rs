@@ -28,7 +28,7 @@ pub struct Candidate {
     pub path: Vec<String>,
     /// Bytes of the document's canonical text; `text` is exactly these.
     pub span: Range<u64>,
-    /// What the span points into: `source` (the file's own bytes) or `extracted` (text taken out of the file).
+    /// The text that the span points into: `source` (the file's own bytes) or `extracted` (text taken out of the file).
     pub source: &'static str,
     /// Where it is in the file.
     pub anchor: Anchor,
@@ -38,10 +38,10 @@ pub struct Candidate {
     pub n_tokens: u32,
     /// Score of retrieval, larger is better, on any scale.
     pub relevance: f64,
-    /// What each arm of the retrieval gave to it; may be empty where only the sum is known.
+    /// The contribution of each arm of the retrieval; may be empty where only the sum is known.
     pub arms: Vec<Contribution>,
-    /// Retrieval did not find it; it stands beside what was found, so that segments, windows and sections can be whole. Its
-    /// relevance is not looked at.
+    /// Retrieval did not find it; it stands beside what was found, so that segments, windows and sections can be whole.
+    /// Its relevance is not looked at.
     pub is_neighbor: bool,
     /// Numbers of the chunks of each section that it lies in, innermost first; empty in a document without headings.
     pub parents: Vec<Range<u32>>,
@@ -52,6 +52,12 @@ impl Candidate {
     pub(crate) fn cosine(&self) -> Option<f64> {
         self.arms.iter().find(|arm| arm.arm == "dense").and_then(|arm| arm.raw)
     }
+}
+
+/// A label or heading as priors and section budgets compare it: lower case, white space collapsed.
+pub fn normalize_label(heading: &str) -> String {
+    let words: Vec<&str> = heading.split_whitespace().collect();
+    words.join(" ").to_lowercase()
 }
 
 /// The candidates by id, checked: what follows never depends on the order in which they came.

@@ -1,10 +1,12 @@
-//! Citations: from a mark `[n]` in the delivered text back to the bytes it stands for, and to their page, row or line in the file.
+//! Citations: from a mark `[n]` in the delivered text back to the bytes it stands for, and to their page, row or line
+//! in the file.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::ops::Range;
 
-/// What one mark of the context cites. The delivered text of the piece is exactly these bytes of the document.
+/// The bytes that one mark of the context cites. The delivered text of the piece is exactly these bytes of the
+/// document.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Citation {
     /// The number in the mark, from 1 in the order of the context.
@@ -15,14 +17,14 @@ pub struct Citation {
     pub path: Vec<String>,
     /// Bytes of the document's canonical text.
     pub span: Range<u64>,
-    /// What the span points into: `source` or `extracted`.
+    /// The text that the span points into: `source` or `extracted`.
     pub source: String,
     /// Where the piece is in the file.
     #[serde(flatten)]
     pub anchor: Anchor,
     /// Ids of the chunks it is made of, in order.
     pub chunks: Vec<String>,
-    /// Whether the piece is a part of its chunk, cut to fit the budget.
+    /// True if the piece is a part of its chunk, cut to fit the budget.
     pub cut: bool,
 }
 
@@ -77,8 +79,8 @@ impl fmt::Display for Anchor {
 }
 
 impl Extent {
-    /// The lines that a part of `text` takes in its file, where the first word of `text` is in line `first`. Blanks at the ends of the
-    /// part do not count.
+    /// The lines that a part of `text` takes in its file, where the first word of `text` is in line `first`. Blanks at
+    /// the ends of the part do not count.
     #[must_use]
     pub fn lines(first: u32, text: &str, part: Range<usize>) -> Self {
         let is_blank = |c: char| c.is_whitespace() || c == '\u{feff}';
@@ -103,9 +105,6 @@ impl From<u32> for Extent {
 
 impl fmt::Display for Extent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.first == self.last {
-            true => write!(f, "{}", self.first),
-            false => write!(f, "{}-{}", self.first, self.last),
-        }
+        if self.first == self.last { write!(f, "{}", self.first) } else { write!(f, "{}-{}", self.first, self.last) }
     }
 }

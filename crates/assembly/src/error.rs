@@ -3,7 +3,7 @@
 /// The result of this crate's functions.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// What can go wrong between two rankings and a delivered context.
+/// The failures between two rankings and a delivered context.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -18,7 +18,7 @@ pub enum Error {
     /// Only some strategies know that.
     #[error("{what} is of the strategy cento: `{strategy}` knows no value of a token")]
     Strategy {
-        /// What was asked for.
+        /// The thing asked for.
         what: &'static str,
         /// Of which strategy.
         strategy: crate::Strategy,
@@ -31,7 +31,7 @@ pub enum Error {
         /// Why not, and the way out.
         reason: &'static str,
     },
-    /// What is to be included does not fit.
+    /// The chunks to be included do not fit.
     #[error(
         "what must be included ({ids}) needs {needed} tokens, the budget is {budget}: include less, or raise the budget to {needed} or more"
     )]
@@ -48,7 +48,7 @@ pub enum Error {
     Candidate {
         /// Public id of the candidate.
         id: String,
-        /// What is wrong with it.
+        /// The fault.
         reason: &'static str,
     },
     /// The policy is not TOML, or a value is of the wrong type.
@@ -75,13 +75,13 @@ pub enum Error {
     AtLine {
         /// The line, from 1.
         line: usize,
-        /// What is wrong there.
+        /// The fault on that line.
         error: Box<Error>,
     },
     /// A pipeline's configuration is not YAML, or not of its form.
     #[error("{reason}")]
     PipelineSyntax {
-        /// What is not as expected.
+        /// The difference to what is expected.
         reason: String,
     },
     /// A value of a pipeline's configuration is of another type or out of its range.
@@ -91,7 +91,7 @@ pub enum Error {
         key: &'static str,
         /// The value as written.
         value: String,
-        /// What it must be.
+        /// The range it must keep.
         expected: &'static str,
     },
     /// A key stands twice in a pipeline's configuration.
@@ -120,12 +120,12 @@ pub enum Error {
     /// A name that is none of the choices.
     #[error("unknown {what} `{name}`: expected {expected}")]
     Name {
-        /// What was being named: a strategy, a format.
+        /// The kind of thing named: a strategy, a format.
         what: &'static str,
         /// The name as written.
         name: String,
         /// The choices.
-        expected: &'static str,
+        expected: String,
     },
     /// Two arms of a fusion have the same name, so an explanation could not tell them apart.
     #[error("arm `{arm}` is there twice")]
@@ -150,7 +150,7 @@ pub enum Error {
     /// A number is outside its range.
     #[error("{what} is {value}, it must be {expected}")]
     Range {
-        /// What was out of range.
+        /// The thing out of range.
         what: String,
         /// The value received.
         value: f64,
@@ -165,4 +165,21 @@ pub enum Error {
         /// Minima given.
         received: usize,
     },
+}
+
+impl Error {
+    /// A name that is none of `names`.
+    pub(crate) fn unknown(what: &'static str, name: &str, names: &[&str]) -> Self {
+        let expected = match names {
+            [] => String::new(),
+            [only] => (*only).to_owned(),
+            [first @ .., last] => format!("{} or {last}", first.join(", ")),
+        };
+        Self::Name { what, name: name.to_owned(), expected }
+    }
+
+    /// A value of a policy that is not in its range, unless it `holds`.
+    pub(crate) fn unless(holds: bool, key: &str, reason: &'static str) -> Result<()> {
+        if holds { Ok(()) } else { Err(Self::PolicyValue { key: key.into(), reason }) }
+    }
 }

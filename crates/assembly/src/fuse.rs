@@ -1,15 +1,15 @@
 //! Fusion: several rankings of the same ids become one, and each fused score says what it is made of.
 //!
-//! Source: Cormack, Clarke and Buettcher 2009 (reciprocal rank fusion); Bruch et al., arXiv 2210.11934 (convex combination);
-//! the adaptive combination is ours.
+//! Source: Cormack, Clarke and Buettcher 2009 (reciprocal rank fusion); Bruch et al., arXiv 2210.11934 (convex
+//! combination); the adaptive combination is ours.
 //! Shapes: `A` arms of `N` hits give at most `A * N` fused ids.
 //! Range: every method gives scores >= 0; they are comparable within one answer only.
 //! Cost: one sort per arm and one of the union.
 
 use crate::error::{Error, Result};
 use crate::normalize;
+use crate::rank::best_first;
 use serde::{Deserialize, Serialize};
-use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 /// Rank constant of reciprocal rank fusion, as in its paper.
@@ -32,7 +32,7 @@ pub struct Arm<I> {
     pub hits: Vec<(I, f64)>,
 }
 
-/// How scores of several arms become one.
+/// The rule by which scores of several arms become one.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Method {
     /// Sum of `weight / (k + rank)`, ranks from 1.
@@ -42,13 +42,15 @@ pub enum Method {
     },
     /// Sum of `weight * normalised score`. Weights are used as given; only their proportion changes a ranking.
     Convex {
-        /// How scores of one arm are brought to a common scale.
+        /// The normalisation that brings scores of one arm to a common scale.
         normalize: Normalize,
     },
-    /// Sum of `share * min-max score`, where an arm's share is `weight * contrast` over the sum of that of all arms: an arm
-    /// counts for more where its best hit stands out from those behind it, and for less where it cannot tell them apart.
+    /// Sum of `share * min-max score`, where an arm's share is `weight * contrast` over the sum of that of all arms: an
+    /// arm counts for more where its best hit stands out from those behind it, and for less where it cannot tell them
+    /// apart.
     ///
-    /// `contrast = max(1 - mean of the min-max scores of ranks 2 to depth, 0.01)`, an absent hit counting 0; no hits, no share.
+    /// `contrast = max(1 - mean of the min-max scores of ranks 2 to depth, 0.01)`, an absent hit counting 0; no hits,
+    /// no share.
     Adaptive {
         /// Ranks compared, >= 2.
         depth: usize,
@@ -83,7 +85,7 @@ pub struct Fused<I> {
     pub contributions: Vec<Contribution>,
 }
 
-/// What one arm gave to a fused score.
+/// The contribution of one arm to a fused score.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Contribution {
     /// Name of the arm.
@@ -96,14 +98,15 @@ pub struct Contribution {
     pub normalized: Option<f64>,
     /// Weight of the arm.
     pub weight: f64,
-    /// What is added to the fused score.
+    /// The summand of the fused score.
     pub contribution: f64,
 }
 
 /// Fuses `arms`, best first, equal scores by id descending.
 ///
 /// # Errors
-/// An id twice in one arm, two arms of one name, a score that is not finite or below its theoretical minimum, a negative weight.
+/// An id twice in one arm, two arms of one name, a score that is not finite or below its theoretical minimum, a
+/// negative weight.
 ///
 /// ```
 /// use cento_assembly::fuse::{Arm, Method, fuse};
@@ -116,7 +119,8 @@ pub struct Contribution {
 /// ```
 pub fn fuse<I: Ord + Clone>(arms: &[Arm<I>], method: &Method) -> Result<Vec<Fused<I>>> {
     let mut order: Vec<usize> = (0..arms.len()).collect();
-    order.sort_by(|&a, &b| arms[a].name.cmp(&arms[b].name)); // sums do not depend on the order in which the arms are given
+    // Sums do not depend on the order in which the arms are given.
+    order.sort_by(|&a, &b| arms[a].name.cmp(&arms[b].name));
     check(arms, &order, method)?;
     let mut rankings = Vec::with_capacity(arms.len());
     for &arm in &order {
@@ -154,11 +158,6 @@ pub fn fuse<I: Ord + Clone>(arms: &[Arm<I>], method: &Method) -> Result<Vec<Fuse
         union.into_iter().map(|(id, contributions)| sum(id, contributions)).collect::<Result<_>>()?;
     fused.sort_by(|a, b| best_first((a.score, &a.id), (b.score, &b.id)));
     Ok(fused)
-}
-
-/// The order of every ranking: score descending, then id descending.
-pub(crate) fn best_first<I: Ord + ?Sized>(a: (f64, &I), b: (f64, &I)) -> Ordering {
-    b.0.total_cmp(&a.0).then_with(|| b.1.cmp(a.1))
 }
 
 fn check<I>(arms: &[Arm<I>], order: &[usize], method: &Method) -> Result<()> {
@@ -223,7 +222,7 @@ fn share_out(weights: &mut [f64]) {
     }
 }
 
-/// How far the best of these min-max scores, best first, stands above those behind it.
+/// The height of the best of these min-max scores, best first, above those behind it.
 fn contrast(scores: &[f64], depth: usize) -> f64 {
     if scores.is_empty() {
         return 0.0;

@@ -10,8 +10,8 @@ pub(crate) struct Lines {
     pub(crate) candidates: Vec<usize>,
     /// Places of each document.
     pub(crate) documents: Vec<Range<usize>>,
-    /// For each place the chunks between it and the place before it in its document, 0 where they touch; none where a document
-    /// starts.
+    /// For each place the chunks between it and the place before it in its document, 0 where they touch; none where a
+    /// document starts.
     pub(crate) skipped: Vec<Option<u32>>,
     place_of: Vec<usize>,
 }
@@ -49,7 +49,7 @@ impl Lines {
         self.place_of[candidate]
     }
 
-    /// Whether a place touches the one before it.
+    /// Says if a place touches the one before it.
     pub(crate) fn touches(&self, place: usize) -> bool {
         self.skipped.get(place).is_some_and(|skipped| *skipped == Some(0))
     }

@@ -2,8 +2,9 @@
 //!
 //! Source: Bruch, Gai and Ingber, "An Analysis of Fusion Functions for Hybrid Retrieval" (arXiv 2210.11934), section 3.
 //! Range: every normaliser gives values >= 0, larger is better, so that an id an arm did not find can count as 0.
-//! Differs: z-scores are counted from the arm's worst hit. Counted from the mean, an id that was *not* found (0) would beat
-//! every hit below the mean; the shift is one constant for all ids, so the order among the found ones is the plain z-score's.
+//! Differs: z-scores are counted from the arm's worst hit. Counted from the mean, an id that was *not* found (0) would
+//! beat every hit below the mean; the shift is one constant for all ids, so the order among the found ones is the plain
+//! z-score's.
 //! Cost: two passes.
 //!
 //! | normaliser        | n = 0 | n = 1             | all equal         | NaN or infinite |
@@ -23,8 +24,8 @@ pub fn min_max(scores: &[f64]) -> Result<Vec<f64>> {
     finite(scores.iter().map(|score| (score - min) / (max - min)).collect())
 }
 
-/// `(s - min) / sd`, the z-score counted from the worst hit, with the population's standard deviation. All equal (sd = 0): 1,
-/// so that being found is still worth more than not being found.
+/// `(s - min) / sd`, the z-score counted from the worst hit, with the population's standard deviation. All equal (sd =
+/// 0): 1, so that being found is still worth more than not being found.
 pub fn z_score(scores: &[f64]) -> Result<Vec<f64>> {
     let Some((min, max)) = extent(scores)? else { return Ok(Vec::new()) };
     if min == max {
@@ -36,8 +37,9 @@ pub fn z_score(scores: &[f64]) -> Result<Vec<f64>> {
     finite(scores.iter().map(|score| (score - min) / sd).collect())
 }
 
-/// `(s - floor) / (max - floor)`, where `floor` is the least score the scorer can give at all: 0 for BM25, -1 for a cosine. The
-/// best hit is 1 and the others keep their proportion to it, however deep the ranking goes. A best hit at the floor is worth 0.
+/// `(s - floor) / (max - floor)`, where `floor` is the least score the scorer can give at all: 0 for BM25, -1 for a
+/// cosine. The best hit is 1 and the others keep their proportion to it, however deep the ranking goes. A best hit at
+/// the floor is worth 0.
 ///
 /// # Errors
 /// A score below `floor`: the floor is not this scorer's.
@@ -55,9 +57,10 @@ pub fn theoretical_min(scores: &[f64], floor: f64) -> Result<Vec<f64>> {
     finite(scores.iter().map(|score| (score - floor) / (max - floor)).collect())
 }
 
-/// The fused relevance of a pool of candidates as shares of the best one's, in `[0, 1]`: [`theoretical_min`] with the floor at
-/// 0, or at the least score where one is negative. Unlike min-max it does not depend on how deep the pool goes: a candidate half
-/// as relevant as the best is worth .5 among ten candidates and among a thousand. If no score is above the floor, all are 0.
+/// The fused relevance of a pool of candidates as shares of the best one's, in `[0, 1]`: [`theoretical_min`] with the
+/// floor at 0, or at the least score where one is negative. Unlike min-max it does not depend on how deep the pool
+/// goes: a candidate half as relevant as the best is worth .5 among ten candidates and among a thousand. If no score is
+/// above the floor, all are 0.
 pub(crate) fn share_of_best(scores: &[f64]) -> Result<Vec<f64>> {
     let floor = extent(scores)?.map_or(0.0, |(min, _)| min.min(0.0));
     theoretical_min(scores, floor)

@@ -2,8 +2,8 @@
 //!
 //! `.gitignore` and `.centoignore` inside the root are obeyed, with or without a git repository; nothing outside the root has
 //! a say, so a folder gives the same files on every machine. Hidden files are passed over. Links are never followed.
-//! The files come sorted by origin, whatever order the system lists them in. What the system does not let be read is kept
-//! apart from what is passed over: nobody knows what it holds.
+//! The files come sorted by origin, whatever order the system lists them in. What the system does not let be read is
+//! told apart from what is passed over: nobody knows what it holds.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
@@ -36,8 +36,8 @@ pub struct Root {
 impl Root {
     /// Reads `PATH` or `LABEL=PATH`; without a label, it is the name of the file or folder that the path leads to.
     ///
-    /// A path that exists as written is a path, even with `=` in it. One that does not exist is a root too: whether it has
-    /// vanished or was never there, [`walk`] and its caller know.
+    /// A path that exists as written is a path, even with `=` in it. One that does not exist is a root too: whether
+    /// it has vanished or was never there, [`walk`] and its caller know.
     ///
     /// # Errors
     /// Neither a label nor a name is given.
@@ -86,8 +86,8 @@ pub struct Walk {
     pub files: Vec<FoundFile>,
     /// Files and folders passed over, ascending by path; what is hidden or ignored is not listed.
     pub skipped: Vec<Skipped>,
-    /// Files and folders that could not be read, ascending by origin, one an origin. Where the ignore rules of a folder could
-    /// not be read, none of its files is in `files`.
+    /// Files and folders that could not be read, ascending by origin, one an origin. Where the ignore rules of a folder
+    /// could not be read, none of its files is in `files`.
     pub unread: Vec<Unread>,
     /// Origins of the skipped files that are of a format that is read, and hold no text now, or too much.
     pub no_text: Vec<String>,
@@ -121,8 +121,8 @@ struct Listing {
 /// corpus: of it, that file alone is read.
 ///
 /// # Errors
-/// The root cannot be opened, or there is nothing in it to read ([`Error::NothingToRead`]), or what there is could not be
-/// read ([`Error::NothingRead`]).
+/// The root cannot be opened, or there is nothing in it to read ([`Error::NothingToRead`]), or what there is could not
+/// be read ([`Error::NothingRead`]).
 pub fn walk(root: &Root, options: &ReadOptions) -> Result<Walk> {
     let metadata = fs::metadata(&root.path).map_err(Error::io(&root.path))?;
     let mut walk = Walk::default();

@@ -9,7 +9,7 @@ const VERSION: u32 = 1;
 #[derive(Serialize)]
 struct Object<'a> {
     version: u32,
-    /// What the budget counts.
+    /// The text that the budget counts.
     context: &'a str,
     citations: &'a [Citation],
 }

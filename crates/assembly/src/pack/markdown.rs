@@ -1,6 +1,6 @@
 //! The Markdown form: text as it is between lines that begin with a rule no line of the text begins with.
 
-use super::{Form, Header};
+use super::piece::{Form, Header};
 use crate::cite::Anchor;
 
 /// The rule where no source has a line like ours.
@@ -27,7 +27,8 @@ fn ends_line(c: char) -> bool {
     matches!(c, '\n' | '\r' | '\u{b}' | '\u{c}' | '\u{1c}'..='\u{1e}' | '\u{85}' | '\u{2028}' | '\u{2029}')
 }
 
-/// `=== [1] document > heading > heading (rows 12-19, extracted bytes 120-560, cut)`. Lines are left out: bytes say it nearer.
+/// `=== [1] document > heading > heading (rows 12-19, extracted bytes 120-560, cut)`. Lines are left out: bytes say it
+/// nearer.
 pub(crate) fn header(rule: &str, header: &Header<'_>) -> String {
     let n = header.n;
     let cut = if header.cut { ", cut" } else { "" };

@@ -1,34 +1,34 @@
 //! The order in which pieces are delivered.
 
-use super::Piece;
-use crate::error::{Error, Result};
+use super::piece::Piece;
+use crate::named::named;
+use crate::rank::greatest_first;
 use serde::{Deserialize, Serialize};
-use std::fmt;
-use std::str::FromStr;
 
 /// Where the pieces of a context stand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Order {
-    /// Documents by their best chunk, pieces as they stand in the document, with marks of what is left out between them.
+    /// Documents by their best chunk, pieces as they stand in the document, with marks of what is left out between
+    /// them.
     #[default]
     Document,
     /// The most relevant piece first.
     Score,
-    /// The most relevant pieces at the beginning and the end, the least relevant in the middle, which long contexts lose (Liu et al.
-    /// 2023, "Lost in the Middle"): first, third, fifth … sixth, fourth, second.
+    /// The most relevant pieces at the beginning and the end, the least relevant in the middle, which long contexts
+    /// lose (Liu et al. 2023, "Lost in the Middle"): first, third, fifth … sixth, fourth, second.
     Edges,
 }
 
 impl Order {
-    /// Puts pieces, which come in the order of documents, into this one. `score` is that of a piece's best chunk; equal ones stay as
-    /// they come.
+    /// Puts pieces, which come in the order of documents, into this one. `score` is that of a piece's best chunk; equal
+    /// ones stay as they come.
     pub(crate) fn arrange(self, mut pieces: Vec<Piece>, score: impl Fn(&Piece) -> f64) -> Vec<Piece> {
         if self == Self::Document {
             return pieces;
         }
         pieces.iter_mut().for_each(|piece| piece.omitted = 0);
-        pieces.sort_by(|a, b| score(b).total_cmp(&score(a)));
+        pieces.sort_by(|a, b| greatest_first(score(a), score(b)));
         if self == Self::Edges {
             let (mut front, mut back) = (Vec::new(), Vec::new());
             for (rank, piece) in pieces.into_iter().enumerate() {
@@ -41,25 +41,9 @@ impl Order {
     }
 }
 
-impl FromStr for Order {
-    type Err = Error;
-
-    fn from_str(name: &str) -> Result<Self> {
-        match name {
-            "document" => Ok(Self::Document),
-            "score" => Ok(Self::Score),
-            "edges" => Ok(Self::Edges),
-            _ => Err(Error::Name { what: "order", name: name.into(), expected: "document, score or edges" }),
-        }
-    }
-}
-
-impl fmt::Display for Order {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Document => "document",
-            Self::Score => "score",
-            Self::Edges => "edges",
-        })
-    }
+named! {
+    Order, "order":
+    Document = "document",
+    Score = "score",
+    Edges = "edges",
 }

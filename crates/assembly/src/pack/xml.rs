@@ -1,6 +1,6 @@
 //! The XML form: one element a piece, its text escaped.
 
-use super::{Form, Header};
+use super::piece::{Form, Header};
 use crate::cite::Extent;
 use std::borrow::Cow;
 
@@ -10,7 +10,8 @@ pub(crate) const OPENING: &str = "<context>\n";
 pub(crate) const ENDING: &str = "</context>\n";
 pub(crate) const FOOTER: &str = "</source>\n";
 
-/// `<source n="1" document="…" path="a > b" page="3" bytes="120-560" cut="true">`; the text follows without a line break.
+/// `<source n="1" document="…" path="a > b" page="3" bytes="120-560" cut="true">`; the text follows without a line
+/// break.
 pub(crate) fn header(header: &Header<'_>) -> String {
     let mut tag = format!("<source n=\"{}\"", header.n);
     if header.form != Form::Mark {
@@ -46,8 +47,8 @@ fn attribute(tag: &mut String, name: &str, value: &str) {
     ));
 }
 
-/// Text between tags. A carriage return would be read as a line feed, other control characters not at all, so they are written
-/// as references.
+/// Text between tags. A carriage return would be read as a line feed, other control characters not at all, so they are
+/// written as references.
 pub(crate) fn escape(text: &str) -> Cow<'_, str> {
     let special = |c: char| matches!(c, '&' | '<' | '>') || (c.is_control() && !matches!(c, '\n' | '\t'));
     if !text.contains(special) {

@@ -1,6 +1,6 @@
 //! Where in its file a policy is wrong: the line of the key that an error names.
 
-use super::normalize_label;
+use crate::candidate::normalize_label;
 use crate::error::Error;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};

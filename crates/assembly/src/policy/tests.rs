@@ -22,6 +22,26 @@ fn the_example_names_every_key_and_its_defaults_are_the_defaults() {
 }
 
 #[test]
+fn the_example_shows_the_defaults_of_every_strategy() {
+    let Policy { cento, mmr, adaptive, rse, kadane, window, parent, automerge, seal, .. } =
+        Policy::parse(EXAMPLE).unwrap();
+    assert_eq!(cento, Cento { run_max: Some(20), ..Cento::default() }, "no limit cannot be written");
+    assert_eq!((mmr, adaptive), (Mmr::default(), Adaptive::default()));
+    assert_eq!((rse, kadane), (Rse::default(), Kadane::default()));
+    assert_eq!((window, parent, automerge), (Window::default(), Parent::default(), Automerge::default()));
+    assert_eq!(seal, SealConfig::default());
+}
+
+#[test]
+fn strategies_are_named_as_traces_write_them() {
+    assert_eq!(Strategy::ALL[0], Strategy::default());
+    for strategy in Strategy::ALL {
+        assert_eq!(serde_json::to_value(strategy).unwrap(), strategy.name());
+        assert_eq!(strategy.name().parse::<Strategy>().unwrap(), strategy);
+    }
+}
+
+#[test]
 fn what_is_written_can_be_read_again() {
     let policy = Policy::parse(EXAMPLE).unwrap();
     assert_eq!(Policy::parse(&toml::to_string(&policy).unwrap()).unwrap(), policy);
@@ -77,6 +97,9 @@ fn what_is_wrong_is_told_with_its_line() {
 fn labels_are_compared_without_case_and_spacing() {
     assert_eq!(normalize_label("  Scope \t of\nWorks "), "scope of works");
     let policy = Policy::parse("[rho]\n\"Scope  of Works\" = 0.25\n\"*\" = 0.5").unwrap();
-    assert_eq!((policy.rho("scope of works"), policy.rho("other")), (Some(0.25), Some(0.5)));
-    assert_eq!(Policy::default().rho("other"), None);
+    assert_eq!(
+        (policy.gates().sections.rho("scope of works"), policy.gates().sections.rho("other")),
+        (Some(0.25), Some(0.5))
+    );
+    assert_eq!(Policy::default().gates().sections.rho("other"), None);
 }

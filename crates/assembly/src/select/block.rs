@@ -1,21 +1,22 @@
-//! Blocks: a strategy that wants chunks together says which, in which order, and the budget admits a block whole or not at all.
+//! Blocks: a strategy that wants chunks together says which, in which order, and the budget admits a block whole or not
+//! at all.
 
-use super::{First, Selection, Verdict, admit_firsts, quoted};
+use super::chooser::{First, Selection, Verdict, Walk, admit_firsts, quoted};
+use super::decision::{BoundaryStop, Certificate, Reason, Stage, StepDetails};
 use crate::budget::Ledger;
-use crate::candidate::Candidate;
 use crate::pack::Excerpt;
-use crate::prior::Scored;
-use crate::trace::{BoundaryStop, Certificate, Reason, Stage, StepDetails};
+use crate::value::prior::Scored;
 use std::collections::HashMap;
 
-/// Chunks of one document that are delivered together; those that another block brought already are not delivered twice.
+/// Chunks of one document that are delivered together; those that another block brought already are not delivered
+/// twice.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Block {
     /// In the order of the document.
     pub(crate) candidates: Vec<usize>,
-    /// What the strategy holds it to be worth, on its own scale.
+    /// Its worth to the strategy, on the strategy's own scale.
     pub(crate) value: f64,
-    /// What is offered in its place where it does not fit, widest first.
+    /// Substitutes where it does not fit, widest first.
     pub(crate) narrower: Vec<Vec<usize>>,
 }
 
@@ -37,16 +38,14 @@ pub(crate) struct Plan {
     pub(crate) certificate: Option<Certificate>,
 }
 
-/// Candidates one by one, in the order of their ids; an id that is none is passed over.
-pub(super) fn given(candidates: &[&Candidate], ids: &[&str]) -> Plan {
-    let place = |id: &&str| candidates.binary_search_by(|candidate| candidate.id.as_str().cmp(id)).ok();
-    let n = ids.len() as f64;
-    let block = |(rank, at): (usize, usize)| Block::new(vec![at], (n - rank as f64) / n);
-    Plan { blocks: ids.iter().filter_map(place).enumerate().map(block).collect(), ..Plan::default() }
+impl Plan {
+    /// The walk that offers these blocks.
+    pub(crate) fn offered<'w>(self, pool: &'w [Scored]) -> Walk<'w> {
+        Box::new(move |ledger, firsts| walk(pool, ledger, &self, firsts))
+    }
 }
 
-pub(super) fn walk(pool: &[Scored], ledger: &mut Ledger<'_>, plan: &Plan, firsts: &[First]) -> Selection {
-    ledger.clear();
+fn walk(pool: &[Scored], ledger: &mut Ledger<'_>, plan: &Plan, firsts: &[First]) -> Selection {
     let mut verdicts = admit_firsts(ledger, firsts);
     for block in &plan.blocks {
         for wanted in std::iter::once(&block.candidates).chain(&block.narrower) {

@@ -3,8 +3,8 @@
 use super::*;
 use insta::assert_snapshot;
 
-/// Pieces of a Markdown context, read as its documentation says: the rule of the first line opens every line of Cento's own, and
-/// no other.
+/// Pieces of a Markdown context, read as its documentation says: the rule of the first line opens every line of Cento's
+/// own, and no other.
 pub(super) fn read_markdown(context: &str) -> Vec<(usize, String)> {
     let rule = context.chars().take_while(|&c| c == '=').count();
     let ours = format!("{} [", "=".repeat(rule));
@@ -48,7 +48,8 @@ fn unescape(text: &str) -> String {
     out
 }
 
-/// Two documents in three pieces: two chunks that touch, a gap, one at the end; and a page without headings that quotes a context.
+/// Two documents in three pieces: two chunks that touch, a gap, one at the end; and a page without headings that quotes
+/// a context.
 fn library() -> Vec<Candidate> {
     let leave = [
         "## Parents\n\nParents may take <twelve> months & more.\n\n",

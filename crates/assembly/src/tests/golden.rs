@@ -1,4 +1,5 @@
-//! Values computed by hand or taken from the paper (arXiv 2601.10681): its gates, its scores, and where it had to be read anew.
+//! Values computed by hand or taken from the paper (arXiv 2601.10681): its gates, its scores, and where it had to be
+//! read anew.
 
 use super::*;
 use crate::policy::Slack;
@@ -76,7 +77,8 @@ fn equal_chunks_are_caught_in_one_document_and_across_documents() {
 
 #[test]
 fn a_section_budget_counts_the_candidate_itself() {
-    // The share is 50: the first 30 fit, 30 + 30 do not. Eq. 11 as printed would look at the first 30 alone and let it pass.
+    // The share is 50: the first 30 fit, 30 + 30 do not. Eq. 11 as printed would look at the first 30 alone and let it
+    // pass.
     let pool = || {
         let mut pool: Vec<Candidate> =
             (0..3).map(|at| candidate("a", at * 2, &x(&format!("a{at}"), 30), 0.9 - f64::from(at) / 10.0)).collect();

@@ -203,8 +203,8 @@ proptest! {
     }
 }
 
-/// Every subset of a few chunks, assembled for itself: what fits is worth no more than the bound, and where the gap is 0 no more than
-/// what was chosen.
+/// Every subset of a few chunks, assembled for itself: what fits is worth no more than the bound, and where the gap is
+/// 0 no more than what was chosen.
 #[test]
 fn no_context_that_fits_is_worth_more_than_the_bound() {
     let mut state = 11_u64;

@@ -1,4 +1,5 @@
-//! What a request asks for besides its question: chunks in or out, another order, and nothing where there is no evidence.
+//! What a request asks for besides its question: chunks in or out, another order, and nothing where there is no
+//! evidence.
 
 use super::*;
 use crate::trace::Outcome;

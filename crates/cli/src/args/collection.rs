@@ -59,8 +59,8 @@ pub(crate) struct Index {
     pub(crate) no_cache: bool,
     #[command(flatten)]
     pub(crate) compaction: NoCompact,
-    /// Remove documents whose files are gone even if a whole folder of PATH is, or if they are more than half (and ten or more);
-    /// without this such a run is refused, for a disk may not be there
+    /// Remove documents whose files are gone even if a whole folder of PATH is, or if they are more than half (and
+    /// ten or more); without this such a run is refused, for a disk may not be there
     #[arg(long)]
     pub(crate) allow_empty: bool,
     /// Read and chunk, but embed and write nothing

@@ -32,8 +32,8 @@ pub(crate) use self::trace::{Diff, Replay, Why, WhyNot};
 /// (cento/cento.toml in $XDG_CONFIG_HOME or ~/.config), that over `cento.toml` in the current folder, which may set what is harmless
 /// unless you trust it (`cento trust --help`).
 ///
-/// Exit codes: 0 ok, 1 nothing found or a check failed, 2 usage, 3 data or index, 4 model or device, 5 done but for files that
-/// could not be read, 130 interrupted.
+/// Exit codes: 0 ok, 1 nothing found or a check failed, 2 usage, 3 data or index, 4 model or device, 5 done but for
+/// files that could not be read, 130 interrupted.
 #[derive(Debug, Parser)]
 #[command(name = "cento", version, max_term_width = 110, disable_help_subcommand = true)]
 pub(crate) struct Cli {
@@ -67,9 +67,9 @@ pub(crate) struct Global {
 pub(crate) enum Command {
     /// Index files and folders; run again to bring the collection up to date.
     ///
-    /// Documents whose files are gone are removed. What the system does not let be read stays as it was and is reported, with
-    /// exit code 5. A PATH that is gone or empty, and a run that would remove more than half of the documents that PATHs had, are
-    /// refused (exit code 3) unless --allow-empty is given.
+    /// Documents whose files are gone are removed. What the system does not let be read stays as it was and is
+    /// reported, with exit code 5. A PATH that is gone or empty, and a run that would remove more than half of the
+    /// documents that PATHs had, are refused (exit code 3) unless --allow-empty is given.
     Index(Index),
     /// Rank chunks for a query
     Search(Search),

@@ -11,7 +11,7 @@ use cento_collection::format::manifest::Manifest;
 
 /// The roots of a run as they are now.
 #[derive(Default)]
-pub(super) struct Found {
+pub(crate) struct Found {
     /// Files to read, ascending by origin.
     pub(super) files: Vec<FoundFile>,
     /// Origins of files and folders that are there and could not be read: what the collection has of them stays.
@@ -21,7 +21,7 @@ pub(super) struct Found {
 }
 
 /// A root of the collection that does not exist any more, or holds nothing to read.
-pub(super) struct GoneRoot {
+pub(crate) struct GoneRoot {
     pub(super) root: Root,
     /// What the walk said.
     pub(super) error: corpus::Error,
@@ -55,7 +55,7 @@ pub(super) fn find(
     Ok(found)
 }
 
-/// Says that a root of the collection has vanished or is empty. A path that never was that root is not gone, but mistyped.
+/// Says that a root of the collection has vanished or is empty. A path that never was that root is mistyped, not gone.
 fn is_gone(root: &Root, known: Option<&Manifest>, error: &corpus::Error) -> bool {
     let Some(recorded) = known.and_then(|manifest| manifest.roots.get(&root.label)) else { return false };
     match error {

@@ -28,8 +28,8 @@ const GROUP_DOCUMENTS: usize = 128;
 /// Text that makes a group full sooner: a few long documents are work enough, and memory.
 const GROUP_BYTES: usize = 8 << 20;
 
-/// So many documents may go without a word, even if they are most of a collection: a person removes a few files by hand, while a
-/// disk that is not there, or a branch checked out by mistake, takes more. A root that is empty altogether asks at any size.
+/// Fewer documents than this may go without a word, even if they are most of a collection: a person removes a few
+/// files by hand, while a disk that is not there takes more. A root that is empty altogether asks at any size.
 const REMOVED_ASK_MIN: u64 = 10;
 
 /// Documents that need rows, from one file or several.

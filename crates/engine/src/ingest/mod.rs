@@ -1,9 +1,9 @@
 //! Ingest: folders of files → one new segment → one new generation.
 //!
-//! Documents are read in the order of their origins, whatever order the folders were given in. Unchanged ones (same id, same
-//! content hash) keep their rows; changed ones get new rows and their old ones a tombstone; those that vanished from the given
-//! roots get a tombstone, unless they lie where something could not be read. Embeddings are kept in the cache as they are
-//! made, so that a run that is cut short loses the batch in flight.
+//! Documents are read in the order of their origins, whatever order the folders were given in. Unchanged ones (same
+//! id, same content hash) keep their rows; changed ones get new rows and their old ones a tombstone; those that
+//! vanished from the given roots get a tombstone, unless they lie where something could not be read. Embeddings are
+//! kept in the cache as they are made, so that a run that is cut short loses the batch in flight.
 
 pub(crate) mod cache;
 mod tokens;

@@ -73,7 +73,8 @@ impl Default for IndexOptions {
 /// How much of a collection may go because its files are gone.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Removals {
-    /// Documents whose files are gone, unless a root is gone with them or most documents would go: then the run is refused.
+    /// Documents whose files are gone, unless a root is gone with them or most documents would go: then the run is
+    /// refused.
     #[default]
     Guarded,
     /// All documents whose files are gone.

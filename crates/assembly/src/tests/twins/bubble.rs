@@ -1,4 +1,5 @@
-//! The twin of the context bubble: eqs. 4 to 13 term by term, with both forms of the overlap and the second pass over unspent shares.
+//! The twin of the context bubble: eqs. 4 to 13 term by term, with both forms of the overlap and the second pass over
+//! unspent shares.
 
 use super::*;
 use crate::policy::{Gate, Length, OTHER_SECTIONS, Relevance, Slack, Theta};
@@ -91,7 +92,7 @@ fn scored(case: &Case, policy: &Policy) -> Vec<(usize, bool)> {
     scored.into_iter().map(|(_, at, is_relevant)| (at, is_relevant)).collect()
 }
 
-/// Whether a chunk is over the budget or a maximum, over the share of its section, redundant.
+/// Says if a chunk is over the budget or a maximum, over the share of its section, redundant.
 fn gates(case: &Case, policy: &Policy, chosen: &[usize], at: usize) -> [bool; 3] {
     let chunk = &case.pool[at];
     let sum = |of: &dyn Fn(&Candidate) -> bool| -> (usize, usize) {

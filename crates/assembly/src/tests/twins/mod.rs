@@ -1,16 +1,18 @@
-//! Each strategy against a naive twin: written from its source in the plainest way, compared on a thousand random inputs.
+//! Each strategy against a naive twin: written from its source in the plainest way, compared on a thousand random
+//! inputs.
 //!
-//! A twin shares nothing with what it is compared with but candidates and settings. Only words that begin with `x` are tokens, so
-//! headers and marks cost nothing and a budget can be added up by hand. Inputs come from a fixed seed: documents with sections and
-//! without, chunks that are not offered, neighbours, equal scores, tight and wide budgets. A best chunk that is longer than the
-//! whole budget is cut, which no source knows: such inputs are left out.
+//! A twin shares nothing with what it is compared with but candidates and settings. Only words that begin with `x` are
+//! tokens, so headers and marks cost nothing and a budget can be added up by hand. Inputs come from a fixed seed:
+//! documents with sections and without, chunks that are not offered, neighbours, equal scores, tight and wide budgets.
+//! A best chunk that is longer than the whole budget is cut, which no source knows: such inputs are left out.
 //!
 //! - `ranked`: flat, mmr, adaptive
 //! - `bubble`: the context bubble
 //! - `segments`: rse, rse-kadane, rse-exact
 //! - `small_to_big`: window, parent, automerge
 //!
-//! `seal` has its twin in `seal::tests::laws`; what `cento` and `rse-exact` solve is held against every subset in `optimum::tests` too.
+//! `seal` has its twin in `seal::tests::laws`; what `cento` and `rse-exact` solve is held against every subset in
+//! `optimum::tests` too.
 
 mod bubble;
 mod ranked;
@@ -48,19 +50,19 @@ impl Random {
     }
 }
 
-/// What a strategy is asked.
+/// A question to a strategy.
 #[derive(Debug)]
 struct Case {
     pool: Vec<Candidate>,
     budget: usize,
-    /// Whether chunks have vectors.
+    /// True if chunks have vectors.
     vectors: bool,
 }
 
 /// A delivered chunk, and what the strategy held its block to be worth.
 type Chosen = (usize, Option<f64>);
 
-/// How large and how strange an input may be.
+/// The size and the strangeness of an input.
 #[derive(Clone, Copy)]
 struct Size {
     documents: u64,
@@ -71,7 +73,7 @@ struct Size {
 
 const SIZE: Size = Size { documents: 3, chunks: 10, relevance_min: 0 };
 
-/// What is delivered, in the order of choice, and its tokens are the twin's, for policies that `settings` draws.
+/// Checks that the delivery, in the order of choice, and its tokens are the twin's, for policies that `settings` draws.
 #[track_caller]
 fn check(
     strategy: Strategy,
@@ -139,7 +141,8 @@ fn assembled(case: &Case, strategy: Strategy, policy: &Policy) -> Result<Context
     })
 }
 
-/// In the order of choice, which is that of the tokens used before; what was admitted together, in the order of the document.
+/// In the order of choice, which is that of the tokens used before; what was admitted together, in the order of the
+/// document.
 fn delivered(case: &Case, context: &Context) -> Vec<Chosen> {
     let records = context.trace.records.iter().filter(|record| record.final_decision == Decision::Selected);
     let mut records: Vec<_> = records.collect();
@@ -242,7 +245,7 @@ fn text(random: &mut Random) -> String {
     text + "\n"
 }
 
-/// What was found, best first, equal ones by id descending.
+/// The candidates found, best first, equal ones by id descending.
 fn ranking(case: &Case) -> Vec<usize> {
     let mut found: Vec<usize> = (0..case.pool.len()).filter(|&at| !case.pool[at].is_neighbor).collect();
     found.sort_by(|&a, &b| {
@@ -285,7 +288,8 @@ impl Wanted {
     }
 }
 
-/// Takes what is wanted while the budget lasts. If nothing fits, the best of what is wanted goes first, where it fits alone.
+/// Takes what is wanted while the budget lasts. If nothing fits, the best of what is wanted goes first, where it fits
+/// alone.
 fn walk(case: &Case, wanted: &[Wanted]) -> Vec<Chosen> {
     let taken = take(case, wanted, Vec::new());
     let is_wanted = |at: &usize| wanted.iter().flat_map(|wanted| &wanted.forms).any(|form| form.contains(at));

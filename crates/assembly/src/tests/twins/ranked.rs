@@ -1,8 +1,8 @@
 //! Twins of the strategies that take chunks one by one: flat, maximal marginal relevance, adaptive-k.
 
 use super::*;
-use crate::select::adaptive::{Adaptive, Buffer, Rule, Share};
-use crate::select::mmr::Mmr;
+use crate::strategies::adaptive::{Adaptive, Buffer, Rule, Share};
+use crate::strategies::mmr::Mmr;
 use std::collections::BTreeSet;
 
 /// Relevance may be below 0.
@@ -53,7 +53,8 @@ fn mmr() {
     });
 }
 
-/// The cosine of the vectors, else the share of the shorter one's content words that the other has: all but `the`, `of`, `and`.
+/// The cosine of the vectors, else the share of the shorter one's content words that the other has: all but `the`,
+/// `of`, `and`.
 fn similarity(case: &Case, a: usize, b: usize) -> f64 {
     if case.vectors {
         return cosine(&case.pool[a].id, &case.pool[b].id);
@@ -84,7 +85,8 @@ fn adaptive() {
     });
 }
 
-/// The three rules on differences of neighbours, which are negative where scores fall: a cut at `i` keeps the scores 0 to `i`.
+/// The three rules on differences of neighbours, which are negative where scores fall: a cut at `i` keeps the scores 0
+/// to `i`.
 fn n_kept(scores: &[f64], settings: &Adaptive) -> usize {
     let n = scores.len();
     if n < 2 {

@@ -1,8 +1,9 @@
-//! Twins of the strategies that look for relevant segments: dsRAG's values and greedy choice, the tutorial's running sum, and the
-//! best of all sets.
+//! Twins of the strategies that look for relevant segments: dsRAG's values and greedy choice, the tutorial's running
+//! sum, and the best of all sets.
 
 use super::*;
-use crate::select::rse::{Kadane, Rse};
+use crate::strategies::rse::Rse;
+use crate::strategies::rse_kadane::Kadane;
 
 /// A chunk of the documents considered, laid end to end: the chunk where it is offered, its document, its value.
 type Line = Vec<(Option<usize>, usize, f64)>;

@@ -1,7 +1,9 @@
 //! Twins of the strategies that find small and deliver big: windows, sections, merged sections.
 
 use super::*;
-use crate::select::small_to_big::{Automerge, Boundary, Fallback, Parent, Window};
+use crate::strategies::automerge::Automerge;
+use crate::strategies::parent::{Fallback, Parent};
+use crate::strategies::window::{Boundary, Window};
 use std::collections::BTreeMap;
 
 fn windows(random: &mut Random) -> Window {

@@ -1,0 +1,276 @@
+//! The trace: what was decided about every candidate, on which numbers, and what was delivered in the end.
+//!
+//! Source: arXiv 2601.10681, appendix A: the fields of its audit log under their names, where `sheet_name` is
+//! `section`, `bucket` the label and `row_number` the number of the chunk in its document.
+//! Units: `token_count` is the encoder's, which the length penalty looks at; all other tokens are the budget
+//! tokenizer's.
+
+use crate::fuse::Contribution;
+use crate::pack::{Format, Order};
+use crate::policy::Policy;
+use crate::question::NeedKind;
+use crate::select::sections::Slack;
+use crate::strategies::Strategy;
+use crate::value::evidence::Evidence;
+use serde::{Deserialize, Serialize};
+use std::ops::Range;
+
+pub use crate::select::decision::{BoundaryStop, Certificate, Reallocated, Reason, Stage, StepDetails};
+
+/// Version of the trace as JSON; a field that changes its meaning raises it.
+pub const TRACE_VERSION: u32 = 2;
+
+/// Everything that was decided for one context.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Trace {
+    /// [`TRACE_VERSION`].
+    pub version: u32,
+    /// The query.
+    pub query: String,
+    /// The thing asked for.
+    pub config: Config,
+    /// Settings that cannot do what they seem to.
+    pub warnings: Vec<String>,
+    /// Delivered chunks whose windows end at an edge, where the policy asks for them (`[window] log_boundaries`), best
+    /// first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub boundaries: Vec<BoundaryStop>,
+    /// The delivery.
+    pub manifest: Manifest,
+    /// One record for every candidate: the pool in the order of the walk, then what lies beyond the pool.
+    pub records: Vec<Record>,
+}
+
+/// The request, with the defaults that were worked out from the candidates.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Config {
+    /// The strategy that chose.
+    pub strategy: Strategy,
+    /// The form in which they were written.
+    pub format: Format,
+    /// In which order.
+    #[serde(default)]
+    pub order: Order,
+    /// Ids of chunks that had to be delivered.
+    #[serde(default)]
+    pub include: Vec<String>,
+    /// Ids of chunks and documents that must not be.
+    #[serde(default)]
+    pub exclude: Vec<String>,
+    /// The budget.
+    pub budget_tokens: usize,
+    /// Name of the tokenizer that counts it.
+    pub tokenizer: String,
+    /// The policy, labels and keywords normalised. The flat strategy looks at none of it.
+    pub policy: Policy,
+    /// Length that halves a score, given or the median of the pool, in the encoder's tokens; none where lengths do not
+    /// matter.
+    pub theta: Option<f64>,
+    /// Candidates offered.
+    pub n_candidates: usize,
+    /// Candidates scored.
+    pub n_pool: usize,
+}
+
+/// The delivery, and the use of the budget.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Manifest {
+    /// Ids of the delivered chunks, in the order of the context.
+    pub selected: Vec<String>,
+    /// The kind of the outcome.
+    pub outcome: Outcome,
+    /// Tokens of the context.
+    pub tokens: usize,
+    /// Tokens of the chunks' texts, each counted by itself; the rest are headers, marks and separators.
+    pub text_tokens: usize,
+    /// Sections with something delivered or with a share of their own, by name.
+    pub sections: Vec<SectionTokens>,
+    /// The use of unspent shares.
+    pub slack: SlackRecord,
+    /// The distance of the choice to the best; none where the strategy is a procedure that knows no bound.
+    pub certificate: Option<Certificate>,
+    /// The needs of the question, in its order, where the strategy looks at them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub needs: Vec<NeedRecord>,
+    /// Names that were searched for, as no document of theirs had been found.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub searched_for: Vec<String>,
+    /// The support that the collection gives to an answer; none where that is not known.
+    #[serde(default)]
+    pub support: Option<Support>,
+    /// The language model that was asked by whoever drove a repair, and what it said; none if none was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub endpoint: Option<EndpointRecord>,
+}
+
+/// One need of the question.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct NeedRecord {
+    /// As the question writes it.
+    pub text: String,
+    /// Its kind.
+    pub kind: NeedKind,
+    /// Number of the part of the question that it is in.
+    pub clause: usize,
+    /// Its share of the question, in (0, 1].
+    pub share: f64,
+    /// The value that meeting it adds to the context; 0 if no likely candidate meets it.
+    pub weight: f64,
+    /// Delivered chunks that meet it, likeliest first.
+    pub met_by: Vec<String>,
+}
+
+/// The support that the best chunks of the collection give.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Support {
+    /// The figures measured.
+    pub evidence: Evidence,
+    /// [`Evidence::support`].
+    pub support: f64,
+}
+
+/// The part of a language model in a context.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EndpointRecord {
+    /// Host, and port if it is not the scheme's.
+    pub host: String,
+    /// Name of the model there.
+    pub model: String,
+    /// Calls made, one that failed included.
+    pub n_calls: usize,
+    /// Things it said: names, other forms of them, triples, dates, numbers, missing things.
+    pub n_found: usize,
+    /// Those that were dropped: not in their passage, or missing and neither in the question nor in the ledger.
+    pub n_dropped: usize,
+    /// Kept passages that it was not asked about, as the policy has no more calls.
+    pub n_untold: usize,
+    /// Why the rest was done without it; none if it was asked to the end.
+    pub fallback: Option<String>,
+    /// Its answers, in the order of the calls.
+    pub answers: Vec<EndpointAnswer>,
+}
+
+/// One answer of a language model.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EndpointAnswer {
+    /// BLAKE3 of what was asked, in hex.
+    pub asked: String,
+    /// The message, as it came.
+    pub said: String,
+}
+
+/// The kind of thing that a context holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// Whole chunks.
+    Whole,
+    /// One chunk is cut to fit; others may stand beside it.
+    Cut,
+    /// Only the line that says so: there was no candidate, a gate kept out each one, or the collection does not support
+    /// an answer.
+    NothingRelevant,
+}
+
+/// Tokens of one section.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SectionTokens {
+    /// Document and top heading.
+    pub section: String,
+    /// Its label.
+    pub label: String,
+    /// Chunks delivered.
+    pub chunks: usize,
+    /// Tokens of their texts.
+    pub tokens: usize,
+    /// The share of the budget it may fill, in tokens; none without a limit.
+    pub limit: Option<usize>,
+}
+
+/// Tokens that sections left of the budget, and who got them.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SlackRecord {
+    /// The policy that was followed.
+    pub policy: Slack,
+    /// Tokens left of the budget after the first pass, where a section's share kept something out; else 0.
+    pub pool_tokens: usize,
+    /// Chunks taken in the second pass, best first.
+    pub reallocated: Vec<Reallocated>,
+}
+
+/// The decision about one candidate, with its numbers.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Record {
+    /// Place in the walk from 1; beyond the pool, place by relevance.
+    pub rank: usize,
+    /// Public id of the chunk.
+    pub chunk_id: String,
+    /// Its document.
+    pub document: String,
+    /// Its section (`sheet_name` in the paper).
+    pub section: String,
+    /// Its section's label.
+    pub bucket: String,
+    /// Its number in the document.
+    pub row_number: u32,
+    /// Bytes of the document's canonical text; none in a trace that was written before records had them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub span: Option<Range<u64>>,
+    /// Its length in the encoder's tokens.
+    pub token_count: u32,
+    /// Score of retrieval as received.
+    pub retrieval_score: f64,
+    /// The contribution of each arm of the retrieval.
+    pub arms: Vec<Contribution>,
+    /// Retrieval did not find it; it stands beside what was found.
+    pub is_neighbor: bool,
+    /// The chunk whose text names its document, where that made it likelier (`cento`).
+    pub bridge: Option<BridgeRecord>,
+    /// Needs of the question that it meets, as the question writes them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub meets: Vec<String>,
+    /// Occurrences of the query's terms; counted in the mode `tf` only.
+    pub tf: Option<u64>,
+    /// The term that entered the score: tf, the share of the best candidate's retrieval score (flat: that score
+    /// itself), or for `cento` the likelihood of the chunk.
+    pub relevance: f64,
+    /// Sum of the keywords' boosts; for `cento` what they added to the likelihood.
+    pub boost: f64,
+    /// Prior of the label; for `cento` what it added to the likelihood.
+    pub prior: f64,
+    /// Length penalty, in (0, 1].
+    pub len_penalty: f64,
+    /// relevance + prior + boost.
+    pub score_raw: f64,
+    /// score_raw times the penalty; divided by it where negative.
+    pub score_final: f64,
+    /// The last stage that decided about it.
+    pub stage: Stage,
+    /// The decision of the first walk.
+    pub step_decision: Reason,
+    /// Delivered or not.
+    pub final_decision: Decision,
+    /// Why, in the end.
+    pub final_reason: Reason,
+    /// The numbers of the last decision.
+    pub step_details: StepDetails,
+}
+
+/// A likelihood that a title lifted.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct BridgeRecord {
+    /// The chunk that names the document; none: the question does.
+    pub from: Option<String>,
+    /// Likelihood before.
+    pub before: f64,
+}
+
+/// In the context or not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Decision {
+    /// Delivered.
+    Selected,
+    /// Not delivered.
+    Rejected,
+}

@@ -1,0 +1,145 @@
+//! The problem that `cento` poses to the optimiser: which chunks are weighed, what they cost and are worth, and what
+//! must not be together.
+
+use super::rules::Rules;
+use crate::budget::Ledger;
+use crate::candidate::Candidate;
+use crate::line::Lines;
+use crate::optimum::{Cap, Need, Problem};
+use crate::pack::Excerpt;
+use crate::select::chooser::Verdict;
+use crate::select::redundancy::Gate;
+use crate::select::similarity::Similarity;
+use crate::value::coverage::Covered;
+use crate::value::prior::Scored;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, HashMap};
+
+/// Candidates that are weighed: those that must be chosen, and the first of the pool.
+pub(super) fn weighed(
+    pool: &[Scored],
+    relevant: &[bool],
+    rules: &Rules<'_>,
+    verdicts: &HashMap<usize, Verdict>,
+    must: &[usize],
+) -> Vec<usize> {
+    let free = |scored: &&Scored| !verdicts.contains_key(&scored.candidate) && !must.contains(&scored.candidate);
+    let relevant = |scored: &&Scored| relevant[scored.candidate];
+    let likeliest = pool.iter().filter(relevant).filter(free).take(rules.settings.candidates);
+    must.iter().copied().chain(likeliest.map(|scored| scored.candidate)).collect()
+}
+
+/// By candidate, whether the policy's least relevance lets it in; a chunk that only stands beside what was found is let
+/// in with any chunk of its run.
+pub(super) fn relevant(candidates: &[&Candidate], lines: &Lines, rules: &Rules<'_>) -> Vec<bool> {
+    let Some(least) = rules.gates.min_relevance else { return vec![true; candidates.len()] };
+    let mut relevant = vec![false; candidates.len()];
+    let mut first = 0;
+    while first < lines.len() {
+        let mut end = first + 1;
+        while lines.touches(end) {
+            end += 1;
+        }
+        let run = &lines.candidates[first..end];
+        let enough = |at: usize| !candidates[at].is_neighbor && candidates[at].relevance >= least;
+        let any = run.iter().any(|&at| enough(at));
+        run.iter().for_each(|&at| relevant[at] = if candidates[at].is_neighbor { any } else { enough(at) });
+        first = end;
+    }
+    relevant
+}
+
+/// The choice among the weighed candidates, of which the others are out.
+pub(super) fn problem<'p>(
+    weighed: &[usize],
+    needs: &[Covered],
+    ledger: &mut Ledger<'_>,
+    lines: &'p Lines,
+    rules: &Rules<'_>,
+    conflict: &'p dyn Fn(usize, usize) -> bool,
+) -> Problem<'p> {
+    let n = lines.len();
+    let (mut values, mut tokens, mut headers) = (vec![0.0; n], vec![0; n], vec![0; n]);
+    let mut is_out = vec![true; n];
+    let mut gap = 0;
+    for &candidate in weighed {
+        let place = lines.place(candidate);
+        is_out[place] = false;
+        tokens[place] = ledger.text_tokens(&Excerpt { candidate, part: None });
+        (headers[place], gap) = ledger.frame_tokens(candidate);
+        values[place] = ledger.score(candidate) * (tokens[place] + headers[place]) as f64;
+    }
+    let worth = |&candidate: &usize| values[lines.place(candidate)];
+    let needs = needs.iter().map(|covered| {
+        let by = || covered.by.iter().filter(|candidate| !is_out[lines.place(**candidate)]);
+        let best = by().map(worth).fold(0.0, f64::max);
+        let mut places: Vec<usize> = by().map(|&candidate| lines.place(candidate)).collect();
+        places.sort_unstable();
+        Need { weight: rules.settings.coverage * covered.share * best, places }
+    });
+    let needs = needs.collect();
+    Problem {
+        lines,
+        values,
+        tokens,
+        headers,
+        mark: gap,
+        budget: ledger.left(),
+        run_max: rules.settings.run_max,
+        caps: caps(weighed, ledger, lines, rules),
+        needs,
+        conflict,
+        must: Vec::new(),
+        must_not: (0..n).filter(|&place| is_out[place]).collect(),
+    }
+}
+
+/// The most that documents and sections may have of the context.
+fn caps(weighed: &[usize], ledger: &Ledger<'_>, lines: &Lines, rules: &Rules<'_>) -> Vec<Cap> {
+    let candidates = ledger.candidates();
+    let mut documents: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+    let mut sections: BTreeMap<&str, (Vec<usize>, Option<usize>)> = BTreeMap::new();
+    for &candidate in weighed {
+        let place = lines.place(candidate);
+        documents.entry(&candidates[candidate].document).or_default().push(place);
+        let section = sections.entry(&candidates[candidate].section).or_default();
+        section.0.push(place);
+        section.1 = rules.gates.sections.limit(ledger, candidate);
+    }
+    let cap = |mut places: Vec<usize>, tokens_max: Option<usize>, chunks_max: Option<usize>| {
+        places.sort_unstable();
+        Cap { places, tokens_max: tokens_max.map(|max| max as i64), chunks_max }
+    };
+    let of_documents = documents.into_values().map(|places| cap(places, None, rules.gates.max_per_document));
+    let of_sections = sections.into_values().map(|(places, limit)| cap(places, limit, rules.gates.max_per_section));
+    of_documents.chain(of_sections).filter(|cap| cap.tokens_max.is_some() || cap.chunks_max.is_some()).collect()
+}
+
+/// Tells which chunks say the same; each pair is compared once.
+pub(super) struct Same<'a> {
+    lines: &'a Lines,
+    rules: &'a Rules<'a>,
+    pub(super) similarity: &'a Similarity<'a>,
+    known: RefCell<HashMap<(usize, usize), bool>>,
+}
+
+impl<'a> Same<'a> {
+    pub(super) fn new(lines: &'a Lines, rules: &'a Rules<'a>, similarity: &'a Similarity<'a>) -> Self {
+        Self { lines, rules, similarity, known: RefCell::default() }
+    }
+
+    pub(super) fn is_same(&self, a: usize, b: usize) -> bool {
+        if self.rules.gates.gate == Gate::None {
+            return false;
+        }
+        let key = (a.min(b), a.max(b));
+        if let Some(&known) = self.known.borrow().get(&key) {
+            return known;
+        }
+        let alike = self.similarity.alike(self.lines.candidates[a], self.lines.candidates[b]);
+        let same = alike.containment >= self.rules.settings.same_words
+            || alike.cosine.is_some_and(|cosine| cosine >= self.rules.settings.same_meaning);
+        self.known.borrow_mut().insert(key, same);
+        same
+    }
+}

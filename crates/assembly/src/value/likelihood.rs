@@ -1,0 +1,281 @@
+//! How likely it is that what is asked for stands in a chunk, given its own score and those of its neighbours.
+//!
+//! The score says where evidence peaks; how far it runs on either side depends on the documents, and a score alone does
+//! not tell. So four lengths of run are assumed in turn, and the mean of what they say is taken: short evidence is
+//! found by the short runs and not lost by the long ones. A run passes from a chunk to its neighbour by a chance that
+//! the neighbour's own score gives, so peaks keep their order, and neighbours of peaks rise above chunks that are no
+//! better and stand alone.
+//!
+//! Source: ours; that relevant chunks cluster is what dsRAG's segments and sentence windows live on, with a constant
+//! each.
+//! Shapes: N candidates, by place.
+//! - `z = (score - median) / (1.4826 * median absolute deviation)` of the found candidates.
+//! - Peaks: `p = sigmoid(mu_peak z - t + logit(PRIOR))`, `t` such that they add up to 1.
+//! - Runs of L: a run that reaches a chunk takes it in with the odds `(L - 1) exp(mu_run z - t_L)`, where `t_L` puts as
+//!   many chunks in runs as the peaks' documents have room for; `v_i = max(p_i, a_i v of the neighbour)`, from the left
+//!   and from the right.
+//! - The mean of the four, each adding up to 1.
+//!
+//! Range: `[0, 1]`, adding up to 1. The scale and the offset of the scores do not matter.
+//! Cost: O(N) for each of some thirty values of the four `t`, one division each.
+
+use crate::candidate::Candidate;
+use crate::error::Result;
+use crate::line::Lines;
+use crate::normalize::extent;
+
+/// The weight of a deviation for a chunk being a peak, in nats.
+const MU_PEAK: f64 = 1.0;
+
+/// The weight of a deviation for a chunk being in a run, in nats.
+const MU_RUN: f64 = 0.8;
+
+/// Share of the chunks taken to be relevant before anything is read.
+const PRIOR: f64 = 0.02;
+
+/// Lengths of run that are assumed, in chunks; all are as likely.
+const RUN_LENGTHS: [f64; 4] = [1.0, 2.0, 4.0, 8.0];
+
+/// No more than this share of the candidates is taken to be relevant, however few there are.
+const SHARE_MAX: f64 = 0.6;
+
+/// Halvings of the interval in which an offset lies: to some 1e-10 of its logarithm.
+const HALVINGS: usize = 44;
+
+/// Deviations beyond this are taken for this many: `exp` of twice as much is still a number.
+const DEVIATIONS_MAX: f64 = 300.0;
+
+/// Logarithms of offsets lie within this.
+const OFFSET_MAX: f64 = 660.0;
+
+/// Likelihoods by candidate.
+///
+/// # Errors
+/// A score that is not a finite number.
+pub(crate) fn of_candidates(candidates: &[&Candidate], lines: &Lines) -> Result<Vec<f64>> {
+    let scores: Vec<Option<f64>> =
+        lines.candidates.iter().map(|&at| (!candidates[at].is_neighbor).then_some(candidates[at].relevance)).collect();
+    let by_place = likelihoods(lines, &scores)?;
+    Ok((0..candidates.len()).map(|candidate| by_place[lines.place(candidate)]).collect())
+}
+
+/// The likelihood of each place. `scores` by place; none for what retrieval did not find, which is taken to score as
+/// the least of what it did.
+///
+/// # Errors
+/// A score that is not a finite number.
+fn likelihoods(lines: &Lines, scores: &[Option<f64>]) -> Result<Vec<f64>> {
+    let n = lines.len();
+    if n == 0 {
+        return Ok(Vec::new());
+    }
+    let z = deviations(scores)?;
+    let peaks = normalized(Ratios::new(&z, MU_PEAK).adding_up_to(1.0).0);
+    let mut of_document = vec![0.0; n];
+    for document in &lines.documents {
+        of_document[document.clone()].fill(document.len() as f64);
+    }
+    let runs = Ratios::new(&z, MU_RUN);
+    let mut mean = vec![0.0; n];
+    for length in RUN_LENGTHS {
+        let spread = if length == 1.0 {
+            peaks.clone()
+        } else {
+            let room: f64 = peaks.iter().zip(&of_document).map(|(peak, n)| peak * length.min(*n)).sum();
+            let (_, offset) = runs.adding_up_to(room.max(1.0));
+            let passes: Vec<f64> = runs
+                .ratios
+                .iter()
+                .map(|ratio| {
+                    let odds = (length - 1.0) * ratio / offset;
+                    odds / (1.0 + odds)
+                })
+                .collect();
+            normalized(spread(lines, &peaks, &passes))
+        };
+        mean.iter_mut().zip(spread).for_each(|(mean, value)| *mean += value / RUN_LENGTHS.len() as f64);
+    }
+    Ok(mean)
+}
+
+/// Likelihood ratios of the scores alone: `exp(mu z)`, the greatest taken for 1.
+struct Ratios {
+    ratios: Vec<f64>,
+}
+
+impl Ratios {
+    fn new(z: &[f64], mu: f64) -> Self {
+        let greatest = z.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        Self { ratios: z.iter().map(|z| (mu * (z - greatest)).exp()).collect() }
+    }
+
+    /// `sigmoid(mu z - t + logit(PRIOR))` for the `t` at which they add up to `sum`, and the ratio that `t` stands for.
+    fn adding_up_to(&self, sum: f64) -> (Vec<f64>, f64) {
+        let sum = sum.min(SHARE_MAX * self.ratios.len() as f64);
+        let odds = PRIOR / (1.0 - PRIOR);
+        let at = |offset: f64| self.ratios.iter().map(move |ratio| ratio * odds / (ratio * odds + offset));
+        let (mut low, mut high) = (-OFFSET_MAX, OFFSET_MAX);
+        for _ in 0..HALVINGS {
+            let middle = f64::midpoint(low, high);
+            if at(middle.exp()).sum::<f64>() > sum { low = middle } else { high = middle }
+        }
+        (at(high.exp()).collect(), high.exp())
+    }
+}
+
+/// From each peak to both sides, as far as its neighbours let it pass.
+fn spread(lines: &Lines, peaks: &[f64], passes: &[f64]) -> Vec<f64> {
+    let mut values = peaks.to_vec();
+    for document in &lines.documents {
+        let mut carried = 0.0;
+        for place in document.clone() {
+            carried = if lines.touches(place) { passes[place] * carried } else { 0.0 };
+            carried = peaks[place].max(carried);
+            values[place] = values[place].max(carried);
+        }
+        carried = 0.0;
+        for place in document.clone().rev() {
+            carried = if lines.touches(place + 1) && place + 1 < document.end { passes[place] * carried } else { 0.0 };
+            carried = peaks[place].max(carried);
+            values[place] = values[place].max(carried);
+        }
+    }
+    values
+}
+
+fn normalized(mut values: Vec<f64>) -> Vec<f64> {
+    let sum: f64 = values.iter().sum();
+    values.iter_mut().for_each(|value| *value /= sum);
+    values
+}
+
+/// Deviations above the median of the found scores.
+fn deviations(scores: &[Option<f64>]) -> Result<Vec<f64>> {
+    let mut found: Vec<f64> = scores.iter().flatten().copied().collect();
+    extent(&found)?;
+    found.sort_unstable_by(f64::total_cmp);
+    let Some(&least) = found.first() else { return Ok(vec![0.0; scores.len()]) };
+    let middle = median(&found);
+    let mut distances: Vec<f64> = found.iter().map(|score| (score - middle).abs()).collect();
+    distances.sort_unstable_by(f64::total_cmp);
+    let mut width = 1.4826 * median(&distances);
+    if width <= 0.0 {
+        // Most scores are one number: the mean distance still tells the others apart.
+        width = distances.iter().sum::<f64>() / distances.len() as f64;
+    }
+    if width <= 0.0 {
+        return Ok(vec![0.0; scores.len()]);
+    }
+    let deviations = |score: &Option<f64>| (score.unwrap_or(least) - middle) / width;
+    Ok(scores.iter().map(|score| deviations(score).clamp(-DEVIATIONS_MAX, DEVIATIONS_MAX)).collect())
+}
+
+/// Median of ascending numbers, the mean of the middle two of an even number.
+fn median(sorted: &[f64]) -> f64 {
+    let n = sorted.len();
+    f64::midpoint(sorted[(n - 1) / 2], sorted[n / 2])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::candidate;
+    use proptest::prelude::*;
+
+    fn likelihoods_of(chunks: &[(&str, u32, Option<f64>)]) -> Vec<f64> {
+        let candidates: Vec<Candidate> =
+            chunks.iter().map(|&(document, index, _)| candidate(document, index, "text", 0.0)).collect();
+        let candidates: Vec<&Candidate> = candidates.iter().collect();
+        let lines = Lines::new(&candidates);
+        let scores: Vec<Option<f64>> = lines.candidates.iter().map(|&at| chunks[at].2).collect();
+        let by_place = likelihoods(&lines, &scores).unwrap();
+        (0..chunks.len()).map(|at| by_place[lines.place(at)]).collect()
+    }
+
+    fn line(scores: impl IntoIterator<Item = f64>) -> Vec<f64> {
+        let chunks: Vec<(&str, u32, Option<f64>)> =
+            scores.into_iter().enumerate().map(|(at, score)| ("a", at as u32, Some(score))).collect();
+        likelihoods_of(&chunks)
+    }
+
+    /// The formulas of the header, one by one.
+    fn by_definition(scores: &[f64]) -> Vec<f64> {
+        let n = scores.len();
+        let z = deviations(&scores.iter().copied().map(Some).collect::<Vec<_>>()).unwrap();
+        let sigmoid = |x: f64| 1.0 / (1.0 + (-x).exp());
+        let logit = (PRIOR / (1.0 - PRIOR)).ln();
+        let solve = |mu: f64, sum: f64| {
+            let (mut low, mut high) = (-900.0, 900.0);
+            for _ in 0..90 {
+                let t = (low + high) / 2.0;
+                let total: f64 = z.iter().map(|z| sigmoid(mu * z - t + logit)).sum();
+                if total > sum.min(0.6 * n as f64) { low = t } else { high = t }
+            }
+            high
+        };
+        let t = solve(1.0, 1.0);
+        let mut peaks: Vec<f64> = z.iter().map(|z| sigmoid(z - t + logit)).collect();
+        let sum: f64 = peaks.iter().sum();
+        peaks.iter_mut().for_each(|peak| *peak /= sum);
+        let mut mean: Vec<f64> = peaks.iter().map(|peak| peak / 4.0).collect();
+        for length in [2.0, 4.0, 8.0_f64] {
+            let t = solve(0.8, peaks.iter().map(|peak| peak * length.min(n as f64)).sum::<f64>().max(1.0));
+            let pass = |at: usize| {
+                let odds = (length - 1.0) * (0.8 * z[at] - t).exp();
+                odds / (1.0 + odds)
+            };
+            let value = |at: usize| {
+                let from = |other: usize| {
+                    let between: Vec<usize> =
+                        if other < at { (other + 1..=at).collect() } else { (at..other).collect() };
+                    between.into_iter().fold(peaks[other], |value, at| value * pass(at))
+                };
+                (0..n).map(from).fold(0.0, f64::max)
+            };
+            let values: Vec<f64> = (0..n).map(value).collect();
+            let sum: f64 = values.iter().sum();
+            mean.iter_mut().zip(values).for_each(|(mean, value)| *mean += value / sum / 4.0);
+        }
+        mean
+    }
+
+    #[test]
+    fn one_high_score_stands_alone_and_middling_ones_lift_each_other() {
+        let low = |at: u32| if at.is_multiple_of(2) { 0.1 } else { 0.12 };
+        let peak = line((0..40).map(|at| if at == 20 { 0.9 } else { low(at) }));
+        assert!(peak[20] > 0.3 && peak[20] > 1.5 * peak[19], "{:?}", &peak[18..23]);
+        let run = line((0..40).map(|at| if (18..23).contains(&at) || at == 5 { 0.16 } else { low(at) }));
+        assert!(run[20] >= run[5] && run[17] > 1.2 * run[4].min(run[30]), "{run:?}");
+    }
+
+    #[test]
+    fn equal_scores_share_and_nothing_found_is_no_fault() {
+        let even = likelihoods_of(&[("a", 0, Some(0.5)), ("b", 0, Some(0.5)), ("c", 0, Some(0.5))]);
+        assert!(even.iter().all(|p| (p - 1.0 / 3.0).abs() < 1e-6), "{even:?}");
+        assert!(likelihoods_of(&[]).is_empty());
+        assert_eq!(likelihoods_of(&[("a", 0, Some(0.3))]), [1.0]);
+        let unseen = likelihoods_of(&[("a", 0, None), ("b", 0, None)]);
+        assert!(unseen.iter().all(|p| (p - 0.5).abs() < 1e-6), "{unseen:?}");
+        assert!(likelihoods(&Lines::new(&[&candidate("a", 0, "x", 0.0)]), &[Some(f64::NAN)]).is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn the_sweeps_give_what_the_definition_gives(scores in prop::collection::vec(prop_oneof![4 => 0.0..1.0_f64, 1 => 0.500..0.501_f64, 1 => Just(0.5)], 2..30)) {
+            for (fast, slow) in line(scores.clone()).iter().zip(by_definition(&scores)) {
+                prop_assert!((fast - slow).abs() < 1e-7, "{} {}", fast, slow);
+            }
+        }
+
+        #[test]
+        fn they_add_up_to_one_and_peaks_keep_their_order(scores in prop::collection::vec(-1e3..1e3_f64, 2..40), scale in 1e-3..1e3_f64) {
+            let plain = line(scores.clone());
+            prop_assert!((plain.iter().sum::<f64>() - 1.0).abs() < 1e-9);
+            let best = (0..scores.len()).max_by(|&a, &b| scores[a].total_cmp(&scores[b])).unwrap();
+            prop_assert!(plain.iter().all(|value| *value <= plain[best]));
+            for (a, b) in plain.iter().zip(line(scores.iter().map(|score| score * scale))) {
+                prop_assert!((a - b).abs() < 1e-6, "{} {}", a, b);
+            }
+        }
+    }
+}
