@@ -6,6 +6,7 @@
 pub mod assembly;
 pub mod graphs;
 pub mod lexical;
+pub mod reproduce;
 
 use std::io::Cursor;
 use std::ops::ControlFlow;

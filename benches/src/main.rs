@@ -1,10 +1,13 @@
-//! Runs the benchmarks at full size: `cento-bench [MODEL_FOLDER]`, one JSON object a line, `cento-bench lexical`, a table,
-//! `cento-bench graphs`, one contestant of `scripts/bench-graphs`, and `cento-bench assembly`, how long contexts take.
+//! Runs the benchmarks at full size: `cento-bench [MODEL_FOLDER]`, one JSON object a line, `cento-bench lexical`, a
+//! table, `cento-bench graphs`, one contestant of `scripts/bench-graphs`, `cento-bench assembly`, how long contexts take,
+//! and `cento-bench reproduce`, recorded figures measured again.
 
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use cento_assembly::Strategy;
+use cento_benches::reproduce::{self, Verdict};
 use cento_benches::{assembly, graphs, lexical};
 use clap::{Parser, Subcommand};
 
@@ -49,38 +52,54 @@ enum Command {
         #[command(subcommand)]
         task: graphs::Task,
     },
+    /// Rerun recorded figures from scratch, each beside what is expected
+    Reproduce(reproduce::Args),
 }
 
-fn main() -> Result<()> {
-    let args = Args::parse();
-    match args.command {
-        None => speed(args.model.as_deref()),
-        Some(Command::Graphs { task }) => {
-            println!("{}", graphs::run(&task)?);
-            Ok(())
-        }
-        Some(Command::Assembly { budget, rounds, strategy: only }) => {
-            for n_candidates in [200, 2_000] {
-                let all = Strategy::ALL.into_iter().filter(|strategy| *strategy != Strategy::Seal);
-                for strategy in all.filter(|strategy| only.is_none_or(|only| only == *strategy)) {
-                    let figures = assembly::assembly(strategy, n_candidates, budget, rounds)?;
-                    println!("{}", serde_json::to_string(&figures)?);
-                }
+/// Exit codes are those of `cento`: 0 ok, 1 a figure is not as recorded, 2 usage, 3 data.
+fn main() -> ExitCode {
+    match execute(Args::parse()) {
+        Ok(code) => ExitCode::from(code),
+        Err(error) => {
+            if let Some(usage) = error.downcast_ref::<clap::Error>() {
+                usage.exit();
             }
-            Ok(())
+            eprintln!("error: {}", cento_engine::describe(error.as_ref()));
+            ExitCode::from(3)
         }
+    }
+}
+
+fn execute(args: Args) -> Result<u8> {
+    match args.command {
+        None => speed(args.model.as_deref())?,
+        Some(Command::Graphs { task }) => println!("{}", graphs::run(&task)?),
+        Some(Command::Reproduce(args)) => return Ok(u8::from(reproduce::execute(&args)? == Some(Verdict::Fail))),
+        Some(Command::Assembly { budget, rounds, strategy }) => contexts(budget, rounds, strategy)?,
         Some(Command::Lexical { data, sets, json }) => {
             for set in sets {
                 let folder = data.join(&set);
                 let walk = lexical::walk(&set, &folder).with_context(|| folder.display().to_string())?;
-                match json {
-                    true => println!("{}", serde_json::to_string(&walk)?),
-                    false => println!("{walk}"),
+                if json {
+                    println!("{}", serde_json::to_string(&walk)?);
+                } else {
+                    println!("{walk}");
                 }
             }
-            Ok(())
         }
     }
+    Ok(0)
+}
+
+fn contexts(budget: usize, rounds: usize, only: Option<Strategy>) -> Result<()> {
+    for n_candidates in [200, 2_000] {
+        let all = Strategy::ALL.into_iter().filter(|strategy| *strategy != Strategy::Seal);
+        for strategy in all.filter(|strategy| only.is_none_or(|only| only == *strategy)) {
+            let figures = assembly::assembly(strategy, n_candidates, budget, rounds)?;
+            println!("{}", serde_json::to_string(&figures)?);
+        }
+    }
+    Ok(())
 }
 
 fn speed(model: Option<&Path>) -> Result<()> {

@@ -18,7 +18,7 @@
 //! | `priors` | priors learned from judged questions or sentences: figures by hand, the policy they make, what cannot be learned from |
 //! | `requests` | include, exclude, order, a budget left to the curve, an endpoint for `seal`: what is delivered, replayed, refused |
 //! | `traces` | replay, why, why-not, diff: the same bytes or what differs, every reason in words; the schema |
-//! | `reproduce` | reproduce and bench: plans, recorded figures, the page, speeds |
+//! | `reproduce` | cento-bench reproduce: plans, recorded figures, the page; bench: speeds |
 //! | `settings` | command line over environment over files over default; what a file of a folder may say, and trust |
 //! | `quality` | figures on real data with the default encoder, where both are there |
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Place, Ran, tiny_model};
+use crate::support::{Place, Ran, binary, tiny_model};
 use crate::traces::{context, tides, trace};
 
 /// A plan of two arms over a tiny set, in a folder whose name has a blank.
@@ -65,8 +65,25 @@ measure = "nDCG@10"
     )
 }
 
+/// `cento-bench reproduce`, which finds `cento` beside itself.
+fn command(place: &Place, arguments: &[&str]) -> std::process::Command {
+    let program = binary().with_file_name("cento-bench");
+    place.command_of(&program, &[&["reproduce"], arguments].concat())
+}
+
+fn bench(place: &Place, arguments: &[&str]) -> Ran {
+    Ran::new(arguments, command(place, arguments).output().unwrap())
+}
+
+#[track_caller]
+fn ok(place: &Place, arguments: &[&str]) -> String {
+    let ran = bench(place, arguments);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    ran.out
+}
+
 fn reproduce(place: &Place, more: &[&str]) -> Ran {
-    place.run(&[&["reproduce", "--plans", "plans", "--work", "my work", "--data", "my data"], more].concat())
+    bench(place, &[&["--plans", "plans", "--work", "my work", "--data", "my data"], more].concat())
 }
 
 #[track_caller]
@@ -85,10 +102,10 @@ fn figures(report: &Value) -> Vec<f64> {
 #[test]
 fn plans_are_listed_and_their_commands_printed_without_running() {
     let place = planned();
-    let list = place.ok(&["reproduce", "--plans", "plans", "--list"]).out;
+    let list = ok(&place, &["--plans", "plans", "--list"]);
     assert!(list.contains("arms") && list.contains("Two arms") && list.contains("tiny"), "{list}");
-    let list = place.json(&["reproduce", "--plans", "plans", "--list"]);
-    assert_eq!(list["reproductions"][0]["name"], "arms");
+    let list: Value = serde_json::from_str(&ok(&place, &["--plans", "plans", "--list", "--json"])).unwrap();
+    assert_eq!((&list["version"], &list["reproductions"][0]["name"]), (&json!(1), &json!("arms")));
     let commands = reproduce(&place, &["arms", "--dry-run"]);
     assert_eq!((commands.code, commands.out.lines().count()), (0, 5), "{commands:?}");
     assert!(commands.out.lines().all(|line| line.starts_with("cento ")), "{commands:?}");
@@ -96,7 +113,7 @@ fn plans_are_listed_and_their_commands_printed_without_running() {
     assert!(!commands.out.contains(['{', '}']), "every variable has its value: {commands:?}");
     assert!(!place.path("my work").exists());
     let by_environment =
-        place.command(&["reproduce", "--plans", "plans", "arms", "--dry-run"]).env("CENTO_DATA", "my data").output();
+        command(&place, &["--plans", "plans", "arms", "--dry-run"]).env("CENTO_DATA", "my data").output();
     assert!(by_environment.unwrap().status.success());
 }
 
@@ -173,10 +190,10 @@ fn the_page_fetches_nothing_and_comes_again_from_the_report() {
         }
     }
     place.write("report.json", &report.out);
-    let text = place.ok(&["reproduce", "--from", "report.json", "--html", "again.html"]).out;
+    let text = ok(&place, &["--from", "report.json", "--html", "again.html"]);
     assert!(text.contains("1.0000 [OK]"), "{text}");
     assert!(place.read("again.html") == place.read("page.html"), "the page of the report differs");
-    assert_eq!(place.ok(&["reproduce", "--from", "report.json", "--json"]).out, report.out);
+    assert_eq!(ok(&place, &["--from", "report.json", "--json"]), report.out);
 }
 
 /// The plan of two arms with one context in pictures.
@@ -214,7 +231,7 @@ fn a_context_in_pictures_shows_what_its_trace_says() {
     assert!(text.contains("One context\nwhat pulls  the sea\nbubble: ") && text.contains(" of 40 tokens: "), "{text}");
     assert!(text.contains(" budget exceeded\n") && text.contains("2 figures compared: 2 [OK]"), "{text}");
     place.write("report.json", report.to_string());
-    place.ok(&["reproduce", "--from", "report.json", "--html", "again.html"]);
+    ok(&place, &["--from", "report.json", "--html", "again.html"]);
     assert!(place.read("again.html") == place.read("page.html"), "the page of the report differs");
 }
 
@@ -281,7 +298,7 @@ fn a_picture_without_a_trace_of_this_version_names_its_plan_and_the_file() {
 fn a_work_folder_of_others_is_refused_and_left_alone() {
     let place = planned();
     place.write("my work/thesis.tex", "years of work");
-    reproduce(&place, &["arms"]).fails(3, &["my work", "cento reproduce", "name another"]);
+    reproduce(&place, &["arms"]).fails(3, &["my work", "cento-bench reproduce", "name another"]);
     reproduce(&place, &["arms", "--cold"]).fails(3, &["my work"]);
     assert_eq!(place.read("my work/thesis.tex"), b"years of work");
     assert_eq!(std::fs::read_dir(place.path("my work")).unwrap().count(), 1);
@@ -290,14 +307,26 @@ fn a_work_folder_of_others_is_refused_and_left_alone() {
 #[test]
 fn missing_data_and_unknown_names_tell_the_way_out() {
     let place = planned();
-    place.run(&["reproduce", "--plans", "plans", "arms"]).fails(2, &["tiny", "--data", "CENTO_DATA"]);
-    place.run(&["reproduce", "--plans", "plans", "arms", "--data", "plans"]).fails(2, &["--data", "plans", "tiny"]);
+    bench(&place, &["--plans", "plans", "arms"]).fails(2, &["tiny", "--data", "CENTO_DATA"]);
+    bench(&place, &["--plans", "plans", "arms", "--data", "plans"]).fails(2, &["--data", "plans", "tiny"]);
     reproduce(&place, &["arm"]).fails(2, &["\"arm\"", "\"arms\"", "--list"]);
-    place.run(&["reproduce", "--plans", "nowhere", "--list"]).fails(3, &["nowhere", "--plans"]);
+    bench(&place, &["--plans", "nowhere", "--list"]).fails(3, &["nowhere", "--plans"]);
     reproduce(&place, &[]).fails(2, &["NAME"]);
-    place.run(&["reproduce", "--from", "nowhere.json"]).fails(3, &["nowhere.json"]);
+    bench(&place, &["--from", "nowhere.json"]).fails(3, &["nowhere.json"]);
     place.write("plans/broken.toml", "title = 1\n");
     reproduce(&place, &["arms"]).fails(3, &["broken.toml", "title"]);
+}
+
+#[test]
+fn the_program_that_is_measured_can_be_named() {
+    let place = planned();
+    let named = binary().display().to_string();
+    let first = reproduced(&place, &["--cento", &named]);
+    assert_eq!((figures(&first)[0], &first["cento"]), (1.0, &json!(env!("CARGO_PKG_VERSION"))));
+    let words = ["--plans", "plans", "--work", "other", "--data", "my data", "arms"];
+    let missing = command(&place, &words).env("CENTO", "nowhere/cento").output().unwrap();
+    Ran::new(&words, missing).fails(3, &["nowhere/cento"]);
+    assert!(!place.path("other").exists(), "said before anything is run");
 }
 
 #[test]

@@ -71,11 +71,16 @@ impl Place {
         std::fs::read(self.path(name)).unwrap()
     }
 
-    /// A command with no CENTO variable but those that tests rely on.
+    /// `cento` with no CENTO variable but those that tests rely on.
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(binary());
+        self.command_of(&binary(), arguments)
+    }
+
+    /// Another program of this build, with the same environment.
+    pub(crate) fn command_of(&self, program: &Path, arguments: &[&str]) -> Command {
+        let mut command = Command::new(program);
         for (name, _) in std::env::vars_os() {
-            if name.to_string_lossy().starts_with("CENTO_") && name != "CENTO_SIMD" {
+            if name.to_string_lossy().starts_with("CENTO") && name != "CENTO_SIMD" {
                 command.env_remove(name);
             }
         }

@@ -39,9 +39,6 @@ impl Set {
 impl Document {
     /// Title and text as one.
     pub(super) fn whole(&self) -> String {
-        match self.title.is_empty() {
-            true => self.text.clone(),
-            false => format!("{} {}", self.title, self.text),
-        }
+        if self.title.is_empty() { self.text.clone() } else { format!("{} {}", self.title, self.text) }
     }
 }

@@ -8,8 +8,6 @@ mod options;
 mod policy_file;
 mod commands;
 mod judge;
-mod reproduce;
-mod machine;
 mod exit_code;
 
 fn main() -> std::process::ExitCode {

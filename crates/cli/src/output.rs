@@ -5,6 +5,7 @@ use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 use std::time::Duration;
 
+use crate::args::Global;
 use crate::exit_code;
 use anyhow::Context as _;
 use cento_engine::fuse::Contribution;
@@ -40,6 +41,13 @@ pub(crate) fn json(value: &impl serde::Serialize) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// The answers that a bar is shown beside.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Beside {
+    Text,
+    AnyAnswer,
+}
+
 /// A bar on stderr while something long runs; nothing at all where stderr is not a terminal.
 pub(crate) struct Bar {
     bar: ProgressBar,
@@ -47,8 +55,9 @@ pub(crate) struct Bar {
 }
 
 impl Bar {
-    pub(crate) fn new(quiet: bool) -> Self {
-        let shown = !quiet && io::stderr().is_terminal();
+    pub(crate) fn new(global: &Global, beside: Beside) -> Self {
+        let is_wanted = !global.quiet && (beside == Beside::AnyAnswer || !global.json);
+        let shown = is_wanted && io::stderr().is_terminal();
         let target = if shown { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
         let bar = ProgressBar::with_draw_target(None, target);
         bar.set_style(style("{spinner} {msg} [{elapsed}]"));

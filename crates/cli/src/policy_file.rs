@@ -28,14 +28,15 @@ pub(crate) fn read(path: Option<&Path>) -> anyhow::Result<Asked> {
     let is_yaml =
         path.extension().is_some_and(|ending| ["yaml", "yml"].iter().any(|yaml| ending.eq_ignore_ascii_case(yaml)));
     let nothing = Asked { path: path.to_owned(), ..nothing };
-    let asked = match is_yaml {
-        false => Policy::parse(&text).map(|policy| Asked { policy, ..nothing }),
-        true => Pipeline::parse(&text).map(|Pipeline { policy, strategy, budget_tokens }| Asked {
+    let asked = if is_yaml {
+        Pipeline::parse(&text).map(|Pipeline { policy, strategy, budget_tokens }| Asked {
             policy,
             strategy: Some(strategy),
             budget_tokens,
             ..nothing
-        }),
+        })
+    } else {
+        Policy::parse(&text).map(|policy| Asked { policy, ..nothing })
     };
     asked.map_err(|error| usage(format!("--policy {}: {}", path.display(), cento_engine::describe(&error))))
 }
@@ -50,10 +51,7 @@ impl Asked {
     /// The budgets of `--budget`, or that of the file.
     pub(crate) fn budgets(&self, flags: &[usize]) -> anyhow::Result<Vec<usize>> {
         let budgets = self.agreed("--budget", flags, BUDGET_KEY, self.budget_tokens)?;
-        match budgets.is_empty() {
-            true => Err(usage(NO_BUDGET)),
-            false => Ok(budgets),
-        }
+        if budgets.is_empty() { Err(usage(NO_BUDGET)) } else { Ok(budgets) }
     }
 
     /// What one command without lists asks for: its strategy and its budget.

@@ -4,19 +4,19 @@
 //! Differs: whatever stands in the chunk's own text is left out, so nothing is read twice; so is a heading that only
 //! repeats the title.
 
-use std::fmt;
 use std::ops::Range;
-use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
+use strum::{Display, EnumString};
 
 use crate::chunk::Chunk;
 use crate::document::Document;
-use crate::error::{Error, Result};
+use crate::error::Error;
 
 /// How a header is written.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, Display, EnumString)]
 #[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase", parse_err_ty = Error, parse_err_fn = unknown)]
 pub enum HeaderStyle {
     /// `# Document: title | page: p`, then each open heading behind as many `#` as its level, one a line.
     #[default]
@@ -32,27 +32,8 @@ impl HeaderStyle {
     pub const NAMES: &'static str = "structured, flat, none";
 }
 
-impl fmt::Display for HeaderStyle {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Structured => "structured",
-            Self::Flat => "flat",
-            Self::None => "none",
-        })
-    }
-}
-
-impl FromStr for HeaderStyle {
-    type Err = Error;
-
-    fn from_str(name: &str) -> Result<Self> {
-        match name {
-            "structured" => Ok(Self::Structured),
-            "flat" => Ok(Self::Flat),
-            "none" => Ok(Self::None),
-            _ => Err(Error::UnknownName { what: "header style", value: name.into(), expected: Self::NAMES }),
-        }
-    }
+fn unknown(name: &str) -> Error {
+    Error::UnknownName { what: "header style", value: name.into(), expected: HeaderStyle::NAMES }
 }
 
 /// The header of a chunk of `document`: empty, or lines that each end in a line feed.

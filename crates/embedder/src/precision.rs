@@ -1,17 +1,30 @@
 //! The number type of weights and products: what a vector costs, and how close it stays to the reference.
 
-use std::fmt;
-use std::str::FromStr;
-
 use serde::{Deserialize, Serialize};
+use strum::{Display, EnumString, IntoStaticStr, VariantArray};
 
-use crate::error::{Error, Result};
+use crate::error::Error;
 
 /// Number type of weights and products; sums, norms, softmax and pooling are f32 or wider in every one of them.
 ///
 /// Vectors of different precisions are close, not equal, and have different fingerprints: a collection keeps to one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    Hash,
+    Default,
+    Serialize,
+    Deserialize,
+    Display,
+    EnumString,
+    IntoStaticStr,
+    VariantArray,
+)]
 #[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase", parse_err_ty = Error, parse_err_fn = unknown)]
 pub enum Precision {
     /// 32-bit floats: the reference. Any device.
     #[default]
@@ -26,34 +39,16 @@ pub enum Precision {
 
 impl Precision {
     /// Every precision, the reference first.
-    pub const ALL: [Self; 4] = [Self::F32, Self::Bf16, Self::F16, Self::Int8];
+    pub const ALL: &[Self] = Self::VARIANTS;
 
     /// The name on the command line and in files.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::F32 => "f32",
-            Self::Bf16 => "bf16",
-            Self::F16 => "f16",
-            Self::Int8 => "int8",
-        }
+        self.into()
     }
 }
 
-impl fmt::Display for Precision {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-impl FromStr for Precision {
-    type Err = Error;
-
-    fn from_str(name: &str) -> Result<Self> {
-        Self::ALL.into_iter().find(|precision| precision.name() == name).ok_or_else(|| Error::Precision {
-            precision: name.to_owned(),
-            reason: "unknown; use f32, bf16, f16 or int8",
-        })
-    }
+fn unknown(name: &str) -> Error {
+    Error::Precision { precision: name.to_owned(), reason: "unknown; use f32, bf16, f16 or int8" }
 }
 
 #[cfg(test)]
@@ -62,7 +57,7 @@ mod tests {
 
     #[test]
     fn names_round_trip_and_others_are_refused() {
-        for precision in Precision::ALL {
+        for &precision in Precision::ALL {
             assert_eq!(precision.name().parse::<Precision>().unwrap(), precision);
             assert_eq!(serde_json::to_string(&precision).unwrap(), format!("\"{precision}\""));
         }

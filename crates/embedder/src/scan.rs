@@ -118,9 +118,10 @@ impl Accelerator {
                 Queries::F16 { high, low }
             }
         };
-        let lists = match device::is_accelerator(&self.device) {
-            false => Lists::Host(vec![Vec::new(); n_queries]),
-            true => Lists::Device(Largest::new(n_queries, limit, block_rows, &self.device)?),
+        let lists = if device::is_accelerator(&self.device) {
+            Lists::Device(Largest::new(n_queries, limit, block_rows, &self.device)?)
+        } else {
+            Lists::Host(vec![Vec::new(); n_queries])
         };
         Ok(Scan { queries, lists, n_queries, limit, width, row_type, device: self.device.clone() })
     }

@@ -197,12 +197,11 @@ impl Tokenizer {
 fn purpose(path: &Path) -> &'static str {
     const OTHERS: [&str; 5] =
         ["vocab.txt", "vocab.json", "sentencepiece.bpe.model", "spiece.model", "sentencepiece.model"];
-    match OTHERS.iter().any(|name| path.with_file_name(name).exists()) {
-        true => {
-            "the tokenizer in one file, not only its vocabulary: make it once with transformers, \
+    if OTHERS.iter().any(|name| path.with_file_name(name).exists()) {
+        "the tokenizer in one file, not only its vocabulary: make it once with transformers, \
              `AutoTokenizer.from_pretrained(folder).save_pretrained(folder)`; or"
-        }
-        false => "the tokenizer in one file (vocab.txt alone is not read)",
+    } else {
+        "the tokenizer in one file (vocab.txt alone is not read)"
     }
 }
 

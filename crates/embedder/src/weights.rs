@@ -64,7 +64,7 @@ impl Bias {
         if flag { Self::With } else { Self::Without }
     }
 
-    fn there_is(self) -> bool {
+    pub(crate) fn there_is(self) -> bool {
         self == Self::With
     }
 }
@@ -147,9 +147,10 @@ impl Weights {
     ) -> Result<Linear> {
         let stacked = |tensors: Result<Vec<Tensor>>| -> Result<Tensor> { Ok(Tensor::cat(&tensors?, 0)?) };
         let weight = stacked(parts.iter().map(|part| part.tensor("weight", [n_outputs_each, n_inputs])).collect())?;
-        let bias = match bias.there_is() {
-            true => Some(stacked(parts.iter().map(|part| part.tensor("bias", [n_outputs_each])).collect())?),
-            false => None,
+        let bias = if bias.there_is() {
+            Some(stacked(parts.iter().map(|part| part.tensor("bias", [n_outputs_each])).collect())?)
+        } else {
+            None
         };
         Ok(Linear::new(&weight, bias.as_ref(), Activation::None, precision)?)
     }

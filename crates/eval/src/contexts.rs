@@ -122,10 +122,7 @@ impl Contexts {
     fn read_next(&mut self) -> Result<Option<Context>> {
         let path = self.lines.path().to_owned();
         let Some((number, line)) = self.lines.next()? else {
-            return match self.seen.is_empty() {
-                true => Err(Error::Empty { path, what: "contexts" }),
-                false => Ok(None),
-            };
+            return if self.seen.is_empty() { Err(Error::Empty { path, what: "contexts" }) } else { Ok(None) };
         };
         let context: Context = lines::record(&path, number, line)?;
         check(&path, number, &context)?;

@@ -12,7 +12,9 @@ pub mod compare;
 pub mod questions;
 pub mod contexts;
 pub mod context;
+mod machine;
 mod error;
 mod lines;
 
 pub use error::{Error, Result};
+pub use machine::Machine;

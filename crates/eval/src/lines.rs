@@ -20,9 +20,10 @@ pub(crate) struct Lines {
 impl Lines {
     /// Opens a file; `-` is stdin.
     pub(crate) fn open(path: &Path) -> Result<Self> {
-        match path == Path::new("-") {
-            true => Ok(Self::new(io::stdin().lock(), Path::new("stdin"))),
-            false => Ok(Self::new(fs_err::File::open(path)?, path)),
+        if path == Path::new("-") {
+            Ok(Self::new(io::stdin().lock(), Path::new("stdin")))
+        } else {
+            Ok(Self::new(fs_err::File::open(path)?, path))
         }
     }
 

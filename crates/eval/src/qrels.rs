@@ -177,11 +177,12 @@ impl Layout {
     fn of(line: &str) -> Self {
         let header = ["query-id", "corpus-id", "score"];
         let names = line.split_ascii_whitespace();
-        match names.clone().count() == header.len()
+        if names.clone().count() == header.len()
             && names.zip(header).all(|(name, want)| name.eq_ignore_ascii_case(want))
         {
-            true => Self::Beir,
-            false => Self::Trec,
+            Self::Beir
+        } else {
+            Self::Trec
         }
     }
 

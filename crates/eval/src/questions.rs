@@ -121,14 +121,13 @@ impl Questions {
 
     /// Ids of the documents of an excerpt set; of a BEIR folder, whose corpus is not read, those of the gold documents.
     pub(crate) fn documents(&self) -> Vec<&str> {
-        match self.texts.is_empty() {
-            false => self.texts.keys().map(String::as_str).collect(),
-            true => {
-                let mut gold: Vec<&str> = self.iter().flat_map(|q| &q.documents).map(String::as_str).collect();
-                gold.sort_unstable();
-                gold.dedup();
-                gold
-            }
+        if self.texts.is_empty() {
+            let mut gold: Vec<&str> = self.iter().flat_map(|q| &q.documents).map(String::as_str).collect();
+            gold.sort_unstable();
+            gold.dedup();
+            gold
+        } else {
+            self.texts.keys().map(String::as_str).collect()
         }
     }
 

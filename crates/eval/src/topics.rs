@@ -49,10 +49,7 @@ pub fn read(path: &Path) -> Result<Vec<Topic>> {
     } else {
         parse(Lines::open(path)?)?
     };
-    match topics.is_empty() {
-        true => Err(Error::Empty { path: path.to_owned(), what: "topics" }),
-        false => Ok(topics),
-    }
+    if topics.is_empty() { Err(Error::Empty { path: path.to_owned(), what: "topics" }) } else { Ok(topics) }
 }
 
 fn parse(mut lines: Lines) -> Result<Vec<Topic>> {
@@ -60,9 +57,10 @@ fn parse(mut lines: Lines) -> Result<Vec<Topic>> {
     let (mut topics, mut seen) = (Vec::new(), HashSet::new());
     let mut json = None;
     while let Some((number, line)) = lines.next()? {
-        let topic = match *json.get_or_insert_with(|| line.trim_start().starts_with('{')) {
-            true => from_object(lines::object(&path, number, line)?),
-            false => from_columns(line),
+        let topic = if *json.get_or_insert_with(|| line.trim_start().starts_with('{')) {
+            from_object(lines::object(&path, number, line)?)
+        } else {
+            from_columns(line)
         };
         let topic = topic.and_then(with_usable_id).and_then(with_text);
         let topic: Topic = topic.map_err(|fault| lines.fault(number, fault))?;
@@ -76,9 +74,10 @@ fn parse(mut lines: Lines) -> Result<Vec<Topic>> {
 
 /// A topic that asks something.
 fn with_text(topic: Topic) -> Result<Topic, Fault> {
-    match topic.text.trim().is_empty() {
-        true => Err(Fault::new(1, "a text that asks something", format!("topic {:?} with an empty one", topic.id))),
-        false => Ok(topic),
+    if topic.text.trim().is_empty() {
+        Err(Fault::new(1, "a text that asks something", format!("topic {:?} with an empty one", topic.id)))
+    } else {
+        Ok(topic)
     }
 }
 
@@ -118,12 +117,11 @@ fn from_columns(line: &str) -> Result<Topic, Fault> {
 }
 
 fn with_usable_id(topic: Topic) -> Result<Topic, Fault> {
-    match topic.id.is_empty() || topic.id.contains(char::is_whitespace) {
-        true => {
-            let expected = "an id that can be a column of a run file: not empty, no blanks";
-            Err(Fault::new(1, expected, format!("{:?}", topic.id)))
-        }
-        false => Ok(topic),
+    if topic.id.is_empty() || topic.id.contains(char::is_whitespace) {
+        let expected = "an id that can be a column of a run file: not empty, no blanks";
+        Err(Fault::new(1, expected, format!("{:?}", topic.id)))
+    } else {
+        Ok(topic)
     }
 }
 

@@ -2,18 +2,19 @@
 //!
 //! Source: the Snowball stemmers and stop lists that tantivy carries; the English list is Lucene's 33 words.
 
-use std::fmt;
-use std::str::FromStr;
-
+use strum::{Display, EnumString, VariantArray, VariantNames};
 use tantivy::tokenizer::Language as Snowball;
 
-use crate::{Error, Result};
+use crate::Error;
 
 /// What a text is written in, as far as stemming and stop words go. The default is English.
 ///
 /// Every language but `none` is stemmed. Arabic, Greek, Romanian, Tamil and Turkish have no stop list: every word of theirs
 /// is indexed. Text in a script without spaces is searchable under each of them.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Display, EnumString, VariantArray, VariantNames,
+)]
+#[strum(serialize_all = "lowercase", ascii_case_insensitive, parse_err_ty = Error, parse_err_fn = unknown)]
 #[non_exhaustive]
 #[expect(missing_docs, reason = "the names say it")]
 pub enum Language {
@@ -42,73 +43,35 @@ pub enum Language {
 
 impl Language {
     /// Every language, the default first.
-    pub const ALL: [Self; 19] = [
-        Self::English,
-        Self::Arabic,
-        Self::Danish,
-        Self::Dutch,
-        Self::Finnish,
-        Self::French,
-        Self::German,
-        Self::Greek,
-        Self::Hungarian,
-        Self::Italian,
-        Self::Norwegian,
-        Self::Portuguese,
-        Self::Romanian,
-        Self::Russian,
-        Self::Spanish,
-        Self::Swedish,
-        Self::Tamil,
-        Self::Turkish,
-        Self::None,
-    ];
-
-    fn row(self) -> (&'static str, Option<Snowball>) {
-        match self {
-            Self::English => ("english", Some(Snowball::English)),
-            Self::Arabic => ("arabic", Some(Snowball::Arabic)),
-            Self::Danish => ("danish", Some(Snowball::Danish)),
-            Self::Dutch => ("dutch", Some(Snowball::Dutch)),
-            Self::Finnish => ("finnish", Some(Snowball::Finnish)),
-            Self::French => ("french", Some(Snowball::French)),
-            Self::German => ("german", Some(Snowball::German)),
-            Self::Greek => ("greek", Some(Snowball::Greek)),
-            Self::Hungarian => ("hungarian", Some(Snowball::Hungarian)),
-            Self::Italian => ("italian", Some(Snowball::Italian)),
-            Self::Norwegian => ("norwegian", Some(Snowball::Norwegian)),
-            Self::Portuguese => ("portuguese", Some(Snowball::Portuguese)),
-            Self::Romanian => ("romanian", Some(Snowball::Romanian)),
-            Self::Russian => ("russian", Some(Snowball::Russian)),
-            Self::Spanish => ("spanish", Some(Snowball::Spanish)),
-            Self::Swedish => ("swedish", Some(Snowball::Swedish)),
-            Self::Tamil => ("tamil", Some(Snowball::Tamil)),
-            Self::Turkish => ("turkish", Some(Snowball::Turkish)),
-            Self::None => ("none", None),
-        }
-    }
+    pub const ALL: &[Self] = <Self as VariantArray>::VARIANTS;
+    const NAMES: &[&str] = <Self as VariantNames>::VARIANTS;
 
     /// Its stemmer.
     pub(crate) fn snowball(self) -> Option<Snowball> {
-        self.row().1
-    }
-}
-
-impl fmt::Display for Language {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.row().0)
-    }
-}
-
-impl FromStr for Language {
-    type Err = Error;
-
-    /// Reads a name as [`Display`](fmt::Display) writes it, in any case.
-    fn from_str(name: &str) -> Result<Self> {
-        let lower = name.to_lowercase();
-        Self::ALL.into_iter().find(|language| language.row().0 == lower).ok_or_else(|| Error::UnknownLanguage {
-            name: name.to_owned(),
-            known: Self::ALL.map(|language| language.row().0).join(", "),
+        Some(match self {
+            Self::English => Snowball::English,
+            Self::Arabic => Snowball::Arabic,
+            Self::Danish => Snowball::Danish,
+            Self::Dutch => Snowball::Dutch,
+            Self::Finnish => Snowball::Finnish,
+            Self::French => Snowball::French,
+            Self::German => Snowball::German,
+            Self::Greek => Snowball::Greek,
+            Self::Hungarian => Snowball::Hungarian,
+            Self::Italian => Snowball::Italian,
+            Self::Norwegian => Snowball::Norwegian,
+            Self::Portuguese => Snowball::Portuguese,
+            Self::Romanian => Snowball::Romanian,
+            Self::Russian => Snowball::Russian,
+            Self::Spanish => Snowball::Spanish,
+            Self::Swedish => Snowball::Swedish,
+            Self::Tamil => Snowball::Tamil,
+            Self::Turkish => Snowball::Turkish,
+            Self::None => return None,
         })
     }
+}
+
+fn unknown(name: &str) -> Error {
+    Error::UnknownLanguage { name: name.to_owned(), known: Language::NAMES.join(", ") }
 }

@@ -105,9 +105,10 @@ impl LengthsFile {
 
     /// Compares the file with what the postings add up to.
     pub(crate) fn verify(&self, rows: &[[u32; N_FIELDS]]) -> Result<()> {
-        match read(&*self.file, 0..self.file.len())?[..] == encode(rows)[..] {
-            true => Ok(()),
-            false => Err(corrupt("the postings add up to other lengths".to_owned())),
+        if read(&*self.file, 0..self.file.len())?[..] == encode(rows)[..] {
+            Ok(())
+        } else {
+            Err(corrupt("the postings add up to other lengths".to_owned()))
         }
     }
 

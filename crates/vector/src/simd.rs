@@ -47,12 +47,7 @@ impl Avx2 {
     pub(crate) fn code_sums<const R: usize>(self, rows: [&[u8]; R], query: &[u8]) -> [i32; R] {
         check_codes(&rows, query);
         // SAFETY: `self` proves the instructions; all slices are as long as the query, a multiple of `codes::STEP`.
-        unsafe {
-            match self.has_vnni {
-                true => avx_vnni_codes(rows, query),
-                false => avx2_codes(rows, query),
-            }
-        }
+        unsafe { if self.has_vnni { avx_vnni_codes(rows, query) } else { avx2_codes(rows, query) } }
     }
 }
 

@@ -176,40 +176,6 @@ pub(crate) enum Normalize {
     TheoreticalMin,
 }
 
-#[derive(Debug, Args)]
-pub(crate) struct Reproduce {
-    /// What to rerun: names of --list, or `all`
-    #[arg(value_name = "NAME", required_unless_present_any = ["list", "from"])]
-    pub(crate) names: Vec<String>,
-    /// List what can be rerun
-    #[arg(long, value_parser = clap::builder::BoolishValueParser::new())]
-    pub(crate) list: bool,
-    /// Print the commands, run nothing
-    #[arg(long, value_parser = clap::builder::BoolishValueParser::new())]
-    pub(crate) dry_run: bool,
-    /// Folder of the reproductions (*.toml)
-    #[arg(long, value_name = "DIR", default_value = "benches/reproduce")]
-    pub(crate) plans: PathBuf,
-    /// Folder of the evaluation sets, each a folder by its name
-    #[arg(long, value_name = "DIR")]
-    pub(crate) data: Option<PathBuf>,
-    /// Folder for collections, runs and contexts
-    #[arg(long, value_name = "DIR", default_value = "target/reproduce")]
-    pub(crate) work: PathBuf,
-    /// Embed everything again; else what an earlier run embedded is taken over, and all the rest is done from scratch
-    #[arg(long, value_parser = clap::builder::BoolishValueParser::new())]
-    pub(crate) cold: bool,
-    /// Make what is measured the expectation of later runs (in the folder of the reproductions)
-    #[arg(long, value_parser = clap::builder::BoolishValueParser::new())]
-    pub(crate) record: bool,
-    /// Write the report as one HTML page
-    #[arg(long, value_name = "FILE")]
-    pub(crate) html: Option<PathBuf>,
-    /// Make text, JSON or page from an earlier report (written by --json) instead of running
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["names", "list"])]
-    pub(crate) from: Option<PathBuf>,
-}
-
 #[derive(Debug, Subcommand)]
 pub(crate) enum Bench {
     /// Time of one query after another: p50, p95, p99 by stage, queries a second

@@ -18,7 +18,7 @@ pub(crate) use self::collection::{
 };
 pub(crate) use self::embed::{BenchEmbed, BenchScan, Embed, TextKind, TooLong};
 pub(crate) use self::evaluation::{
-    Bench, BenchTarget, Compare, Eval, EvalContext, Fuse, FuseMethod, Judging, Normalize, Priors, Reproduce,
+    Bench, BenchTarget, Compare, Eval, EvalContext, Fuse, FuseMethod, Judging, Normalize, Priors,
 };
 pub(crate) use self::query::{At, Budget, Context, Endpoint, Fusion, Mode, ResultFormat, Retrieval, Run, Search, Ties};
 pub(crate) use self::settings::{Config, Trust};
@@ -120,8 +120,6 @@ pub(crate) enum Command {
     Priors(Priors),
     /// Fuse runs into one
     Fuse(Fuse),
-    /// Rerun recorded figures from scratch, each beside what is expected
-    Reproduce(Reproduce),
     /// Embed the texts of a JSONL file into a NumPy matrix, with ids and a manifest.
     ///
     /// IN has one JSON object a line: an id (`_id`, `id`, `docid` or `doc_id`; else the line's number) and a text (`title` and `text`, joined by

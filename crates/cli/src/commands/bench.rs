@@ -5,15 +5,14 @@
 use std::time::{Duration, Instant};
 
 use cento_engine::{Nearest, Scan, Searcher, Timings, embedder::Kind};
-use cento_eval::topics;
+use cento_eval::{Machine, topics};
 use rayon::prelude::*;
 use serde_json::{Map, Value, json};
 
 use crate::args::{Bench, BenchTarget, Global};
 use crate::exit_code::Outcome;
-use crate::machine::Machine;
 use crate::options;
-use crate::output::{self, Bar};
+use crate::output::{self, Bar, Beside};
 
 /// Chunks that the encoder's throughput is measured over, at most.
 const N_TEXTS: usize = 2000;
@@ -56,7 +55,7 @@ fn latency(target: &BenchTarget, global: &Global) -> anyhow::Result<Outcome> {
     let queries = queries(target, &searcher)?;
     let request = |query: &str| options::request(query.to_owned(), target.k, &target.retrieval, Scan::Auto);
     searcher.search(&request(&queries[0])?)?; // loads the encoder and touches the files
-    let bar = Bar::new(global.quiet);
+    let bar = Bar::new(global, Beside::AnyAnswer);
     let mut times: Vec<(Duration, Timings)> = Vec::with_capacity(queries.len());
     for query in &queries {
         let start = Instant::now();

@@ -9,14 +9,14 @@ use anyhow::Context as _;
 use cento_engine::corpus::Records;
 use cento_engine::embedder::{Embedder, Kind, LoadOptions};
 use cento_engine::model::Models;
+use cento_eval::Machine;
 use serde_json::json;
 
 use super::bench::Percentiles;
 use crate::args::{BenchEmbed, Global};
 use crate::exit_code::Outcome;
-use crate::machine::Machine;
 use crate::options;
-use crate::output::{self, Bar};
+use crate::output::{self, Bar, Beside};
 
 /// Tokens of each text of the uniform set, special tokens counted.
 const UNIFORM_TOKENS: usize = 128;
@@ -46,7 +46,7 @@ pub(crate) fn execute(args: &BenchEmbed, global: &Global) -> anyhow::Result<Outc
         ..LoadOptions::default()
     };
     let encoder = Embedder::load(&located.folder, &load).map_err(cento_engine::Error::from)?;
-    let bar = Bar::new(global.quiet || global.json);
+    let bar = Bar::new(global, Beside::Text);
     let mut speeds = Vec::new();
     for (name, texts) in sets(args, &encoder)? {
         bar.message(format!("{name}: {} texts", texts.len()));
@@ -121,10 +121,7 @@ fn texts(path: &Path, n_texts: usize) -> anyhow::Result<Vec<String>> {
         Ok([record.title, record.text].into_iter().flatten().collect::<Vec<_>>().join(" "))
     });
     let texts = texts.collect::<anyhow::Result<Vec<_>>>()?;
-    match texts.is_empty() {
-        true => Err(options::usage(format!("--texts {}: holds no text", path.display()))),
-        false => Ok(texts),
-    }
+    if texts.is_empty() { Err(options::usage(format!("--texts {}: holds no text", path.display()))) } else { Ok(texts) }
 }
 
 /// The time of the fastest pass over a set.

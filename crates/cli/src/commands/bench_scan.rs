@@ -1,11 +1,11 @@
 //! `cento bench scan`: how fast the exact scan is here, and whether a device finds what the CPU finds.
 
 use cento_engine::{ScanBenchRequest, bench_scan};
+use cento_eval::Machine;
 use serde_json::json;
 
 use crate::args::{BenchScan, Global};
 use crate::exit_code::Outcome;
-use crate::machine::Machine;
 use crate::options;
 use crate::output;
 

@@ -4,16 +4,18 @@ use cento_engine::{CompactOptions, CompactReport, Merge, OsFs};
 
 use crate::args::{Compact, Global};
 use crate::exit_code::Outcome;
-use crate::output::{self, Bar};
+use crate::output::{self, Bar, Beside};
 
 pub(crate) fn execute(args: &Compact, global: &Global) -> anyhow::Result<Outcome> {
     let merge = if args.all { Merge::All } else { Merge::Policy };
     super::end_on_interrupt("the collection is as it was")?;
     let report = run(CompactOptions { merge, graph_rows_min: args.graph_rows_min }, global)?;
-    match global.json {
-        true => output::json(&report)?,
-        false if report.n_merged == 0 => println!("nothing to merge; generation {}", report.generation),
-        false => summary(&report),
+    if global.json {
+        output::json(&report)?;
+    } else if report.n_merged == 0 {
+        println!("nothing to merge; generation {}", report.generation);
+    } else {
+        summary(&report);
     }
     Ok(Outcome::Done)
 }
@@ -28,7 +30,7 @@ pub(super) fn when_due(global: &Global) {
 }
 
 fn run(options: CompactOptions, global: &Global) -> anyhow::Result<CompactReport> {
-    let mut bar = Bar::new(global.quiet || global.json);
+    let mut bar = Bar::new(global, Beside::Text);
     let report = cento_engine::compact(&global.collection, &options, &OsFs, &mut |progress| bar.ingest(progress));
     bar.finish();
     let report = report?;

@@ -141,9 +141,10 @@ fn answered(path: &Path, strategy: Option<&str>) -> anyhow::Result<Figures> {
         let queries = group["queries"].as_object().ok_or_else(|| options::usage(format!("{name}: {way_out}")))?;
         add(&format!("{} tokens: ", group["budget_tokens"]), queries)?;
     }
-    match figures.is_empty() {
-        true => Err(options::usage(format!("{name}: holds no figures of queries; {way_out}"))),
-        false => Ok(figures),
+    if figures.is_empty() {
+        Err(options::usage(format!("{name}: holds no figures of queries; {way_out}")))
+    } else {
+        Ok(figures)
     }
 }
 

@@ -6,7 +6,9 @@ use std::time::Instant;
 use anyhow::Context as _;
 use cento_engine::reasons::number;
 use cento_engine::trace::{Certificate, EndpointRecord};
-use cento_engine::{Citation, ContextRequest, ContextTrace, Curve, Filtered, Pool, Scan, SearchRequest, Why, trace};
+use cento_engine::{
+    Citation, ContextRequest, ContextTrace, Curve, Filtered, Pool, Scan, SearchRequest, Searcher, Why, trace,
+};
 
 use crate::args::{Budget, Context, Global};
 use crate::exit_code::Outcome;
@@ -157,17 +159,7 @@ pub(crate) fn execute(args: &Context, invocation: &Invocation) -> anyhow::Result
     if args.budget_curve {
         return show(&pool.budget_curve(&most, N_SOLVED)?, &most, global);
     }
-    let wanted = match budget {
-        Budget::Tokens(_) => most,
-        Budget::Auto(most_tokens) => {
-            let curve = pool.budget_curve(&most, 0)?; // the knee needs no solution
-            let budget_tokens = curve.knee.unwrap_or(most_tokens);
-            if let Some(share) = share(&curve, budget_tokens).filter(|_| !global.quiet) {
-                eprintln!("{budget_tokens} of {most_tokens} tokens hold {share:.0} % of the value");
-            }
-            ContextRequest { budget_tokens, ..most }
-        }
-    };
+    let wanted = within(&pool, most, budget, global)?;
     let context = pool.context(&wanted)?;
     let assembled = start.elapsed();
     let filter = request.filter.as_ref().map(|filter| searcher.filtered(filter)).transpose()?;
@@ -180,47 +172,73 @@ pub(crate) fn execute(args: &Context, invocation: &Invocation) -> anyhow::Result
         let trace = ContextTrace::new(&searcher, &request, &wanted, &context)?;
         std::fs::write(path, trace.json()).with_context(|| path.display().to_string())?;
     }
-    let made = &context.trace.manifest;
     if global.json {
-        let manifest = searcher.manifest();
-        output::json(&Answer {
-            version: output::JSON_VERSION,
-            query: &query,
-            context: context.counted(),
-            n_tokens: context.n_tokens,
-            budget_tokens: context.budget_tokens,
-            tokenizer: &context.tokenizer,
-            filter,
-            generation: manifest.generation,
-            model_fingerprint: &manifest.config.model_fingerprint,
-            citations: context
-                .citations
-                .iter()
-                .map(|citation| cited(&pool, citation))
-                .collect::<anyhow::Result<_>>()?,
-            outcome: made.outcome,
-            certificate: made.certificate.as_ref(),
-            support: made.support.as_ref(),
-            warnings: &context.trace.warnings,
-        })?;
+        output::json(&answer(&query, &context, &pool, &searcher, filter)?)?;
     } else {
         println!("{}", context.text);
     }
     if !global.quiet {
-        context.trace.warnings.iter().for_each(|warning| eprintln!("warning: {warning}"));
-        eprintln!(
-            "{} of {} tokens ({}), {} citations{}",
-            context.n_tokens,
-            context.budget_tokens,
-            context.tokenizer,
-            context.citations.len(),
-            judged(&context)
-        );
-        if let Some(EndpointRecord { host, model, n_calls, n_found, n_dropped, .. }) = &context.trace.manifest.endpoint
-        {
-            let calls = if *n_calls == 1 { "call" } else { "calls" };
-            eprintln!("endpoint {host} ({model}): {n_calls} {calls}, {n_dropped} of {n_found} findings dropped");
-        }
+        remark(&context);
     }
     Ok(if context.citations.is_empty() { Outcome::Nothing } else { Outcome::Done })
+}
+
+/// The request with the budget asked for, or with that of the curve's knee.
+fn within<'r>(
+    pool: &Pool<'_>,
+    most: ContextRequest<'r>,
+    budget: Budget,
+    global: &Global,
+) -> anyhow::Result<ContextRequest<'r>> {
+    let Budget::Auto(most_tokens) = budget else { return Ok(most) };
+    let curve = pool.budget_curve(&most, 0)?; // the knee needs no solution
+    let budget_tokens = curve.knee.unwrap_or(most_tokens);
+    if let Some(share) = share(&curve, budget_tokens).filter(|_| !global.quiet) {
+        eprintln!("{budget_tokens} of {most_tokens} tokens hold {share:.0} % of the value");
+    }
+    Ok(ContextRequest { budget_tokens, ..most })
+}
+
+fn answer<'a>(
+    query: &'a str,
+    context: &'a cento_engine::Context,
+    pool: &Pool<'_>,
+    searcher: &'a Searcher,
+    filter: Option<Filtered>,
+) -> anyhow::Result<Answer<'a>> {
+    let (manifest, made) = (searcher.manifest(), &context.trace.manifest);
+    let citations = context.citations.iter().map(|citation| cited(pool, citation));
+    Ok(Answer {
+        version: output::JSON_VERSION,
+        query,
+        context: context.counted(),
+        n_tokens: context.n_tokens,
+        budget_tokens: context.budget_tokens,
+        tokenizer: &context.tokenizer,
+        filter,
+        generation: manifest.generation,
+        model_fingerprint: &manifest.config.model_fingerprint,
+        citations: citations.collect::<anyhow::Result<_>>()?,
+        outcome: made.outcome,
+        certificate: made.certificate.as_ref(),
+        support: made.support.as_ref(),
+        warnings: &context.trace.warnings,
+    })
+}
+
+/// Warnings, sizes and what an endpoint did, on stderr.
+fn remark(context: &cento_engine::Context) {
+    context.trace.warnings.iter().for_each(|warning| eprintln!("warning: {warning}"));
+    eprintln!(
+        "{} of {} tokens ({}), {} citations{}",
+        context.n_tokens,
+        context.budget_tokens,
+        context.tokenizer,
+        context.citations.len(),
+        judged(context)
+    );
+    if let Some(EndpointRecord { host, model, n_calls, n_found, n_dropped, .. }) = &context.trace.manifest.endpoint {
+        let calls = if *n_calls == 1 { "call" } else { "calls" };
+        eprintln!("endpoint {host} ({model}): {n_calls} {calls}, {n_dropped} of {n_found} findings dropped");
+    }
 }

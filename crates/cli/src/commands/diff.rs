@@ -14,9 +14,10 @@ const SHOWN: usize = 10;
 pub(crate) fn execute(args: &Diff, global: &Global) -> anyhow::Result<Outcome> {
     let (before, after) = (ContextTrace::read(&args.before)?, ContextTrace::read(&args.after)?);
     let comparison = before.compare(&after);
-    match global.json {
-        true => output::json(&comparison)?,
-        false => print!("{}", told(&comparison)),
+    if global.json {
+        output::json(&comparison)?;
+    } else {
+        print!("{}", told(&comparison));
     }
     Ok(if comparison.same { Outcome::Done } else { Outcome::Nothing })
 }

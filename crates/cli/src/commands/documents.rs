@@ -38,9 +38,10 @@ fn open(global: &Global) -> anyhow::Result<Searcher> {
 
 pub(crate) fn get(args: &Get, global: &Global) -> anyhow::Result<Outcome> {
     let excerpt = open(global)?.get(&args.citation)?;
-    match global.json {
-        true => output::json(&excerpt)?,
-        false => std::io::stdout().write_all(excerpt.text.as_bytes())?, // the bytes that were cited, not one more
+    if global.json {
+        output::json(&excerpt)?;
+    } else {
+        std::io::stdout().write_all(excerpt.text.as_bytes())? // the bytes that were cited, not one more
     }
     Ok(Outcome::Done)
 }
@@ -52,14 +53,15 @@ pub(crate) fn list(args: &List, global: &Global) -> anyhow::Result<Outcome> {
     let filtered = filter.as_ref().map(|filter| searcher.filtered(filter)).transpose()?;
     let documents = searcher.list(&filter.map_or(Selection::All, Selection::Filter))?;
     options::remark_filter(global, filtered.as_ref());
-    match global.json {
-        true => output::json(&Listed {
+    if global.json {
+        output::json(&Listed {
             version: output::JSON_VERSION,
             generation: searcher.manifest().generation,
             filter: filtered,
             documents: &documents,
-        })?,
-        false => documents.iter().for_each(|document| println!("{}", document.id)),
+        })?
+    } else {
+        documents.iter().for_each(|document| println!("{}", document.id))
     }
     Ok(if documents.is_empty() { Outcome::Nothing } else { Outcome::Done })
 }
@@ -87,16 +89,13 @@ pub(crate) fn delete(args: &Delete, global: &Global) -> anyhow::Result<Outcome> 
         (None, Some(filter)) => Selection::Filter(filter),
         (None, None) => Selection::Documents(documents.clone()),
     };
-    let (generation, deleted) = match args.dry_run {
-        true => {
-            let searcher = open(global)?;
-            let listed = searcher.list(&selection)?.into_iter().map(|document| document.id);
-            (searcher.manifest().generation, listed.collect())
-        }
-        false => {
-            let deleted = cento_engine::delete_selected(&global.collection, &selection, &OsFs)?;
-            (deleted.generation, deleted.documents)
-        }
+    let (generation, deleted) = if args.dry_run {
+        let searcher = open(global)?;
+        let listed = searcher.list(&selection)?.into_iter().map(|document| document.id);
+        (searcher.manifest().generation, listed.collect())
+    } else {
+        let deleted = cento_engine::delete_selected(&global.collection, &selection, &OsFs)?;
+        (deleted.generation, deleted.documents)
     };
     if global.json {
         let (version, dry_run) = (output::JSON_VERSION, args.dry_run);

@@ -10,7 +10,7 @@ use super::index::issues;
 use crate::args::{self, Embed, Global, TextKind};
 use crate::exit_code::Outcome;
 use crate::options;
-use crate::output::{self, Bar};
+use crate::output::{self, Bar, Beside};
 
 #[derive(serde::Serialize)]
 struct Answer<'a> {
@@ -39,7 +39,7 @@ pub(crate) fn execute(args: &Embed, global: &Global) -> anyhow::Result<Outcome> 
     };
     super::end_on_interrupt("what was embedded is kept: run the same command again to go on")?;
     let started = Instant::now();
-    let bar = Bar::new(global.quiet || global.json);
+    let bar = Bar::new(global, Beside::Text);
     let report =
         cento_engine::embed(&input(&args.input, args.kind), &args.output, &options, &mut |state| bar.embed(state));
     bar.finish();
@@ -49,9 +49,10 @@ pub(crate) fn execute(args: &Embed, global: &Global) -> anyhow::Result<Outcome> 
         issues("failed", &report.failed);
         report.notes.iter().for_each(|note| eprintln!("{note}"));
     }
-    match global.json {
-        true => output::json(&Answer { report: &report, seconds })?,
-        false => summary(&report, seconds),
+    if global.json {
+        output::json(&Answer { report: &report, seconds })?;
+    } else {
+        summary(&report, seconds);
     }
     Ok(Outcome::Done)
 }

@@ -95,20 +95,19 @@ fn row(segment: &str, graph: &GraphHealth) -> Vec<String> {
 
 pub(crate) fn doctor(global: &Global) -> anyhow::Result<Outcome> {
     let diagnosis = cento_engine::doctor(&global.collection)?;
-    match global.json {
-        true => output::json(&diagnosis)?,
-        false => {
-            for check in &diagnosis.checks {
-                match &check.problem {
-                    None => println!("ok       {}", check.name),
-                    Some(problem) => println!("damaged  {}: {problem}", check.name),
-                }
+    if global.json {
+        output::json(&diagnosis)?;
+    } else {
+        for check in &diagnosis.checks {
+            match &check.problem {
+                None => println!("ok       {}", check.name),
+                Some(problem) => println!("damaged  {}: {problem}", check.name),
             }
-            diagnosis.remarks.iter().for_each(|remark| println!("note     {remark}"));
-            diagnosis.losses.iter().for_each(|loss| println!("warning  {}", loss.warning()));
-            if !diagnosis.is_healthy() {
-                verdict(&diagnosis);
-            }
+        }
+        diagnosis.remarks.iter().for_each(|remark| println!("note     {remark}"));
+        diagnosis.losses.iter().for_each(|loss| println!("warning  {}", loss.warning()));
+        if !diagnosis.is_healthy() {
+            verdict(&diagnosis);
         }
     }
     Ok(if diagnosis.is_healthy() { Outcome::Done } else { Outcome::Nothing })

@@ -6,7 +6,7 @@ use cento_engine::{IndexReport, Issue, OsFs, Root};
 use crate::args::{Global, Index};
 use crate::exit_code::Outcome;
 use crate::options;
-use crate::output::{self, Bar};
+use crate::output::{self, Bar, Beside};
 
 /// Remarks of one kind shown before the rest is only counted.
 const SHOWN_ISSUES: usize = 10;
@@ -29,11 +29,12 @@ pub(crate) fn execute(args: &Index, global: &Global) -> anyhow::Result<Outcome> 
     super::end_on_interrupt(
         "the collection is as it was, and what was embedded is kept: run the same command again to go on",
     )?;
-    let mut bar = Bar::new(global.quiet || global.json);
+    let mut bar = Bar::new(global, Beside::Text);
     let mut progress = |progress: &_| bar.ingest(progress);
-    let report = match args.dry_run {
-        true => cento_engine::dry_run(&global.collection, &roots, &options, &mut progress),
-        false => cento_engine::index(&global.collection, &roots, &options, &OsFs, &mut progress),
+    let report = if args.dry_run {
+        cento_engine::dry_run(&global.collection, &roots, &options, &mut progress)
+    } else {
+        cento_engine::index(&global.collection, &roots, &options, &OsFs, &mut progress)
     };
     bar.finish();
     let report = report?;
@@ -50,9 +51,10 @@ pub(crate) fn execute(args: &Index, global: &Global) -> anyhow::Result<Outcome> 
         issues("noticed", &report.warnings);
         report.notes.iter().for_each(|note| eprintln!("{note}"));
     }
-    match global.json {
-        true => output::json(&answer)?,
-        false => summary(&answer),
+    if global.json {
+        output::json(&answer)?;
+    } else {
+        summary(&answer);
     }
     Ok(if report.unread.is_empty() { Outcome::Done } else { Outcome::Partial })
 }

@@ -23,9 +23,10 @@ pub(crate) fn execute(args: &Inspect, global: &Global) -> anyhow::Result<Outcome
         ..IndexOptions::default()
     };
     let documents = cento_engine::inspect(&root, &options)?;
-    match global.json {
-        true => output::json(&Answer { version: output::JSON_VERSION, documents: &documents })?,
-        false => documents.iter().for_each(print_document),
+    if global.json {
+        output::json(&Answer { version: output::JSON_VERSION, documents: &documents })?;
+    } else {
+        documents.iter().for_each(print_document)
     }
     Ok(if documents.is_empty() { Outcome::Nothing } else { Outcome::Done })
 }

@@ -24,7 +24,6 @@ mod cache;
 mod bench;
 mod bench_embed;
 mod bench_scan;
-mod reproduce;
 mod documents;
 mod compact;
 mod snapshot;
@@ -53,7 +52,6 @@ pub(crate) fn execute(invocation: &Invocation) -> anyhow::Result<Outcome> {
         Command::Compare(args) => compare::execute(args, global),
         Command::Priors(args) => priors::execute(args, global),
         Command::Fuse(args) => fuse::execute(args, global),
-        Command::Reproduce(args) => reproduce::execute(args, global),
         Command::Embed(args) => embed::execute(args, global),
         Command::Cache(args) => cache::execute(args, global),
         Command::Bench(args) => bench::execute(args, global),

@@ -5,7 +5,7 @@ use cento_engine::model::{FileState, Models, Presence, Progress};
 
 use crate::args::{Global, Model};
 use crate::exit_code::Outcome;
-use crate::output::{self, Bar};
+use crate::output::{self, Bar, Beside};
 
 #[derive(serde::Serialize)]
 struct Answer<T> {
@@ -22,9 +22,10 @@ pub(crate) fn execute(args: &Model, global: &Global) -> anyhow::Result<Outcome> 
         Model::Verify { name } => verify(&models, name, global),
         Model::Show { name } => {
             let card = models.show(name).map_err(cento_engine::Error::from)?;
-            match global.json {
-                true => output::json(&Answer { version: output::JSON_VERSION, body: card })?,
-                false => print!("{}", toml::to_string(card)?),
+            if global.json {
+                output::json(&Answer { version: output::JSON_VERSION, body: card })?;
+            } else {
+                print!("{}", toml::to_string(card)?);
             }
             Ok(Outcome::Done)
         }
@@ -33,7 +34,7 @@ pub(crate) fn execute(args: &Model, global: &Global) -> anyhow::Result<Outcome> 
 
 fn pull(models: &Models, name: &str, global: &Global) -> anyhow::Result<Outcome> {
     super::end_on_interrupt("nothing of the model was kept; run the same command again")?;
-    let bar = Bar::new(global.quiet || global.json);
+    let bar = Bar::new(global, Beside::Text);
     let pulled = models.pull(name, &OsFs, &mut |progress| match progress {
         Progress::Waiting => bar.message(format!("another process is getting {name}; waiting")),
         Progress::Trying { source } => bar.message(format!("getting {name} from {source}")),
@@ -98,9 +99,10 @@ fn verify(models: &Models, name: &str, global: &Global) -> anyhow::Result<Outcom
         files: T,
     }
     let checks = models.verify(name).map_err(cento_engine::Error::from)?;
-    match global.json {
-        true => output::json(&Answer { version: output::JSON_VERSION, body: Body { files: &checks } })?,
-        false => checks.iter().for_each(|check| println!("{check}")),
+    if global.json {
+        output::json(&Answer { version: output::JSON_VERSION, body: Body { files: &checks } })?;
+    } else {
+        checks.iter().for_each(|check| println!("{check}"))
     }
     let is_whole = checks.iter().all(|check| check.state == FileState::Ok);
     Ok(if is_whole { Outcome::Done } else { Outcome::Nothing })

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::args::{Global, Priors};
 use crate::exit_code::Outcome;
 use crate::options;
-use crate::output::{self, Bar};
+use crate::output::{self, Bar, Beside};
 
 pub(crate) fn execute(args: &Priors, global: &Global) -> anyhow::Result<Outcome> {
     if args.sentences == Some(0) {
@@ -28,13 +28,14 @@ pub(crate) fn execute(args: &Priors, global: &Global) -> anyhow::Result<Outcome>
     };
     let searcher = options::searcher(global, &args.retrieval)?;
     let search = options::request(String::new(), 1, &args.retrieval, Scan::Auto)?;
-    let bar = Bar::new(global.quiet);
+    let bar = Bar::new(global, Beside::AnyAnswer);
     let learned = searcher.learn_priors(&search, questions, &mut |n_done, n| bar.count(n_done, n, "questions"))?;
     bar.finish();
     options::remark_device(global, &searcher);
-    match global.json {
-        true => output::json(&answer(args, &learned))?,
-        false => print!("{}", policy(args, &learned)),
+    if global.json {
+        output::json(&answer(args, &learned))?;
+    } else {
+        print!("{}", policy(args, &learned));
     }
     let nothing = match (learned.labels.is_empty(), learned.n_questions) {
         (true, _) => format!(
@@ -74,9 +75,10 @@ fn judged(path: &Path, qrels: Option<&Path>) -> anyhow::Result<Vec<JudgedQuestio
     let judged = judged.iter().map(|question| {
         let spans = question.evidence.iter();
         let spans = spans.map(|at| Gold { id: at.document.clone(), span: Some(at.span.clone()) });
-        let gold = match question.evidence.is_empty() {
-            true => question.documents.iter().map(|id| whole(id)).collect(),
-            false => spans.collect(),
+        let gold = if question.evidence.is_empty() {
+            question.documents.iter().map(|id| whole(id)).collect()
+        } else {
+            spans.collect()
         };
         JudgedQuestion { text: question.text.clone(), scope: question.scope.clone(), gold }
     });

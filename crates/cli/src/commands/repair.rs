@@ -5,7 +5,7 @@ use cento_engine::OsFs;
 use crate::args::{Global, Repair};
 use crate::exit_code::Outcome;
 use crate::options;
-use crate::output::{self, Bar};
+use crate::output::{self, Bar, Beside};
 
 /// Lost documents shown before the rest is only counted.
 const SHOWN_DOCUMENTS: usize = 20;
@@ -13,7 +13,7 @@ const SHOWN_DOCUMENTS: usize = 20;
 pub(crate) fn execute(args: &Repair, global: &Global) -> anyhow::Result<Outcome> {
     let options = options::repair(args, global.threads)?;
     super::end_on_interrupt("the collection is as it was")?;
-    let mut bar = Bar::new(global.quiet || global.json);
+    let mut bar = Bar::new(global, Beside::Text);
     let report = cento_engine::repair(&global.collection, &options, &OsFs, &mut |progress| bar.ingest(progress));
     bar.finish();
     let report = report?;

@@ -33,9 +33,10 @@ pub(crate) fn execute(args: &Replay, invocation: &Invocation) -> anyhow::Result<
     let (search, policy) = (trace.search()?, trace.policy()?);
     let searcher = searcher(args, invocation, path, &trace)?;
     let config = &trace.assembly.config;
-    let tokenizer = match config.tokenizer.starts_with("model:") {
-        true => options::tokenizer("model", &searcher)?,
-        false => options::tokenizer(&config.tokenizer, &searcher)?,
+    let tokenizer = if config.tokenizer.starts_with("model:") {
+        options::tokenizer("model", &searcher)?
+    } else {
+        options::tokenizer(&config.tokenizer, &searcher)?
     };
     let endpoint = trace.endpoint();
     let request = ContextRequest {
@@ -77,10 +78,8 @@ pub(crate) fn execute(args: &Replay, invocation: &Invocation) -> anyhow::Result<
 /// The collection of the trace, at the generation of the trace unless the command line names another.
 fn searcher(args: &Replay, invocation: &Invocation, path: &Path, trace: &ContextTrace) -> anyhow::Result<Searcher> {
     let global = &invocation.cli.global;
-    let folder = match invocation.names_collection {
-        true => global.collection.clone(),
-        false => PathBuf::from(&trace.collection.folder),
-    };
+    let folder =
+        if invocation.names_collection { global.collection.clone() } else { PathBuf::from(&trace.collection.folder) };
     let generation = trace.collection.generation;
     let at = match (&args.snapshot, args.generation) {
         (Some(name), _) => At::Snapshot(name.clone()),

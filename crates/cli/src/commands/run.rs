@@ -15,7 +15,7 @@ use rayon::prelude::*;
 
 use crate::args::{Global, Run, Ties};
 use crate::exit_code::Outcome;
-use crate::output::{self, Bar};
+use crate::output::{self, Bar, Beside};
 use crate::{options, policy_file};
 
 /// Topics whose contexts are held until they are written in order.
@@ -95,7 +95,7 @@ fn rank(
     let request = RunRequest { k, candidates, mode, fusion, scan, ef, find, filter: search.filter.clone() };
     let query = |topic: &Topic| RunQuery { text: topic.text.clone(), scope: scope(topic, search) };
     let queries: Vec<RunQuery> = topics.iter().map(query).collect();
-    let bar = Bar::new(global.quiet);
+    let bar = Bar::new(global, Beside::AnyAnswer);
     let rankings = searcher.run(&queries, &request, &mut |n_done| bar.count(n_done, queries.len(), "topics"));
     bar.finish();
     let mut rankings = rankings?;
@@ -169,7 +169,7 @@ impl Variants {
     ) -> anyhow::Result<usize> {
         let tokenizer = options::tokenizer(&self.tokenizer, searcher)?;
         let mut out = output::file(path)?;
-        let bar = Bar::new(global.quiet);
+        let bar = Bar::new(global, Beside::AnyAnswer);
         let mut n_contexts = 0;
         for (n_batch, batch) in topics.chunks(BATCH_TOPICS).enumerate() {
             let lines = |topic: &Topic| {
@@ -185,9 +185,10 @@ impl Variants {
                     if self.matched && request.strategy != Strategy::Flat {
                         let same_tokens =
                             ContextRequest { strategy: Strategy::Flat, budget_tokens: context.n_tokens, ..request };
-                        let flat = match context.citations.is_empty() {
-                            true => context, // nothing is as much as nothing
-                            false => pool.context(&same_tokens)?,
+                        let flat = if context.citations.is_empty() {
+                            context // nothing is as much as nothing
+                        } else {
+                            pool.context(&same_tokens)?
                         };
                         let record = record(topic, &format!("{MATCHED}{label}"), &pool, &flat)?;
                         let budget_tokens = request.budget_tokens as u64;

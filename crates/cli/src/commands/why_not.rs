@@ -41,9 +41,10 @@ pub(crate) fn execute(args: &args::WhyNot, invocation: &Invocation) -> anyhow::R
         let trace = ContextTrace::new(&searcher, &search, &request, &made)?;
         std::fs::write(path, trace.json()).with_context(|| path.display().to_string())?;
     }
-    match global.json {
-        true => output::json(&answer)?,
-        false => print!("{}", followed(&answer, search.mode)),
+    if global.json {
+        output::json(&answer)?;
+    } else {
+        print!("{}", followed(&answer, search.mode));
     }
     Ok(Outcome::Done)
 }
@@ -103,9 +104,10 @@ fn followed(answer: &WhyNot, mode: Mode) -> String {
 
 fn place(at: &Standing, figure: &str, depth: usize) -> String {
     let Standing { chunk_id, rank, n_ranked, score, score_needed } = at;
-    let is_in = match *rank <= depth {
-        true => String::new(),
-        false => format!(", not among the first {depth}, which end at {}", number(*score_needed)),
+    let is_in = if *rank <= depth {
+        String::new()
+    } else {
+        format!(", not among the first {depth}, which end at {}", number(*score_needed))
     };
     format!("place {rank} of {n_ranked}: {chunk_id}, {figure} {}{is_in}", number(*score))
 }

@@ -8,7 +8,7 @@ use std::io::{self, BufReader, Read};
 
 use csv::{ByteRecord, ReaderBuilder};
 
-use super::{Format, LINE_BYTES_MAX, Metadata, decode_lossily, file_stem};
+use super::{Format, LINE_BYTES_MAX, Metadata, NotUtf8, decode_lossily, file_stem};
 use crate::document::{Anchor, Block, BlockKind, Document, TextKind};
 use crate::error::{Error, Result};
 use crate::folder::FoundFile;
@@ -18,8 +18,8 @@ use crate::section::Outline;
 const RAGGED_NAMED_MAX: usize = 10;
 
 /// Reads a table into its one document; the notes say which separator was used and what the columns are.
-pub(super) fn read(input: impl Read, file: &FoundFile, lossy: bool) -> Result<(Document, Vec<String>)> {
-    let mut rows = Rows::open(input, file, lossy, LINE_BYTES_MAX)?;
+pub(super) fn read(input: impl Read, file: &FoundFile, not_utf8: NotUtf8) -> Result<(Document, Vec<String>)> {
+    let mut rows = Rows::open(input, file, not_utf8, LINE_BYTES_MAX)?;
     let mut sheet = Sheet { name: file_stem(&file.origin), ..Sheet::default() };
     if let Some(header) = rows.next_row()? {
         sheet.columns = header.cells.into_iter().map(|cell| one_line(&cell)).collect();
@@ -51,7 +51,7 @@ struct Row {
 struct Rows<'a, R> {
     reader: csv::Reader<Tap<R>>,
     file: &'a FoundFile,
-    lossy: bool,
+    not_utf8: NotUtf8,
     separator: u8,
     record: ByteRecord,
     n_lines: u64,
@@ -59,13 +59,13 @@ struct Rows<'a, R> {
 }
 
 impl<'a, R: Read> Rows<'a, BufReader<R>> {
-    fn open(input: R, file: &'a FoundFile, lossy: bool, row_bytes_max: u64) -> Result<Self> {
+    fn open(input: R, file: &'a FoundFile, not_utf8: NotUtf8, row_bytes_max: u64) -> Result<Self> {
         let mut input = BufReader::with_capacity(64 * 1024, input);
         let start = io::BufRead::fill_buf(&mut input).map_err(Error::io(&file.path))?;
         let separator = separator(start, &file.origin);
         let tap = Tap { input, kept: Vec::new(), start: 0, max_bytes: row_bytes_max, too_long: false };
         let reader = ReaderBuilder::new().delimiter(separator).has_headers(false).flexible(true).from_reader(tap);
-        Ok(Self { reader, file, lossy, separator, record: ByteRecord::new(), n_lines: 0, warnings: Vec::new() })
+        Ok(Self { reader, file, not_utf8, separator, record: ByteRecord::new(), n_lines: 0, warnings: Vec::new() })
     }
 
     fn next_row(&mut self) -> Result<Option<Row>> {
@@ -91,7 +91,7 @@ impl<'a, R: Read> Rows<'a, BufReader<R>> {
         self.n_lines += n_lines(&raw);
         let content = raw.trim_ascii_end().len().max(lead);
         if let Err(error) = std::str::from_utf8(&raw) {
-            if !self.lossy {
+            if self.not_utf8 == NotUtf8::Refused {
                 return Err(Error::InvalidUtf8 { path: path.clone(), offset: start + error.valid_up_to() as u64 });
             }
             self.warnings.push(format!("line {line}: {}", decode_lossily(&raw).1));
@@ -262,7 +262,7 @@ mod tests {
     /// Rows as `row line raw bytes`.
     #[track_caller]
     fn check(origin: &str, source: &str, text: &str, rows: &[(u32, u32, &str)]) -> Document {
-        let (document, _) = read(source.as_bytes(), &file(origin), false).unwrap();
+        let (document, _) = read(source.as_bytes(), &file(origin), NotUtf8::Refused).unwrap();
         assert_eq!(document.text, text);
         let found: Vec<(u32, u32, &str)> = document
             .blocks
@@ -314,7 +314,7 @@ mod tests {
     fn a_quote_never_closed_is_not_read_into_memory() {
         let source = format!("a,b\n\"{}", "x\n".repeat(200_000));
         let file = file("d/r.csv");
-        let mut rows = Rows::open(source.as_bytes(), &file, false, 1000).unwrap();
+        let mut rows = Rows::open(source.as_bytes(), &file, NotUtf8::Refused, 1000).unwrap();
         assert!(rows.next_row().unwrap().is_some());
         assert!(matches!(rows.next_row(), Err(Error::LineTooLong { line: 2, limit_bytes: 1000, .. })));
         assert!(rows.reader.get_ref().kept.len() < 20_000);
@@ -323,7 +323,10 @@ mod tests {
     #[test]
     fn bad_bytes_are_named_or_replaced() {
         let source = b"a\nok\n\xff\n";
-        assert!(matches!(read(&source[..], &file("f.csv"), false), Err(Error::InvalidUtf8 { offset: 5, .. })));
-        assert_eq!(read(&source[..], &file("f.csv"), true).unwrap().0.text, "a: ok\na: \u{fffd}\n");
+        assert!(matches!(
+            read(&source[..], &file("f.csv"), NotUtf8::Refused),
+            Err(Error::InvalidUtf8 { offset: 5, .. })
+        ));
+        assert_eq!(read(&source[..], &file("f.csv"), NotUtf8::Replaced).unwrap().0.text, "a: ok\na: \u{fffd}\n");
     }
 }

@@ -9,7 +9,7 @@ use std::io::BufRead;
 use serde_json::{Map, Value};
 
 use super::records::{Record, Records, quoted};
-use super::{Format, Metadata, text};
+use super::{Format, Metadata, NotUtf8, text};
 use crate::document::{Anchor, BlockKind, Document, TextKind, blocks_from_starts};
 use crate::error::{Error, Result};
 use crate::folder::FoundFile;
@@ -28,9 +28,9 @@ pub(super) struct Lines<R> {
 }
 
 impl<R: BufRead> Lines<R> {
-    pub(super) fn new(input: R, file: &FoundFile, lossy: bool) -> Self {
+    pub(super) fn new(input: R, file: &FoundFile, not_utf8: NotUtf8) -> Self {
         Self {
-            records: Records::new(input, &file.path).lossy(lossy),
+            records: Records::new(input, &file.path).not_utf8(not_utf8),
             origin: file.origin.clone(),
             ids: HashMap::new(),
             metadata: BTreeSet::new(),
@@ -157,7 +157,7 @@ mod tests {
             format: Format::Jsonl,
             n_bytes: 0,
         };
-        Lines::new(text.as_bytes(), &file, false)
+        Lines::new(text.as_bytes(), &file, NotUtf8::Refused)
     }
 
     #[test]
@@ -227,9 +227,9 @@ mod tests {
     fn invalid_utf8_is_named_by_its_place_or_replaced() {
         let bytes = b"{\"text\": \"a\"}\n{\"text\": \"\xff\"}\n";
         let file = FoundFile { path: "f".into(), origin: "f".into(), format: Format::Jsonl, n_bytes: 0 };
-        let mut strict = Lines::new(&bytes[..], &file, false);
+        let mut strict = Lines::new(&bytes[..], &file, NotUtf8::Refused);
         assert!(matches!(strict.nth(1).unwrap(), Err(Error::InvalidUtf8 { offset: 24, .. })));
-        let document = Lines::new(&bytes[..], &file, true).nth(1).unwrap().unwrap();
+        let document = Lines::new(&bytes[..], &file, NotUtf8::Replaced).nth(1).unwrap().unwrap();
         assert_eq!((document.text.as_str(), document.warnings.len()), ("\u{fffd}", 1));
     }
 }

@@ -128,6 +128,21 @@ impl Default for ReadOptions {
     }
 }
 
+/// What happens to bytes that are not UTF-8.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum NotUtf8 {
+    /// They are an error.
+    Refused,
+    /// U+FFFD stands in their place, with a warning.
+    Replaced,
+}
+
+impl ReadOptions {
+    fn not_utf8(&self) -> NotUtf8 {
+        if self.lossy { NotUtf8::Replaced } else { NotUtf8::Refused }
+    }
+}
+
 /// Opens a file that [`crate::walk`] found and reads its documents one by one.
 ///
 /// # Errors
@@ -139,11 +154,11 @@ pub fn read(file: &FoundFile, options: &ReadOptions) -> Result<Documents> {
     let open = || File::open(&file.path).map_err(Error::io(&file.path));
     match format {
         Format::Jsonl | Format::Beir => {
-            let lines = jsonl::Lines::new(BufReader::new(open()?), file, options.lossy);
+            let lines = jsonl::Lines::new(BufReader::new(open()?), file, options.not_utf8());
             Ok(Documents { source: Source::Jsonl(Box::new(lines)) })
         }
         Format::Csv => {
-            let (document, notes) = csv::read(open()?, file, options.lossy)?;
+            let (document, notes) = csv::read(open()?, file, options.not_utf8())?;
             Ok(Documents { source: Source::One { document: Some(Box::new(document)), notes } })
         }
         _ => {

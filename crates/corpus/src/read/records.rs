@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
 
-use super::{LINE_BYTES_MAX, decode_lossily};
+use super::{LINE_BYTES_MAX, NotUtf8, decode_lossily};
 use crate::error::{Error, Result};
 
 /// Keys of an id, the first present is used.
@@ -41,7 +41,7 @@ pub struct Record {
 pub struct Records<R> {
     input: R,
     path: PathBuf,
-    lossy: bool,
+    not_utf8: NotUtf8,
     pub(super) line_bytes_max: u64,
     n_lines: u64,
     n_bytes: u64,
@@ -63,7 +63,7 @@ impl<R: BufRead> Records<R> {
         Self {
             input,
             path: path.to_owned(),
-            lossy: false,
+            not_utf8: NotUtf8::Refused,
             line_bytes_max: LINE_BYTES_MAX,
             n_lines: 0,
             n_bytes: 0,
@@ -72,9 +72,9 @@ impl<R: BufRead> Records<R> {
         }
     }
 
-    /// Replaces bytes that are not UTF-8 by U+FFFD, with a warning, where they would be an error.
-    pub(super) fn lossy(mut self, lossy: bool) -> Self {
-        self.lossy = lossy;
+    /// Refuses or replaces bytes that are not UTF-8; without it they are refused.
+    pub(super) fn not_utf8(mut self, not_utf8: NotUtf8) -> Self {
+        self.not_utf8 = not_utf8;
         self
     }
 
@@ -90,9 +90,8 @@ impl<R: BufRead> Records<R> {
 
     /// Which keys the id, the title and the text were taken from, in words.
     pub fn note(&self) -> String {
-        let used = |what: &str, keys: &BTreeSet<&'static str>| match keys.is_empty() {
-            true => format!("no {what}"),
-            false => format!("{what} from {}", quoted(keys.iter().copied())),
+        let used = |what: &str, keys: &BTreeSet<&'static str>| {
+            if keys.is_empty() { format!("no {what}") } else { format!("{what} from {}", quoted(keys.iter().copied())) }
         };
         let Keys { id, title, text } = &self.keys;
         [used("id", id), used("title", title), used("text", text)].join(", ")
@@ -136,7 +135,7 @@ impl<R: BufRead> Records<R> {
         let mut warnings = Vec::new();
         let line = match String::from_utf8(line) {
             Ok(line) => line,
-            Err(error) if self.lossy => {
+            Err(error) if self.not_utf8 == NotUtf8::Replaced => {
                 let (line, warning) = decode_lossily(error.as_bytes());
                 warnings.push(format!("line {}: {warning}", self.n_lines));
                 line

@@ -7,7 +7,7 @@ use crate::encoder::Config;
 use crate::error::{Error, Result};
 use crate::folder::{Classification, HeadConfig};
 use crate::pooling::{Dense, Module, ModuleActivation, Pooling};
-use crate::weights::Weights;
+use crate::weights::{Bias, Weights};
 
 /// The head with its weights.
 #[derive(Debug)]
@@ -22,25 +22,27 @@ impl ClassifierHead {
         let config = &folder.folder.config;
         let hidden = config.hidden_size();
         let wide = |weights: &Weights, bias, activation| Dense::load(weights, hidden, hidden, bias, activation);
-        let score = |name: &str| Dense::load(&weights.at(name), hidden, 1, true, ModuleActivation::Identity);
+        let score = |name: &str| Dense::load(&weights.at(name), hidden, 1, Bias::With, ModuleActivation::Identity);
         let modules = match config {
             Config::Bert(_) | Config::Nomic(_) | Config::Gte(_) => {
                 let base = weights.encoder(&["bert", "nomic_bert", "gte", "new"], "pooler.dense.weight");
-                let pooler = wide(&base.at("pooler").at("dense"), true, ModuleActivation::Tanh)?;
+                let pooler = wide(&base.at("pooler").at("dense"), Bias::With, ModuleActivation::Tanh)?;
                 vec![Module::Dense(pooler), Module::Dense(score("classifier")?)]
             }
             Config::Roberta(_) | Config::Mpnet(_) => {
-                let dense = wide(&weights.at("classifier").at("dense"), true, ModuleActivation::Tanh)?;
+                let dense = wide(&weights.at("classifier").at("dense"), Bias::With, ModuleActivation::Tanh)?;
                 vec![Module::Dense(dense), Module::Dense(score("classifier.out_proj")?)]
             }
             Config::DistilBert(_) => {
-                let dense = wide(&weights.at("pre_classifier"), true, ModuleActivation::Relu)?;
+                let dense = wide(&weights.at("pre_classifier"), Bias::With, ModuleActivation::Relu)?;
                 vec![Module::Dense(dense), Module::Dense(score("classifier")?)]
             }
             Config::ModernBert(config) => {
                 let HeadConfig { classifier_bias, norm_bias, .. } = folder.head;
-                let dense = wide(&weights.at("head").at("dense"), classifier_bias, folder.head_activation()?)?;
-                let norm = Module::layer_norm(&weights.at("head").at("norm"), hidden, norm_bias, config.epsilon())?;
+                let weights = weights.at("head");
+                let dense = wide(&weights.at("dense"), Bias::if_set(classifier_bias), folder.head_activation()?)?;
+                let norm = Bias::if_set(norm_bias);
+                let norm = Module::layer_norm(&weights.at("norm"), hidden, norm, config.epsilon())?;
                 vec![Module::Dense(dense), norm, Module::Dense(score("classifier")?)]
             }
             Config::Jina(_) => {

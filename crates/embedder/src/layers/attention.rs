@@ -82,9 +82,10 @@ impl SelfAttention {
     /// \[T, 3H\] (a row is `q | k | v`) → \[T, H\].
     pub(crate) fn forward(&self, mut qkv: Rows, batch: &Batch, workspace: &mut Workspace) -> Result<Rows> {
         if let Rows::Device(qkv) = qkv {
-            return Ok(Rows::Device(match attention::takes(&qkv, self.n_heads) {
-                true => self.forward_by_kernels(qkv, batch)?,
-                false => self.forward_on_device(&qkv, &batch.spans)?,
+            return Ok(Rows::Device(if attention::takes(&qkv, self.n_heads) {
+                self.forward_by_kernels(qkv, batch)?
+            } else {
+                self.forward_on_device(&qkv, &batch.spans)?
             }));
         }
         let Rows::Cpu(rows) = &mut qkv else { unreachable!("handled above") };

@@ -60,13 +60,12 @@ impl Embedding {
             (None, None) => 0,
         };
         let positions = positions.map_or(Positions::None, |(_, positions)| positions);
-        let form = match super::lives_on_cpu(words) {
-            true => {
-                let values = |table: &Tensor| table.to_dtype(DType::F32)?.flatten_all()?.to_vec1::<f32>();
-                let places = places.as_ref().map(values).transpose()?;
-                Form::Cpu { words: values(words)?, places, hidden: words.dim(1)? }
-            }
-            false => Self::for_device(words, places.as_ref(), precision)?,
+        let form = if super::lives_on_cpu(words) {
+            let values = |table: &Tensor| table.to_dtype(DType::F32)?.flatten_all()?.to_vec1::<f32>();
+            let places = places.as_ref().map(values).transpose()?;
+            Form::Cpu { words: values(words)?, places, hidden: words.dim(1)? }
+        } else {
+            Self::for_device(words, places.as_ref(), precision)?
         };
         Ok(Self { form, n_positions, positions })
     }

@@ -49,9 +49,10 @@ impl Linear {
         activation: Activation,
         precision: Precision,
     ) -> Result<Self> {
-        let form = match super::lives_on_cpu(weight) {
-            true => Self::for_cpu(weight, bias, activation, precision)?,
-            false => Self::for_device(weight, bias, precision)?,
+        let form = if super::lives_on_cpu(weight) {
+            Self::for_cpu(weight, bias, activation, precision)?
+        } else {
+            Self::for_device(weight, bias, precision)?
         };
         Ok(Self { form, activation })
     }

@@ -30,12 +30,11 @@ enum Form {
 impl LayerNorm {
     /// From a scale \[H\] and a shift \[H\], which is zero where there is none.
     pub(crate) fn new(scale: &Tensor, shift: Option<&Tensor>, epsilon: f64, precision: Precision) -> Result<Self> {
-        let form = match super::lives_on_cpu(scale) {
-            true => {
-                let vector = |tensor: &Tensor| tensor.to_dtype(DType::F32)?.to_vec1::<f32>();
-                Form::Cpu { scale: vector(scale)?, shift: shift.map(vector).transpose()? }
-            }
-            false => Self::for_device(scale, shift, precision)?,
+        let form = if super::lives_on_cpu(scale) {
+            let vector = |tensor: &Tensor| tensor.to_dtype(DType::F32)?.to_vec1::<f32>();
+            Form::Cpu { scale: vector(scale)?, shift: shift.map(vector).transpose()? }
+        } else {
+            Self::for_device(scale, shift, precision)?
         };
         Ok(Self { form, epsilon })
     }

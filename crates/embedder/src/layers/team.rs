@@ -68,9 +68,10 @@ impl Team {
     /// How many threads a layer is worth.
     fn n_parts(&self, layer: &CpuLinear) -> usize {
         let [n_inputs, n_outputs] = layer.shape();
-        match n_inputs * n_outputs < PRODUCTS_MIN {
-            true => 1,
-            false => (self.n_members + 1).min(n_outputs.div_ceil(PART_ALIGNMENT)),
+        if n_inputs * n_outputs < PRODUCTS_MIN {
+            1
+        } else {
+            (self.n_members + 1).min(n_outputs.div_ceil(PART_ALIGNMENT))
         }
     }
 

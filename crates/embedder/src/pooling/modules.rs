@@ -8,7 +8,7 @@ use candle_core::{Device, Tensor};
 use serde::Serialize;
 
 use crate::error::Result;
-use crate::weights::Weights;
+use crate::weights::{Bias, Weights};
 
 /// Of the LayerNorm module: torch's default, the module has no setting for it.
 const NORM_EPSILON: f64 = 1e-5;
@@ -115,17 +115,20 @@ impl Module {
             ModuleConfig::Normalize => Ok((Self::Normalize, None)),
             ModuleConfig::LayerNorm { width } => {
                 let (weights, hash) = read()?;
-                let norm = Self::layer_norm(&weights.at("norm"), width, true, NORM_EPSILON)?;
+                let norm = Self::layer_norm(&weights.at("norm"), width, Bias::With, NORM_EPSILON)?;
                 weights.check_all_taken()?;
                 Ok((norm, Some(hash)))
             }
             ModuleConfig::Dense { n_inputs, n_outputs, bias, activation, residual } => {
                 let (weights, hash) = read()?;
-                let mut dense = Dense::load(&weights.at("linear"), n_inputs, n_outputs, bias, activation)?;
-                dense.residual = match residual {
-                    false => Residual::None,
-                    true if n_inputs == n_outputs => Residual::Input,
-                    true => Residual::Projection(Matrix::load(&weights.at("residual"), n_inputs, n_outputs)?),
+                let mut dense =
+                    Dense::load(&weights.at("linear"), n_inputs, n_outputs, Bias::if_set(bias), activation)?;
+                dense.residual = if !residual {
+                    Residual::None
+                } else if n_inputs == n_outputs {
+                    Residual::Input
+                } else {
+                    Residual::Projection(Matrix::load(&weights.at("residual"), n_inputs, n_outputs)?)
                 };
                 weights.check_all_taken()?;
                 Ok((Self::Dense(dense), Some(hash)))
@@ -134,8 +137,8 @@ impl Module {
     }
 
     /// The norm with these `weight` and, where it has one, `bias`.
-    pub(crate) fn layer_norm(weights: &Weights, width: usize, bias: bool, epsilon: f64) -> Result<Self> {
-        let shift = bias.then(|| weights.vector("bias", [width])).transpose()?;
+    pub(crate) fn layer_norm(weights: &Weights, width: usize, bias: Bias, epsilon: f64) -> Result<Self> {
+        let shift = bias.there_is().then(|| weights.vector("bias", [width])).transpose()?;
         Ok(Self::LayerNorm { scale: weights.vector("weight", [width])?, shift, epsilon })
     }
 
@@ -159,12 +162,12 @@ impl Dense {
         weights: &Weights,
         n_inputs: usize,
         n_outputs: usize,
-        bias: bool,
+        bias: Bias,
         activation: ModuleActivation,
     ) -> Result<Self> {
         Ok(Self {
             weight: Matrix::load(weights, n_inputs, n_outputs)?,
-            bias: bias.then(|| weights.vector("bias", [n_outputs])).transpose()?,
+            bias: bias.there_is().then(|| weights.vector("bias", [n_outputs])).transpose()?,
             activation,
             residual: Residual::None,
         })

@@ -34,10 +34,7 @@ impl Intervals {
             if !shared.is_empty() {
                 both.push(shared);
             }
-            match first.end <= second.end {
-                true => a = &a[1..],
-                false => b = &b[1..],
-            }
+            if first.end <= second.end { a = &a[1..] } else { b = &b[1..] }
         }
         Self(both)
     }

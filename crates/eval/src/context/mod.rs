@@ -152,15 +152,16 @@ impl Contexts {
     /// Holds the group to one tokenizer.
     fn count_with(&mut self, context: &Context) -> Result<()> {
         let tokenizer = self.tokenizer.get_or_insert_with(|| context.tokenizer.clone());
-        match *tokenizer == context.tokenizer {
-            true => Ok(()),
-            false => Err(Error::Tokenizers {
+        if *tokenizer == context.tokenizer {
+            Ok(())
+        } else {
+            Err(Error::Tokenizers {
                 query: context.query_id.clone(),
                 strategy: context.strategy.clone(),
                 budget_tokens: context.budget_tokens,
                 expected: tokenizer.clone(),
                 found: context.tokenizer.clone(),
-            }),
+            })
         }
     }
 
@@ -243,10 +244,11 @@ impl<'q> Overlap<'q> {
     fn add(&mut self, context: &Context) {
         self.n_asked += 1;
         for document in context.documents.iter().chain(context.citations.iter().map(|citation| &citation.document)) {
-            match self.known.contains(document.as_str()) {
-                true => self.n_known += 1,
-                false if self.unknown.is_none() => self.unknown = Some(document.clone()),
-                false => {}
+            if self.known.contains(document.as_str()) {
+                self.n_known += 1
+            } else if self.unknown.is_none() {
+                self.unknown = Some(document.clone())
+            } else {
             }
         }
     }

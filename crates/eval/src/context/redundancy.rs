@@ -151,9 +151,8 @@ mod tests {
             let all: Vec<BTreeSet<String>> = texts.iter().map(|text| words(text).collect()).collect();
             let content: Vec<BTreeSet<String>> =
                 all.iter().map(|set| set.iter().filter(|word| !is_function_word(word)).cloned().collect()).collect();
-            let share = |of: &BTreeSet<String>, with: &BTreeSet<String>| match of.is_empty() {
-                true => 0.0,
-                false => of.iter().filter(|word| with.contains(*word)).count() as f64 / of.len() as f64,
+            let share = |of: &BTreeSet<String>, with: &BTreeSet<String>| {
+                of.iter().filter(|word| with.contains(*word)).count() as f64 / of.len().max(1) as f64
             };
             let n = texts.len();
             let best = |i: usize| (0..n).filter(|j| *j != i).map(|j| share(&content[i], &content[j])).fold(0.0, f64::max);

@@ -132,10 +132,12 @@ fn unknown(name: &str, text: &str) -> Error {
         |(like, meant): (&str, &'static str)| (strsim::jaro_winkler(&like.to_ascii_lowercase(), letters), meant);
     let (likeness, meant) = names.map(likeness).fold((0.0, ""), |best, next| if next.0 > best.0 { next } else { best });
     let cutoff: String = text.chars().skip_while(|c| !c.is_ascii_digit()).take_while(char::is_ascii_digit).collect();
-    let nearest = match likeness >= LIKENESS_MIN {
-        true if cutoff.is_empty() => format!("did you mean {meant}? "),
-        true => format!("did you mean {meant}@{cutoff}? "),
-        false => String::new(),
+    let nearest = if likeness < LIKENESS_MIN {
+        String::new()
+    } else if cutoff.is_empty() {
+        format!("did you mean {meant}? ")
+    } else {
+        format!("did you mean {meant}@{cutoff}? ")
     };
     let known: Vec<_> = FAMILIES.iter().map(|(_, _, example)| *example).collect();
     Error::UnknownMeasure { name: name.to_owned(), nearest, known: known.join(", ") }

@@ -150,13 +150,14 @@ impl File {
             return Err(format!("characters {start}..{end} are no span"));
         }
         let found = &file.text[first..last];
-        match found == text {
-            true => Ok(Evidence { document: self.id.clone(), span: first as u64..last as u64, text: found.to_owned() }),
-            false => Err(format!(
+        if found == text {
+            Ok(Evidence { document: self.id.clone(), span: first as u64..last as u64, text: found.to_owned() })
+        } else {
+            Err(format!(
                 "characters {start}..{end} are {:?}, the reference says {:?}",
                 beginning(found),
                 beginning(text)
-            )),
+            ))
         }
     }
 }

@@ -39,9 +39,10 @@ pub(super) fn read(mut lines: Lines, mut text: String) -> Result<Vec<Ranking>> {
         let hits = documents.into_iter().map(hit).collect::<Result<_>>()?;
         rankings.push(Ranking::new(column(&query), hits));
     }
-    match rankings.is_empty() {
-        true => Err(Error::Empty { path: lines.path().to_owned(), what: "results" }),
-        false => Ok(rankings),
+    if rankings.is_empty() {
+        Err(Error::Empty { path: lines.path().to_owned(), what: "results" })
+    } else {
+        Ok(rankings)
     }
 }
 

@@ -66,9 +66,10 @@ pub fn column(id: &str) -> Cow<'_, str> {
     }
     let mut column = String::with_capacity(id.len() + 2);
     for c in id.chars() {
-        match c.is_whitespace() {
-            true => column.extend(c.encode_utf8(&mut [0; 4]).bytes().map(|byte| format!("%{byte:02X}"))),
-            false => column.push(c),
+        if c.is_whitespace() {
+            column.extend(c.encode_utf8(&mut [0; 4]).bytes().map(|byte| format!("%{byte:02X}")))
+        } else {
+            column.push(c)
         }
     }
     Cow::Owned(column)

@@ -84,7 +84,7 @@ fn a_long_word_is_cut_and_no_byte_of_it_lost() {
 
 #[test]
 fn names_of_languages_read_back() {
-    for language in Language::ALL {
+    for &language in Language::ALL {
         assert_eq!(language.to_string().parse::<Language>().unwrap(), language);
         assert_eq!(language.to_string().to_uppercase().parse::<Language>().unwrap(), language);
     }
@@ -122,7 +122,7 @@ fn any_text() -> impl Strategy<Value = String> {
 proptest! {
     #[test]
     fn any_text_has_terms_or_none_in_every_language(text in any_text()) {
-        for language in Language::ALL {
+        for &language in Language::ALL {
             let analyzer = Analyzer::new(language);
             let terms = analyzer.terms(&text);
             prop_assert_eq!(&analyzer.terms(&text), &terms);

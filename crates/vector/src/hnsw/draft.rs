@@ -108,10 +108,10 @@ impl Draft {
                     break;
                 }
             }
-            match is_near_another {
-                false => taken.push(candidate.node()),
-                true if passed.len() < n_filled => passed.push(candidate.node()),
-                true => {}
+            if !is_near_another {
+                taken.push(candidate.node());
+            } else if passed.len() < n_filled {
+                passed.push(candidate.node());
             }
         }
         passed.truncate(n_filled.saturating_sub(taken.len()));

@@ -178,9 +178,10 @@ impl RowRange {
             (min, max) = (min.min(key), max.max(key));
         }
         let [min, max] = [min, max].map(|bits| f32::from_bits(key(bits) as u32));
-        match min.is_finite() && max.is_finite() {
-            true => Self { min, step: (max - min) / INPUT_MAX },
-            false => Self { min: f32::NAN, step: f32::NAN },
+        if min.is_finite() && max.is_finite() {
+            Self { min, step: (max - min) / INPUT_MAX }
+        } else {
+            Self { min: f32::NAN, step: f32::NAN }
         }
     }
 

@@ -11,9 +11,9 @@ use super::markup::{bytes, command, duration, escape, inline, plural, prose};
 use super::report::{Cache, Counts, NEAR_TOLERANCES, Report, Reproduction, Step, Verdict};
 use super::table::{self, badge};
 
-const STYLE: &str = include_str!("page.css");
+const STYLE: &str = include_str!("page/style.css");
 /// Buttons that copy commands; without script there are none.
-const SCRIPT: &str = include_str!("page.js");
+const SCRIPT: &str = include_str!("page/script.js");
 
 /// The whole page.
 pub(crate) fn html(report: &Report) -> String {

@@ -1,12 +1,12 @@
-//! The report of `cento reproduce`: figures measured again, each beside the figure that was published or recorded.
+//! The report of `cento-bench reproduce`: figures measured again, each beside the one that was published or recorded.
 //!
 //! Range: a deviation within the tolerance is OK, within [`NEAR_TOLERANCES`] times it near, beyond a failure.
 //! Differs: a figure without an expectation is shown and not judged; a figure that was expected and is missing fails.
 
+use cento_eval::Machine;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::picture::Picture;
-use crate::machine::Machine;
 
 /// How many tolerances a figure may be off and still count as near.
 pub(crate) const NEAR_TOLERANCES: f64 = 5.0;
@@ -85,9 +85,12 @@ pub(crate) struct Cell {
 /// How a figure stands to what was expected, best first, so that the worst of many is their maximum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Verdict {
+pub enum Verdict {
+    /// Within the tolerance.
     Ok,
+    /// Within a few tolerances.
     Near,
+    /// Beyond that, or missing.
     Fail,
 }
 

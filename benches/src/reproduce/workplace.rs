@@ -20,7 +20,7 @@ pub(crate) fn prepare(work: &Path, cache: Cache) -> anyhow::Result<()> {
     let mark = work.join(MARK);
     if work.exists() && !mark.exists() && std::fs::read_dir(work)?.next().is_some() {
         bail!(
-            "--work {}: holds files and was not made by `cento reproduce`, which empties its folder; name another one",
+            "--work {}: holds files and was not made by `cento-bench reproduce`, which empties its folder; name another one",
             work.display()
         );
     }
@@ -33,7 +33,7 @@ pub(crate) fn prepare(work: &Path, cache: Cache) -> anyhow::Result<()> {
     }
     let settings = work.join(SETTINGS);
     std::fs::write(&settings, "").with_context(|| settings.display().to_string())?;
-    std::fs::write(&mark, "made and emptied by `cento reproduce`\n").with_context(|| mark.display().to_string())
+    std::fs::write(&mark, "made and emptied by `cento-bench reproduce`\n").with_context(|| mark.display().to_string())
 }
 
 fn remove(path: &Path) -> anyhow::Result<()> {

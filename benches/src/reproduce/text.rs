@@ -5,7 +5,6 @@ use std::fmt::Write as _;
 use super::chart::picture::listed;
 use super::picture::Picture;
 use super::report::{Cell, Report, Reproduction, Table};
-use crate::output;
 
 /// Every table with a verdict beside each figure that was expected, pictures in short, and the counts.
 pub(crate) fn text(report: &Report) -> String {
@@ -49,7 +48,17 @@ fn table_text(table: &Table) -> String {
     let header: Vec<&str> =
         [table.row_title.as_str()].into_iter().chain(table.columns.iter().map(String::as_str)).collect();
     let rows = table.rows.iter().map(|row| [row.name.clone()].into_iter().chain(row.cells.iter().map(cell)).collect());
-    output::table(&header, rows)
+    columns(&header, rows)
+}
+
+/// Columns of text, without lines around them.
+pub(crate) fn columns(header: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> String {
+    let mut table = comfy_table::Table::new();
+    table.load_style(comfy_table::presets::NOTHING);
+    // Names of measures, such as nDCG@10, are written as they are.
+    let head = |name: &&str| if name.contains(char::is_uppercase) { (*name).to_owned() } else { name.to_uppercase() };
+    table.set_header(header.iter().map(head)).add_rows(rows);
+    table.trim_fmt()
 }
 
 /// The question, the budget and the reasons, a line each.
@@ -64,11 +73,16 @@ fn picture_text(picture: &Picture) -> String {
 }
 
 fn cell(cell: &Cell) -> String {
-    let actual = cell.actual().map_or_else(|| "-".to_owned(), output::figure);
+    let actual = cell.actual().map_or_else(|| "-".to_owned(), figure);
     match (cell.verdict(), cell.deviation()) {
         (None, _) => actual,
         (Some(super::Verdict::Ok), _) => format!("{actual} [OK]"),
         (Some(verdict), Some(deviation)) => format!("{actual} [{}: {deviation:+.4}]", verdict.label()),
         (Some(verdict), None) => format!("{actual} [{}]", verdict.label()),
     }
+}
+
+/// Four digits after the point, fewer for what is large.
+fn figure(value: f64) -> String {
+    if value.abs() < 10.0 { format!("{value:.4}") } else { format!("{value:.1}") }
 }

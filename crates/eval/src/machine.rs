@@ -4,20 +4,22 @@ use serde::{Deserialize, Serialize};
 
 /// What a reader of a time has to know.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Machine {
-    /// As the system calls it.
-    pub(crate) cpu: String,
-    pub(crate) n_cores: usize,
-    /// 0 where the system does not say.
-    pub(crate) memory_bytes: u64,
-    pub(crate) os: String,
+pub struct Machine {
+    /// The processor, as the system calls it.
+    pub cpu: String,
+    /// Cores this process may use.
+    pub n_cores: usize,
+    /// Main memory; 0 where the system does not say.
+    pub memory_bytes: u64,
+    /// The operating system, such as "linux".
+    pub os: String,
     /// Vector instructions the processor has, such as "AVX2, FMA".
-    pub(crate) instructions: String,
+    pub instructions: String,
 }
 
 impl Machine {
     /// The machine this runs on.
-    pub(crate) fn here() -> Self {
+    pub fn here() -> Self {
         Self {
             cpu: field("/proc/cpuinfo", "model name").unwrap_or_else(|| std::env::consts::ARCH.to_owned()),
             n_cores: std::thread::available_parallelism().map_or(1, usize::from),

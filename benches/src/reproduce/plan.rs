@@ -186,10 +186,7 @@ impl Plan {
         paths.retain(|path| path.extension().is_some_and(|extension| extension == "toml"));
         paths.sort();
         let plans = paths.iter().map(|path| Self::read(path)).collect::<anyhow::Result<Vec<_>>>()?;
-        match plans.is_empty() {
-            true => bail!("{}: holds no reproduction (*.toml)", folder.display()),
-            false => Ok(plans),
-        }
+        if plans.is_empty() { bail!("{}: holds no reproduction (*.toml)", folder.display()) } else { Ok(plans) }
     }
 
     fn read(path: &Path) -> anyhow::Result<Self> {

@@ -14,7 +14,7 @@ use super::report;
 /// A command with every variable replaced.
 #[derive(Debug, Clone)]
 pub(crate) struct Command {
-    /// None is this very binary.
+    /// None is `cento`.
     pub(crate) program: Option<String>,
     pub(crate) arguments: Vec<String>,
     /// Gets the answer as JSON.
@@ -93,9 +93,10 @@ fn split(line: &str) -> anyhow::Result<Vec<String>> {
 /// A word as a shell reads it back.
 fn quoted(word: &str) -> String {
     let is_plain = |c: char| c.is_alphanumeric() || "_@%+=:,./-".contains(c);
-    match !word.is_empty() && word.chars().all(is_plain) {
-        true => word.to_owned(),
-        false => format!("'{}'", word.replace('\'', "'\\''")),
+    if !word.is_empty() && word.chars().all(is_plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', "'\\''"))
     }
 }
 
@@ -205,6 +206,16 @@ pub(crate) struct Runner {
 }
 
 impl Runner {
+    /// The version that the program says it has.
+    pub(crate) fn version(&self) -> anyhow::Result<String> {
+        let program = self.binary.display();
+        let output = process::Command::new(&self.binary).arg("--version").output();
+        let output = output.with_context(|| program.to_string())?;
+        let said = String::from_utf8_lossy(&output.stdout);
+        let version = said.trim().strip_prefix("cento ").filter(|_| output.status.success());
+        Ok(version.with_context(|| format!("{program}: is not `cento`: it does not say its version"))?.to_owned())
+    }
+
     /// Runs one command, keeps its figures, and says how long it took.
     pub(crate) fn run(&self, command: &Command, figures: &mut Figures) -> anyhow::Result<report::Step> {
         let start = Instant::now();

@@ -3,7 +3,7 @@
 use super::super::picture::{Accepted, Count, Document, Outlined, Picture, Rejected, Section};
 use super::super::report::{Cell, Chart, Kind, Point, Row, Scale, Series, Table};
 use super::*;
-use crate::machine::Machine;
+use cento_eval::Machine;
 
 const HOSTILE: &str = "</style><script>alert(\"1\")</script>&'";
 
