@@ -14,6 +14,7 @@ use crate::error::{Error, Result};
 use crate::folder::Classification;
 use crate::pack::{Batch, pack};
 use crate::tokens::EncodedPair;
+use crate::weights::AlwaysHashed;
 use head::ClassifierHead;
 
 /// A loaded cross-encoder.
@@ -34,7 +35,8 @@ impl CrossEncoder {
     /// If a file is missing or damaged, the model needs what this version does not compute, or the device is not there.
     pub fn load(folder: &Path, options: &LoadOptions) -> Result<Self> {
         let folder = Classification::open(folder)?;
-        let (encoder, weights) = Embedder::of_folder(&folder.folder, &LoadOptions { dimensions: None, ..*options })?;
+        let options = LoadOptions { dimensions: None, ..*options };
+        let (encoder, weights) = Embedder::of_folder(&folder.folder, &options, &AlwaysHashed)?;
         if encoder.max_tokens() <= encoder.tokenizer().n_special_of_pairs() + 1 {
             let reason = format!("a window of {} tokens has no room for two texts", encoder.max_tokens());
             return Err(Error::Damaged { path: folder.folder.tokenizer_path(), reason });

@@ -21,7 +21,7 @@ use crate::pooling::{Head, NoVector};
 use crate::precision::Precision;
 use crate::scan::Accelerator;
 use crate::tokens::{Encoded, Tokenizer};
-use crate::weights::Weights;
+use crate::weights::{AlwaysHashed, WeightHashes, Weights};
 
 /// Tokens that one CPU thread computes at a time, unless [`LoadOptions::max_batch_tokens`] says otherwise.
 ///
@@ -118,11 +118,23 @@ impl Embedder {
     /// # Errors
     /// If a file is missing or damaged, the model needs what this version does not compute, or the device is not there.
     pub fn load(folder: &Path, options: &LoadOptions) -> Result<Self> {
-        Ok(Self::of_folder(&Folder::open(folder)?, options)?.0)
+        Self::load_with(folder, options, &AlwaysHashed)
+    }
+
+    /// [`Embedder::load`] where the hashes of weights may be known.
+    ///
+    /// # Errors
+    /// As [`Embedder::load`].
+    pub fn load_with(folder: &Path, options: &LoadOptions, hashes: &dyn WeightHashes) -> Result<Self> {
+        Ok(Self::of_folder(&Folder::open(folder)?, options, hashes)?.0)
     }
 
     /// With all weights of the folder, for what else is to be made of them.
-    pub(crate) fn of_folder(folder: &Folder, options: &LoadOptions) -> Result<(Self, Weights)> {
+    pub(crate) fn of_folder(
+        folder: &Folder,
+        options: &LoadOptions,
+        hashes: &dyn WeightHashes,
+    ) -> Result<(Self, Weights)> {
         let n_cores = || thread::available_parallelism().map_or(1, NonZero::get);
         let (tokenizer, tokenizer_hash) = Tokenizer::load_hashed(&folder.tokenizer_path())?;
         folder.check_tokenizer(&tokenizer)?;
@@ -135,7 +147,7 @@ impl Embedder {
             count.map_err(|reason| Error::Damaged { path: folder.tokenizer_path(), reason })
         };
         let n_prompt_tokens = [n_prompt_tokens(&folder.prompts.query)?, n_prompt_tokens(&folder.prompts.document)?];
-        let (weights, weights_hash) = Weights::read(&folder.weights_path(), &device)?;
+        let (weights, weights_hash) = Weights::open(&folder.weights_path(), &device, hashes)?;
         let n_threads = if options.threads == 0 { n_cores() } else { options.threads };
         let has_team = n_threads > 1 && !device::is_accelerator(&device);
         let embedder = Self {

@@ -47,3 +47,4 @@ pub use late::{DEFAULT_OVERLAP, LateDocument, LateWindows};
 pub use precision::Precision;
 pub use scan::{Accelerator, Kept, RowType, Scan};
 pub use tokens::Tokenizer;
+pub use weights::{AlwaysHashed, WeightHashes};

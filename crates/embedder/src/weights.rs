@@ -1,10 +1,11 @@
-//! The weights of a model: safetensors, read once, hashed on the way, handed out tensor by tensor as f32.
+//! The weights of a model: safetensors, hashed unless the hash is known, handed out tensor by tensor as f32.
 //!
-//! Cost: the files are held in memory while the layers take their tensors from them, and dropped afterwards.
+//! Cost: a tensor is read when a layer takes it, straight to where it stays; the files are open meanwhile.
 //! Differs: nothing goes unnoticed. A missing or misshapen tensor, one that is not finite, and one that nobody asked for are
 //! errors that name it: they mean that another model would be computed.
 
 mod checkpoint;
+mod hashes;
 mod header;
 
 use std::path::Path;
@@ -18,6 +19,7 @@ use crate::layers::linear::{Activation, Linear};
 use crate::layers::norm::LayerNorm;
 use crate::precision::Precision;
 use checkpoint::Checkpoint;
+pub use hashes::{AlwaysHashed, WeightHashes};
 
 /// Tensors that published files hold besides the encoder's, by the beginning of their names: pooler, language model and other
 /// heads, and tables that follow from the configuration.
@@ -70,10 +72,10 @@ impl Bias {
 }
 
 impl Weights {
-    /// Reads `model.safetensors` at `path`, or the files of the index beside it, whole; the second result is their BLAKE3 hash.
+    /// Opens `model.safetensors` at `path`, or the files of the index beside it; the second result is their BLAKE3 hash.
     /// Tensors arrive on `device` as f32.
-    pub(crate) fn read(path: &Path, device: &Device) -> Result<(Self, blake3::Hash)> {
-        let (checkpoint, hash) = Checkpoint::open(path)?;
+    pub(crate) fn open(path: &Path, device: &Device, hashes: &dyn WeightHashes) -> Result<(Self, blake3::Hash)> {
+        let (checkpoint, hash) = Checkpoint::open(path, hashes)?;
         Ok((Self { checkpoint: Arc::new(checkpoint), device: device.clone(), prefix: String::new() }, hash))
     }
 
@@ -104,7 +106,8 @@ impl Weights {
     /// Holds the tensors of an encoder against what it has taken.
     ///
     /// # Errors
-    /// If there are others that are not known to stand beside an encoder: the encoder is then not the one they were made for.
+    /// If there are others that are not known to stand beside an encoder: the encoder is then not the one they were made for. If
+    /// a file was written to meanwhile.
     pub(crate) fn check_all_taken(&self) -> Result<()> {
         let beside = |name: &str| {
             let name = name.strip_prefix(&self.prefix).unwrap_or(name);
@@ -112,7 +115,7 @@ impl Weights {
         };
         let unknown: Vec<&str> = self.checkpoint.left(&self.prefix).into_iter().filter(|name| !beside(name)).collect();
         if unknown.is_empty() {
-            return Ok(());
+            return self.checkpoint.check_unchanged();
         }
         let listed = unknown[..unknown.len().min(LISTED_MAX)].join(", ");
         let more = match unknown.len().saturating_sub(LISTED_MAX) {

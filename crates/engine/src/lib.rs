@@ -34,6 +34,8 @@
 
 mod error;
 
+mod encoder;
+
 mod ingest;
 mod embed;
 

@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use crate::card::{Card, cards};
 use crate::error::{AtPath, Error, Result};
+use crate::hashes::Hashes;
 use crate::pull::{self, Progress, Pulled};
 use crate::settings::Settings;
 use crate::verify::{FileCheck, checksums, first_fault};
@@ -75,6 +76,12 @@ impl Models {
     #[must_use]
     pub fn folder(&self) -> &Path {
         &self.settings.models_dir
+    }
+
+    /// The hashes of large files that are remembered beside the models.
+    #[must_use]
+    pub fn hashes<'a>(&self, fs: &'a dyn Fs) -> Hashes<'a> {
+        Hashes::new(self.settings.hashes_dir.clone(), fs)
     }
 
     /// Every card, in the order of their names, and whether its model is here.

@@ -22,6 +22,7 @@ mod card;
 mod settings;
 mod catalogue;
 mod verify;
+mod hashes;
 
 mod pull;
 mod hub;
@@ -34,6 +35,7 @@ mod tests;
 pub use card::{Card, CardFile, Pooling, Prompts, Source, cards};
 pub use catalogue::{DEFAULT_MODEL, Listed, Located, Models, Presence};
 pub use error::{Attempt, Error, Failure, Result};
+pub use hashes::Hashes;
 pub use pull::{Progress, Pulled};
 pub use settings::Settings;
 pub use verify::{FileCheck, FileState};

@@ -1,7 +1,7 @@
 //! What the environment says about models, read in one place.
 
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use crate::card::Card;
 use crate::error::{Error, Result};
@@ -14,6 +14,8 @@ const DEFAULT_HF_ENDPOINT: &str = "https://huggingface.co";
 pub struct Settings {
     /// The folder with one folder per model.
     pub models_dir: PathBuf,
+    /// The folder that remembers hashes of large files; absent where the environment names no place for caches.
+    pub hashes_dir: Option<PathBuf>,
     /// Address of the hub or of a mirror, with its scheme.
     pub hf_endpoint: String,
     /// An HTTP proxy that the hub may be reached through.
@@ -41,12 +43,15 @@ impl Settings {
     pub fn from_variables(variable: impl Fn(&str) -> Option<OsString>) -> Result<Self> {
         let path = |name: &str| variable(name).filter(|value| !value.is_empty()).map(PathBuf::from);
         let text = |name: &str| path(name).map(|value| value.to_string_lossy().into_owned());
-        let models_dir = path("CENTO_MODELS")
-            .or_else(|| path("XDG_CACHE_HOME").filter(|cache| cache.is_absolute()).map(|cache| in_cache(&cache)))
-            .or_else(|| path("HOME").map(|home| in_cache(&home.join(".cache"))))
-            .ok_or(Error::NoModelsFolder)?;
+        let cache = path("XDG_CACHE_HOME")
+            .filter(|cache| cache.is_absolute())
+            .or_else(|| path("HOME").map(|home| home.join(".cache")))
+            .map(|cache| cache.join("cento"));
+        let in_cache = |name: &str| cache.as_ref().map(|cache| cache.join(name));
+        let models_dir = path("CENTO_MODELS").or_else(|| in_cache("models")).ok_or(Error::NoModelsFolder)?;
         Ok(Self {
             models_dir,
+            hashes_dir: in_cache("hashes"),
             hf_endpoint: text("HF_ENDPOINT").unwrap_or_else(|| DEFAULT_HF_ENDPOINT.to_owned()),
             proxy: ["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"].into_iter().find_map(text),
             offline: text("HF_HUB_OFFLINE").is_some_and(|value| is_true(&value)),
@@ -60,10 +65,6 @@ impl Settings {
     pub(crate) fn folder(&self, card: &Card) -> PathBuf {
         self.models_dir.join(&card.name)
     }
-}
-
-fn in_cache(cache: &Path) -> PathBuf {
-    cache.join("cento").join("models")
 }
 
 /// As `huggingface_hub` reads its switches.

@@ -21,7 +21,7 @@ use crate::incoming::Incoming;
 use crate::settings::Settings;
 use crate::verify;
 
-/// What a wheel may hold beside the card's files, in the archive and while pip works.
+/// Most bytes beside the card's files, in the archive and while pip works.
 const BESIDE_BYTES_MAX: u64 = 256 << 20;
 /// Between two looks at how much pip has written.
 const LOOK_EVERY: Duration = Duration::from_millis(100);

@@ -8,7 +8,7 @@ use candle_core::{Device, Tensor};
 use serde::Serialize;
 
 use crate::error::Result;
-use crate::weights::{Bias, Weights};
+use crate::weights::{AlwaysHashed, Bias, Weights};
 
 /// Of the LayerNorm module: torch's default, the module has no setting for it.
 const NORM_EPSILON: f64 = 1e-5;
@@ -110,7 +110,7 @@ struct Matrix {
 impl Module {
     /// The module with the weights of `path` (`model.safetensors` in the module's folder), and their hash.
     pub(super) fn load(config: &ModuleConfig, path: &Path) -> Result<(Self, Option<blake3::Hash>)> {
-        let read = || Weights::read(path, &Device::Cpu);
+        let read = || Weights::open(path, &Device::Cpu, &AlwaysHashed);
         match *config {
             ModuleConfig::Normalize => Ok((Self::Normalize, None)),
             ModuleConfig::LayerNorm { width } => {

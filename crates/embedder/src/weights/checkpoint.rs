@@ -2,17 +2,21 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
-use std::io::{self, Read};
+use std::io::{self, Read, Seek, SeekFrom};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::SystemTime;
 
 use candle_core::{DType, Device, Tensor};
 use serde::Deserialize;
 
+use super::hashes::WeightHashes;
 use super::header::{self, TensorInfo};
 use crate::error::{Error, Result};
 
-/// Tensors by their names, with the bytes of the files they are in.
+/// Tensors by their names, and the open files they are read from.
 #[derive(Debug)]
 pub(super) struct Checkpoint {
     /// The file itself, or the index of several.
@@ -24,7 +28,9 @@ pub(super) struct Checkpoint {
 #[derive(Debug)]
 struct Shard {
     path: PathBuf,
-    bytes: Vec<u8>,
+    file: Mutex<File>,
+    /// Size and time of change when the file was opened.
+    opened: (u64, Option<SystemTime>),
 }
 
 #[derive(Debug)]
@@ -45,21 +51,21 @@ struct Index {
 impl Checkpoint {
     /// Opens `path` (`model.safetensors`) or, where it is not, the files that the index beside it names. The second result is the
     /// BLAKE3 hash of the file's bytes; of several files, of their hashes in the order of their names.
-    pub(super) fn open(path: &Path) -> Result<(Self, blake3::Hash)> {
+    pub(super) fn open(path: &Path, hashes: &dyn WeightHashes) -> Result<(Self, blake3::Hash)> {
         if path.exists() {
             let mut checkpoint = Self { path: path.to_owned(), shards: Vec::new(), tensors: BTreeMap::new() };
-            let hash = checkpoint.add(path)?;
+            let hash = checkpoint.add(path, hashes)?;
             return Ok((checkpoint, hash));
         }
         let index_path = path.with_extension("safetensors.index.json");
         match fs::read(&index_path) {
-            Ok(bytes) => Self::open_shards(index_path, &bytes),
+            Ok(bytes) => Self::open_shards(index_path, &bytes, hashes),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Err(no_safetensors(path)),
             Err(source) => Err(Error::Io { path: index_path, source }),
         }
     }
 
-    fn open_shards(path: PathBuf, index: &[u8]) -> Result<(Self, blake3::Hash)> {
+    fn open_shards(path: PathBuf, index: &[u8], hashes: &dyn WeightHashes) -> Result<(Self, blake3::Hash)> {
         let damaged = |reason: String| Error::Damaged { path: path.clone(), reason };
         let index: Index = serde_json::from_slice(index).map_err(|error| damaged(error.to_string()))?;
         let names: BTreeSet<&String> = index.weight_map.values().collect();
@@ -69,7 +75,7 @@ impl Checkpoint {
         let mut checkpoint = Self { path: path.clone(), shards: Vec::new(), tensors: BTreeMap::new() };
         let mut hasher = blake3::Hasher::new();
         for name in &names {
-            hasher.update(checkpoint.add(&path.with_file_name(name))?.as_bytes());
+            hasher.update(checkpoint.add(&path.with_file_name(name), hashes)?.as_bytes());
         }
         for (tensor, file) in &index.weight_map {
             let shard = checkpoint.tensors.get(tensor).map(|entry| &checkpoint.shards[entry.shard].path);
@@ -81,13 +87,19 @@ impl Checkpoint {
     }
 
     /// Adds the tensors of a file.
-    fn add(&mut self, path: &Path) -> Result<blake3::Hash> {
-        let (bytes, hash) = read_hashed(path).map_err(|source| match source.kind() {
+    fn add(&mut self, path: &Path, hashes: &dyn WeightHashes) -> Result<blake3::Hash> {
+        let unreadable = |source: io::Error| match source.kind() {
             io::ErrorKind::NotFound => Error::Missing { path: path.to_owned(), purpose: "all files of its weights" },
             _ => Error::Io { path: path.to_owned(), source },
-        })?;
+        };
+        let mut file = File::open(path).map_err(unreadable)?;
+        let opened = size_and_time(&file).map_err(unreadable)?;
+        let hash = hashes.of(path, &file, &mut || hash(&file)).map_err(unreadable)?;
+        file.rewind().map_err(unreadable)?;
+        let head = header::read(&file).map_err(unreadable)?;
         let damaged = |reason: String| Error::Damaged { path: path.to_owned(), reason };
-        let tensors = header::parse(&bytes).map_err(damaged)?;
+        let n_bytes = usize::try_from(opened.0).map_err(|error| damaged(error.to_string()))?;
+        let tensors = header::parse(&head, n_bytes).map_err(damaged)?;
         for (name, info) in tensors {
             let entry = Entry { shard: self.shards.len(), info, taken: AtomicBool::new(false) };
             if let Some(other) = self.tensors.insert(name.clone(), entry) {
@@ -95,8 +107,24 @@ impl Checkpoint {
                 return Err(damaged(format!("tensor {name:?} is also in {other}")));
             }
         }
-        self.shards.push(Shard { path: path.to_owned(), bytes });
-        Ok(hash)
+        self.shards.push(Shard { path: path.to_owned(), file: Mutex::new(file), opened });
+        Ok(blake3::Hash::from_bytes(hash))
+    }
+
+    /// Holds the files against what they were when they were opened.
+    ///
+    /// # Errors
+    /// If one was written to since: its hash may be that of other tensors.
+    pub(super) fn check_unchanged(&self) -> Result<()> {
+        for Shard { path, file, opened } in &self.shards {
+            let file = file.lock().unwrap_or_else(PoisonError::into_inner);
+            let now = size_and_time(&file).map_err(|source| Error::Io { path: path.clone(), source })?;
+            if now != *opened {
+                let reason = "was written to while it was read; load the model again".to_owned();
+                return Err(Error::Damaged { path: path.clone(), reason });
+            }
+        }
+        Ok(())
     }
 
     pub(super) fn has(&self, name: &str) -> bool {
@@ -109,14 +137,15 @@ impl Checkpoint {
             return Err(Error::Damaged { path: self.path.clone(), reason: format!("has no tensor {name:?}") });
         };
         entry.taken.store(true, Ordering::Relaxed);
-        let Shard { path, bytes } = &self.shards[entry.shard];
+        let shard = &self.shards[entry.shard];
+        let path = &shard.path;
         let damaged =
             |reason: String| Error::Damaged { path: path.clone(), reason: format!("tensor {name:?} {reason}") };
         let TensorInfo { dtype, shape: found, bytes: range } = &entry.info;
         if found != shape {
             return Err(damaged(format!("has shape {found:?} where the configuration asks for {shape:?}")));
         }
-        let Some(values) = widen(&bytes[range.clone()], dtype)? else {
+        let Some(values) = shard.read(range, dtype)? else {
             return Err(damaged(format!("has type {dtype}; supported: F32, F16, BF16, F64")));
         };
         match values.iter().position(|value| !value.is_finite()) {
@@ -150,6 +179,27 @@ fn no_safetensors(path: &Path) -> Error {
     }
 }
 
+impl Shard {
+    /// The values of a tensor, straight to where they stay; nothing where the type is not one of floating-point numbers.
+    fn read(&self, range: &Range<usize>, dtype: &str) -> Result<Option<Vec<f32>>> {
+        if dtype == "F32" {
+            let mut values = vec![0f32; range.len() / size_of::<f32>()];
+            self.fill(range.start, bytemuck::cast_slice_mut(&mut values))?;
+            values.iter_mut().for_each(|value| *value = f32::from_bits(u32::from_le(value.to_bits())));
+            return Ok(Some(values));
+        }
+        let mut bytes = vec![0; range.len()];
+        self.fill(range.start, &mut bytes)?;
+        widen(&bytes, dtype)
+    }
+
+    fn fill(&self, start: usize, bytes: &mut [u8]) -> Result<()> {
+        let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner); // the place is sought anew each time
+        let filled = file.seek(SeekFrom::Start(start as u64)).and_then(|_| file.read_exact(bytes));
+        filled.map_err(|source| Error::Io { path: self.path.clone(), source })
+    }
+}
+
 /// The values of little-endian `bytes`; nothing where the type is not one of floating-point numbers.
 fn widen(bytes: &[u8], dtype: &str) -> Result<Option<Vec<f32>>> {
     let small = |dtype: DType, n_bytes: usize| -> Result<Vec<f32>> {
@@ -157,7 +207,6 @@ fn widen(bytes: &[u8], dtype: &str) -> Result<Option<Vec<f32>>> {
         Ok(tensor.to_dtype(DType::F32)?.to_vec1()?)
     };
     Ok(Some(match dtype {
-        "F32" => bytes.as_chunks().0.iter().map(|&bytes| f32::from_le_bytes(bytes)).collect(),
         "F64" => bytes.as_chunks().0.iter().map(|&bytes| f64::from_le_bytes(bytes) as f32).collect(),
         "F16" => small(DType::F16, 2)?,
         "BF16" => small(DType::BF16, 2)?,
@@ -165,16 +214,15 @@ fn widen(bytes: &[u8], dtype: &str) -> Result<Option<Vec<f32>>> {
     }))
 }
 
-fn read_hashed(path: &Path) -> io::Result<(Vec<u8>, blake3::Hash)> {
-    const BLOCK_BYTES: u64 = 1 << 20;
-    let mut file = File::open(path)?;
-    let mut bytes = Vec::with_capacity(usize::try_from(file.metadata()?.len()).unwrap_or(0));
+/// BLAKE3 of a file from its start.
+fn hash(mut file: &File) -> io::Result<[u8; 32]> {
+    file.rewind()?;
     let mut hasher = blake3::Hasher::new();
-    loop {
-        let start = bytes.len();
-        if (&mut file).take(BLOCK_BYTES).read_to_end(&mut bytes)? == 0 {
-            return Ok((bytes, hasher.finalize()));
-        }
-        hasher.update(&bytes[start..]);
-    }
+    hasher.update_reader(file)?;
+    Ok(hasher.finalize().into())
+}
+
+fn size_and_time(file: &File) -> io::Result<(u64, Option<SystemTime>)> {
+    let metadata = file.metadata()?;
+    Ok((metadata.len(), metadata.modified().ok()))
 }

@@ -5,6 +5,7 @@
 //! Differs: every error names the tensor; no number is added, multiplied or allocated before it is held against the file.
 
 use std::collections::BTreeMap;
+use std::io::{self, Read};
 use std::ops::Range;
 
 use serde::Deserialize;
@@ -33,21 +34,33 @@ struct Entry {
     data_offsets: (usize, usize),
 }
 
-/// The tensors of a file by name, or what is wrong with its header.
-pub(super) fn parse(file: &[u8]) -> Result<BTreeMap<String, TensorInfo>, String> {
-    if file.starts_with(b"version https://git-lfs") {
+/// The first bytes of a file, as far as its header goes.
+pub(super) fn read(mut file: impl Read) -> io::Result<Vec<u8>> {
+    let mut head = Vec::new();
+    file.by_ref().take(LENGTH_BYTES as u64).read_to_end(&mut head)?;
+    if let Some(length) = head.first_chunk() {
+        let length = u64::from_le_bytes(*length).min(HEADER_BYTES_MAX);
+        file.take(length).read_to_end(&mut head)?;
+    }
+    Ok(head)
+}
+
+/// The tensors by name of a file of `n_bytes` that begins with `head`, or what is wrong with its header.
+pub(super) fn parse(head: &[u8], n_bytes: usize) -> Result<BTreeMap<String, TensorInfo>, String> {
+    if head.starts_with(b"version https://git-lfs") {
         return Err("is a Git LFS pointer, not the weights; fetch the file itself (`git lfs pull`)".to_owned());
     }
-    let n_bytes = file.len();
     let incomplete = |reason: String| format!("not a complete safetensors file ({n_bytes} bytes): {reason}");
-    let Some((length, rest)) = file.split_first_chunk::<LENGTH_BYTES>() else {
+    let Some((length, rest)) = head.split_first_chunk::<LENGTH_BYTES>() else {
         return Err(incomplete("too short for a header".to_owned()));
     };
     let length = u64::from_le_bytes(*length);
-    if length > HEADER_BYTES_MAX || length > rest.len() as u64 {
+    let header = usize::try_from(length).ok().filter(|_| length <= HEADER_BYTES_MAX).and_then(|n| rest.get(..n));
+    let (Some(header), Some(n_data)) = (header, n_bytes.checked_sub(LENGTH_BYTES + header.map_or(0, <[u8]>::len)))
+    else {
         return Err(incomplete(format!("its header says it is {length} bytes long")));
-    }
-    let (header, data) = rest.split_at(length as usize);
+    };
+    let start = n_bytes - n_data;
     let entries: BTreeMap<String, Value> =
         serde_json::from_slice(header).map_err(|error| incomplete(format!("its header is not JSON: {error}")))?;
     let mut tensors = BTreeMap::new();
@@ -56,11 +69,10 @@ pub(super) fn parse(file: &[u8]) -> Result<BTreeMap<String, TensorInfo>, String>
             continue;
         }
         let entry = Entry::deserialize(entry).map_err(|error| format!("the header's entry of {name:?}: {error}"))?;
-        let info =
-            check(&entry, n_bytes - data.len(), data.len()).map_err(|reason| format!("tensor {name:?} {reason}"))?;
+        let info = check(&entry, start, n_data).map_err(|reason| format!("tensor {name:?} {reason}"))?;
         tensors.insert(name, info);
     }
-    check_cover(&tensors, n_bytes - data.len(), n_bytes).map_err(incomplete)?;
+    check_cover(&tensors, start, n_bytes).map_err(incomplete)?;
     Ok(tensors)
 }
 

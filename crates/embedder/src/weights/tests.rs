@@ -1,6 +1,7 @@
 //! Files with one tensor or two, whole and damaged: what is read, and what is refused by which words.
 
 use std::fs;
+use std::io;
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -21,7 +22,7 @@ fn read(bytes: &[u8]) -> Result<Weights> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("model.safetensors");
     fs::write(&path, bytes).unwrap();
-    Ok(Weights::read(&path, &Device::Cpu)?.0)
+    Ok(Weights::open(&path, &Device::Cpu, &AlwaysHashed)?.0)
 }
 
 #[track_caller]
@@ -119,7 +120,35 @@ fn index(folder: &tempfile::TempDir, map: &Value) {
 }
 
 fn read_folder(folder: &tempfile::TempDir) -> Result<(Weights, blake3::Hash)> {
-    Weights::read(&folder.path().join("model.safetensors"), &Device::Cpu)
+    Weights::open(&folder.path().join("model.safetensors"), &Device::Cpu, &AlwaysHashed)
+}
+
+#[test]
+fn weights_that_are_written_to_while_they_are_read_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("model.safetensors");
+    fs::write(&path, file(&json!({"x": entry("F32", &[1], 0, 4)}), &1f32.to_le_bytes())).unwrap();
+    let weights = read_folder(&folder).unwrap().0;
+    weights.vector("x", [1]).unwrap();
+    weights.check_all_taken().unwrap();
+    fs::OpenOptions::new().append(true).open(&path).unwrap().set_len(1000).unwrap();
+    refused(weights.check_all_taken(), &["model.safetensors", "was written to while it was read"]);
+}
+
+#[test]
+fn a_hash_that_is_known_is_not_worked_out() {
+    struct Known;
+    impl WeightHashes for Known {
+        fn of(&self, _: &Path, _: &fs::File, _: &mut dyn FnMut() -> io::Result<[u8; 32]>) -> io::Result<[u8; 32]> {
+            Ok([7; 32])
+        }
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("model.safetensors");
+    fs::write(&path, file(&json!({"x": entry("F32", &[1], 0, 4)}), &1f32.to_le_bytes())).unwrap();
+    let (weights, hash) = Weights::open(&path, &Device::Cpu, &Known).unwrap();
+    assert_eq!((hash, weights.vector("x", [1]).unwrap()), (blake3::Hash::from_bytes([7; 32]), vec![1.0]));
+    assert_eq!(read_folder(&folder).unwrap().1, blake3::hash(&fs::read(&path).unwrap()));
 }
 
 #[test]
@@ -170,7 +199,7 @@ proptest! {
         let at = at % bytes.len();
         bytes[at] = byte;
         bytes.truncate(bytes.len().saturating_sub(cut / 4));
-        if let Ok(tensors) = header::parse(&bytes) {
+        if let Ok(tensors) = header::parse(&header::read(&bytes[..]).unwrap(), bytes.len()) {
             prop_assert!(tensors.values().all(|info| info.bytes.end <= bytes.len()));
         }
     }

@@ -50,6 +50,8 @@ impl<'m> BudgetTokenizer<'m> {
     }
 
     fn of_bpe(name: &str, bpe: fn() -> &'static CoreBPE) -> Self {
+        // Its table takes as long to build as the encoder to load: both at once. Without a thread the first count builds it.
+        let _ = std::thread::Builder::new().spawn(bpe);
         let ends = move |text: &str| {
             let bpe = bpe();
             let tokens = bpe._decode_native_and_split(bpe.encode_ordinary(text));

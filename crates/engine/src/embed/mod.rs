@@ -22,6 +22,7 @@ use self::input::{Batch, Ended, Text};
 use self::part::{Names, Part, Plan, Progressed};
 pub use self::quantize::OutputType;
 use self::quantize::Ranges;
+use crate::encoder;
 use crate::error::{Error, Result};
 use crate::ingest::Issue;
 use crate::ingest::cache::{CacheOptions, CachedEmbeddings};
@@ -290,7 +291,7 @@ impl Encoder {
             value: value.to_string(),
             reason,
         };
-        let mut embedder = Embedder::load(&located.folder, &load).map_err(|error| match error {
+        let mut embedder = encoder::load(&models, &located.folder, &load).map_err(|error| match error {
             cento_embedder::Error::Dimensions { asked, available } => {
                 setting("dimensions", asked, format!("is not one of 1 to {available}, the model's"))
             }

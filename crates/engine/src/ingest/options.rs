@@ -5,6 +5,7 @@ use cento_embedder::{DeviceChoice, Embedder, Kind, LoadOptions, Precision};
 use cento_lexical::Language;
 use cento_vector::Scalar;
 
+use crate::encoder;
 use crate::error::{Error, Result};
 use crate::ingest::cache::CacheOptions;
 use cento_collection::format::config::{
@@ -104,7 +105,7 @@ pub(crate) fn load_encoder(known: Option<&Manifest>, options: &IndexOptions) -> 
         return Err(Error::Mismatch { setting: "precision", collection, requested });
     }
     let load = LoadOptions { device: options.device, precision, threads: options.threads, ..LoadOptions::default() };
-    Ok(Encoder { spec: located.name, embedder: Embedder::load(&located.folder, &load)? })
+    Ok(Encoder { spec: located.name, embedder: encoder::load(&models, &located.folder, &load)? })
 }
 
 /// The number type that the encoder of a collection computes in.

@@ -7,6 +7,7 @@ use cento_embedder::{DeviceChoice, Embedder, LoadOptions};
 use cento_lexical::Analyzer;
 
 use crate::context::resolved::ResolvedContexts;
+use crate::encoder;
 use crate::error::{Error, Result};
 use crate::ingest::precision_of;
 use cento_collection::format::losses::Loss;
@@ -102,7 +103,7 @@ impl Searcher {
                 threads: self.options.threads,
                 ..LoadOptions::default()
             };
-            let encoder = Embedder::load(&located.folder, &load)?;
+            let encoder = encoder::load(&models, &located.folder, &load)?;
             if encoder.fingerprint() != config.model_fingerprint {
                 return Err(Error::Mismatch {
                     setting: "model",

@@ -4,9 +4,11 @@
 //! |---|---|
 //! | here | cards, settings, pulling, checking, names |
 //! | `bounds` | a source that sends without end, or lies about sizes, costs nothing |
+//! | `hashes` | a remembered hash is that of the file as it is |
 //! | `power` | a power loss, a full disk or a failing one at every operation of a pull: the model is whole or not there |
 
 mod bounds;
+mod hashes;
 mod power;
 
 use std::collections::BTreeSet;
@@ -60,6 +62,7 @@ impl Machine {
         fs::write(&pip, copy).unwrap();
         let settings = Settings {
             models_dir: folder.path().join("models"),
+            hashes_dir: None,
             hf_endpoint: NO_HUB.to_owned(),
             proxy: None,
             offline: false,
