@@ -12,7 +12,6 @@ use serde::{Deserialize, Serialize};
 use crate::document::{Anchor, BlockKind, Document, TextKind};
 use crate::header::{self, HeaderStyle, Place};
 use crate::piece::{self, Limits, Piece, Size, Tokens};
-use crate::read::Format;
 
 /// Tokens a chunk aims at.
 pub const DEFAULT_CHUNK_TOKENS: usize = 128;
@@ -256,7 +255,7 @@ impl Chunker<'_> {
         let text = &self.document.text;
         let (first, last) = (&self.document.blocks[blocks.start], &self.document.blocks[blocks.end - 1]);
         let mut anchor = first.anchor.clone();
-        if matches!(self.document.format, Format::Markdown | Format::Text) {
+        if self.document.format.has_lines_of_file() {
             let content = &text[span.clone()];
             let start = span.start
                 + (content.len() - content.trim_start_matches(|c: char| c.is_whitespace() || c == '\u{feff}').len());

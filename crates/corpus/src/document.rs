@@ -6,8 +6,8 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
+use crate::format::Format;
 use crate::metadata::Metadata;
-use crate::read::Format;
 use crate::section::Section;
 
 /// A text with its outline, ready to be cut.
@@ -17,7 +17,7 @@ pub struct Document {
     pub id: String,
     /// The file it was read from, as root label/relative path, always with `/`.
     pub origin: String,
-    /// What it was read as, never [`Format::Auto`] or [`Format::Beir`].
+    /// The format it was read as.
     pub format: Format,
     /// Title for headers and citations; empty where the source has none (a JSONL row without a title).
     pub title: String,

@@ -13,7 +13,8 @@ use std::path::{Path, PathBuf};
 use ignore::{DirEntry, WalkBuilder};
 
 use crate::error::{Error, Result};
-use crate::read::{Format, ReadOptions};
+use crate::format::{Format, ReadAs, Reading};
+use crate::read::ReadOptions;
 use crate::unread::{self, Unread, lies_in, unread_rules};
 
 /// A file is binary if there is a zero byte in so many bytes from its start.
@@ -64,7 +65,7 @@ pub struct FoundFile {
     pub path: PathBuf,
     /// Root label/relative path, always with `/`; the label alone where the root is a file.
     pub origin: String,
-    /// Its format, never [`Format::Auto`] or [`Format::Beir`].
+    /// Its format.
     pub format: Format,
     /// Its size when it was found.
     pub n_bytes: u64,
@@ -130,9 +131,9 @@ pub fn walk(root: &Root, options: &ReadOptions) -> Result<Walk> {
         walk_folder(root, options, &mut walk)?;
     } else {
         let format = match options.format {
-            Format::Auto => Format::of_path(&root.path),
-            Format::Beir => Some(Format::Jsonl),
-            format => Some(format),
+            ReadAs::Auto => Format::of_path(&root.path),
+            ReadAs::Beir => Some(Format::Jsonl),
+            ReadAs::One(format) => Some(format),
         };
         walk.add(root.path.clone(), root.label.clone(), format, options);
     }
@@ -153,7 +154,7 @@ fn walk_folder(root: &Root, options: &ReadOptions, walk: &mut Walk) -> Result<()
     builder.add_custom_ignore_filename(".centoignore");
     let Listing { files, folders, unruled } = list(builder.build(), &folder, root, walk);
     let beir = beir_folders(&files, &folders);
-    if options.format == Format::Beir && beir.is_empty() && !files.contains_key("corpus.jsonl") {
+    if options.format == ReadAs::Beir && beir.is_empty() && !files.contains_key("corpus.jsonl") {
         return Err(walk.nothing(root, "no corpus.jsonl in it".into()));
     }
     for (relative, path) in files {
@@ -281,7 +282,7 @@ fn probe(path: &Path, format: Option<Format>, options: &ReadOptions) -> Result<u
     if !metadata.is_file() {
         return Err(Refusal::Kind("not a regular file".into()));
     }
-    let streamed = matches!(format, Some(Format::Jsonl | Format::Csv));
+    let streamed = format.is_some_and(|format| format.reading() == Reading::Streamed);
     if !streamed && metadata.len() > options.max_file_bytes {
         let limit = options.max_file_bytes;
         return Err(Refusal::NoText(format!("too large: {} bytes, the limit is {limit}", metadata.len())));
@@ -295,14 +296,14 @@ fn probe(path: &Path, format: Option<Format>, options: &ReadOptions) -> Result<u
 }
 
 /// The format of a file in a folder that is read as `asked`: none if unknown, else why it is passed over.
-fn choose(path: &Path, asked: Format) -> Result<Option<Format>, String> {
+fn choose(path: &Path, asked: ReadAs) -> Result<Option<Format>, String> {
     let known = Format::of_path(path);
     match asked {
-        Format::Auto => Ok(known),
-        Format::Text => Ok(Some(Format::Text)),
-        Format::Beir if path.file_name().is_some_and(|name| name == "corpus.jsonl") => Ok(Some(Format::Jsonl)),
-        Format::Beir => Err("not the corpus.jsonl of a BEIR folder".into()),
-        _ => match known {
+        ReadAs::Auto => Ok(known),
+        ReadAs::One(Format::Text) => Ok(Some(Format::Text)),
+        ReadAs::Beir if path.file_name().is_some_and(|name| name == "corpus.jsonl") => Ok(Some(Format::Jsonl)),
+        ReadAs::Beir => Err("not the corpus.jsonl of a BEIR folder".into()),
+        ReadAs::One(asked) => match known {
             Some(known) if known != asked => Err(format!("its extension says {known}, and {asked} was asked for")),
             known => Ok(known.or(Some(asked).filter(|_| unread_extension(path).is_none()))),
         },
@@ -455,14 +456,14 @@ mod tests {
 
     #[test]
     fn a_format_asked_for_passes_over_the_others() {
-        let options = ReadOptions { format: Format::Markdown, ..ReadOptions::default() };
+        let options = ReadOptions { format: ReadAs::One(Format::Markdown), ..ReadOptions::default() };
         check(
             &[("a.md", ""), ("b.csv", ""), ("c.unknown", ""), ("d.pdf", "")],
             &options,
             &["r/a.md md", "r/c.unknown md"],
             &["b.csv: its extension says csv, and md was asked for", "d.pdf: unknown type: .pdf files are not read"],
         );
-        let options = ReadOptions { format: Format::Beir, ..ReadOptions::default() };
+        let options = ReadOptions { format: ReadAs::Beir, ..ReadOptions::default() };
         check(
             &[("corpus.jsonl", ""), ("b.jsonl", "")],
             &options,

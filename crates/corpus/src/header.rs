@@ -125,7 +125,8 @@ fn same_words(a: &str, b: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::read::{Format, parse};
+    use crate::format::Format;
+    use crate::read::parse;
 
     /// The headers of the place that `needle` begins, structured and flat.
     #[track_caller]

@@ -4,7 +4,7 @@
 use std::sync::LazyLock;
 
 use arbitrary::Arbitrary;
-use cento_corpus::{ChunkConfig, Format, FoundFile, ReadOptions, Tokens};
+use cento_corpus::{ChunkConfig, Format, FoundFile, ReadAs, ReadOptions, Tokens};
 use libfuzzer_sys::fuzz_target;
 
 #[derive(Debug, Arbitrary)]
@@ -28,12 +28,12 @@ impl Tokens for Words {
 
 fuzz_target!(|input: Input<'_>| {
     let (format, name) = [
-        (Format::Markdown, "a.md"),
-        (Format::Text, "a.txt"),
-        (Format::Html, "a.html"),
-        (Format::Jsonl, "a.jsonl"),
-        (Format::Csv, "a.csv"),
-        (Format::Beir, "corpus.jsonl"),
+        (ReadAs::One(Format::Markdown), "a.md"),
+        (ReadAs::One(Format::Text), "a.txt"),
+        (ReadAs::One(Format::Html), "a.html"),
+        (ReadAs::One(Format::Jsonl), "a.jsonl"),
+        (ReadAs::One(Format::Csv), "a.csv"),
+        (ReadAs::Beir, "corpus.jsonl"),
     ][usize::from(input.format) % 6];
     let path = FOLDER.path().join(name);
     std::fs::write(&path, input.bytes).unwrap();

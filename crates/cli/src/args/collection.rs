@@ -15,7 +15,7 @@ pub(crate) struct Index {
     pub(crate) paths: Vec<String>,
     /// auto, md, text, html, jsonl, csv or beir
     #[arg(long, value_name = "FORMAT", default_value = "auto")]
-    pub(crate) format: corpus::Format,
+    pub(crate) format: corpus::ReadAs,
     /// Encoder: the name of a model card or a sentence-transformers folder [default: the collection's, or all-minilm-l6-v2]
     #[arg(long, value_name = "NAME|DIR")]
     pub(crate) model: Option<String>,
@@ -182,7 +182,7 @@ pub(crate) struct Inspect {
     pub(crate) file: String,
     /// auto, md, text, html, jsonl, csv or beir
     #[arg(long, value_name = "FORMAT", default_value = "auto")]
-    pub(crate) format: corpus::Format,
+    pub(crate) format: corpus::ReadAs,
     /// Encoder whose tokens count
     #[arg(long, value_name = "NAME|DIR", default_value = cento_engine::DEFAULT_MODEL)]
     pub(crate) model: String,

@@ -8,10 +8,11 @@ use std::io::{self, BufReader, Read};
 
 use csv::{ByteRecord, ReaderBuilder};
 
-use super::{Format, LINE_BYTES_MAX, Metadata, NotUtf8, decode_lossily, file_stem};
+use super::{LINE_BYTES_MAX, Metadata, NotUtf8, decode_lossily, file_stem};
 use crate::document::{Anchor, Block, BlockKind, Document, TextKind};
 use crate::error::{Error, Result};
 use crate::folder::FoundFile;
+use crate::format::Format;
 use crate::section::Outline;
 
 /// How many ragged rows are named one by one in the warnings.

@@ -9,8 +9,9 @@ use std::collections::HashSet;
 
 use scraper::{Html, Node};
 
-use super::{Decoded, Format, Metadata, file_stem};
+use super::{Decoded, Metadata, file_stem};
 use crate::document::{Anchor, BlockKind, Document, TextKind, blocks_from_starts};
+use crate::format::Format;
 use crate::metadata::{Place, add_value};
 use crate::section::Outline;
 
@@ -447,10 +448,11 @@ fn breaks_line(name: &str) -> bool {
 mod tests {
     use super::super::{Format, parse};
     use super::*;
+    use crate::format::ReadAs;
 
     #[track_caller]
     fn check(html: &str, text: &str) {
-        let document = parse(html.into(), "docs/page.html", Format::Auto).unwrap();
+        let document = parse(html.into(), "docs/page.html", ReadAs::Auto).unwrap();
         assert_eq!(document.text, text);
         assert_eq!(document.kind, TextKind::Extracted);
     }

@@ -9,10 +9,11 @@ use std::io::BufRead;
 use serde_json::{Map, Value};
 
 use super::records::{Record, Records, quoted};
-use super::{Format, Metadata, NotUtf8, text};
+use super::{Metadata, NotUtf8, text};
 use crate::document::{Anchor, BlockKind, Document, TextKind, blocks_from_starts};
 use crate::error::{Error, Result};
 use crate::folder::FoundFile;
+use crate::format::Format;
 use crate::metadata::add_json;
 use crate::section::Outline;
 

@@ -8,8 +8,9 @@ use std::ops::Range;
 use pulldown_cmark::{Event, HeadingLevel, Options, Parser, Tag, TagEnd};
 
 use super::front_matter::FrontMatter;
-use super::{Decoded, Format, file_stem};
+use super::{Decoded, file_stem};
 use crate::document::{Anchor, BlockKind, Document, TextKind, blocks_from_starts};
+use crate::format::Format;
 use crate::section::Outline;
 
 pub(super) fn document(source: Decoded, origin: &str) -> Document {

@@ -10,17 +10,14 @@ mod markdown;
 mod records;
 mod text;
 
-use std::fmt;
 use std::fs::File;
 use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
-use std::str::FromStr;
-
-use serde::{Deserialize, Serialize};
 
 use crate::document::{Document, TextKind};
 use crate::error::{Error, Result};
 use crate::folder::FoundFile;
+use crate::format::{Format, ReadAs};
 use crate::metadata::Metadata;
 
 pub use self::records::{Record, Records};
@@ -31,91 +28,11 @@ pub const MAX_FILE_BYTES: u64 = 64 * 1024 * 1024;
 /// Longest line of JSONL and longest row of CSV, in bytes; a longer one is an error and is never held in memory.
 pub const LINE_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
-/// A file format.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Format {
-    /// By the file's extension.
-    #[default]
-    Auto,
-    /// CommonMark with tables, footnotes and front matter.
-    Markdown,
-    /// Plain text, source code and everything else that is text.
-    Text,
-    /// HTML.
-    Html,
-    /// One JSON object a line, each a document.
-    Jsonl,
-    /// Comma- or tab-separated values with a header row.
-    Csv,
-    /// A folder with `corpus.jsonl` and queries or judgements, which are not indexed.
-    Beir,
-}
-
-impl Format {
-    /// The names, as written on the command line.
-    pub const NAMES: &'static str = "auto, md, text, html, jsonl, csv, beir";
-
-    /// The whole word, where the command line has a short one: `markdown`.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Markdown => "markdown",
-            Self::Auto => "auto",
-            Self::Text => "text",
-            Self::Html => "html",
-            Self::Jsonl => "jsonl",
-            Self::Csv => "csv",
-            Self::Beir => "beir",
-        }
-    }
-
-    /// The format that a file's extension says; none for an extension that is not known.
-    pub(crate) fn of_path(path: &Path) -> Option<Self> {
-        let extension = path.extension()?.to_str()?.to_ascii_lowercase();
-        Some(match extension.as_str() {
-            "md" | "markdown" | "mdx" => Self::Markdown,
-            "html" | "htm" | "xhtml" => Self::Html,
-            "jsonl" | "ndjson" => Self::Jsonl,
-            "csv" | "tsv" => Self::Csv,
-            "txt" | "text" | "rst" | "adoc" | "org" | "tex" | "log" | "json" | "xml" | "yaml" | "yml" | "toml"
-            | "ini" | "cfg" => Self::Text,
-            _ if text::is_source_code(&extension) => Self::Text,
-            _ => return None,
-        })
-    }
-}
-
-impl fmt::Display for Format {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Markdown => "md",
-            other => other.name(),
-        })
-    }
-}
-
-impl FromStr for Format {
-    type Err = Error;
-
-    fn from_str(name: &str) -> Result<Self> {
-        match name {
-            "auto" => Ok(Self::Auto),
-            "md" => Ok(Self::Markdown),
-            "text" => Ok(Self::Text),
-            "html" => Ok(Self::Html),
-            "jsonl" => Ok(Self::Jsonl),
-            "csv" => Ok(Self::Csv),
-            "beir" => Ok(Self::Beir),
-            _ => Err(Error::UnknownName { what: "format", value: name.into(), expected: Self::NAMES }),
-        }
-    }
-}
-
 /// How files are read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReadOptions {
     /// The format of every file, or by extension.
-    pub format: Format,
+    pub format: ReadAs,
     /// Replace bytes that are not UTF-8 by U+FFFD, with a warning, where it would be an error.
     pub lossy: bool,
     /// Longest file that is read whole (Markdown, text, HTML), in bytes.
@@ -124,7 +41,7 @@ pub struct ReadOptions {
 
 impl Default for ReadOptions {
     fn default() -> Self {
-        Self { format: Format::Auto, lossy: false, max_file_bytes: MAX_FILE_BYTES }
+        Self { format: ReadAs::Auto, lossy: false, max_file_bytes: MAX_FILE_BYTES }
     }
 }
 
@@ -149,22 +66,22 @@ impl ReadOptions {
 /// The file cannot be opened; a file that is read whole cannot be read, is not UTF-8 or is too long. What is wrong with one
 /// line of JSONL comes from the iterator, which goes on after it.
 pub fn read(file: &FoundFile, options: &ReadOptions) -> Result<Documents> {
-    let asked = if file.format == Format::Auto { options.format } else { file.format };
-    let format = if asked == Format::Auto { Format::of_path(&file.path).unwrap_or(Format::Text) } else { asked };
     let open = || File::open(&file.path).map_err(Error::io(&file.path));
-    match format {
-        Format::Jsonl | Format::Beir => {
+    let whole = |document: fn(Decoded, &FoundFile) -> Document| {
+        let document = document(Decoded::read(open()?, &file.path, options)?, file);
+        Ok(Documents { source: Source::One { document: Some(Box::new(document)), notes: Vec::new() } })
+    };
+    match file.format {
+        Format::Markdown => whole(|source, file| markdown::document(source, &file.origin)),
+        Format::Text => whole(|source, file| text::document(source, &file.origin, &file.path)),
+        Format::Html => whole(|source, file| html::document(source, &file.origin)),
+        Format::Jsonl => {
             let lines = jsonl::Lines::new(BufReader::new(open()?), file, options.not_utf8());
             Ok(Documents { source: Source::Jsonl(Box::new(lines)) })
         }
         Format::Csv => {
             let (document, notes) = csv::read(open()?, file, options.not_utf8())?;
             Ok(Documents { source: Source::One { document: Some(Box::new(document)), notes } })
-        }
-        _ => {
-            let source = Decoded::read(open()?, &file.path, options)?;
-            let document = document(source, &file.origin, &file.path, format);
-            Ok(Documents { source: Source::One { document: Some(Box::new(document)), notes: Vec::new() } })
         }
     }
 }
@@ -173,11 +90,14 @@ pub fn read(file: &FoundFile, options: &ReadOptions) -> Result<Documents> {
 ///
 /// # Errors
 /// The bytes are not UTF-8.
-pub fn parse(bytes: Vec<u8>, origin: &str, format: Format) -> Result<Document> {
+pub fn parse(bytes: Vec<u8>, origin: &str, format: impl Into<ReadAs>) -> Result<Document> {
     let path = PathBuf::from(origin);
     let source = Decoded::new(bytes, &path, &ReadOptions::default())?;
-    let format = if format == Format::Auto { Format::of_path(&path).unwrap_or(Format::Text) } else { format };
-    Ok(document(source, origin, &path, format))
+    Ok(match format.into().of_file(&path) {
+        Format::Markdown => markdown::document(source, origin),
+        Format::Html => html::document(source, origin),
+        Format::Text | Format::Jsonl | Format::Csv => text::document(source, origin, &path),
+    })
 }
 
 /// The documents of one file, in file order.
@@ -256,14 +176,6 @@ fn decode_lossily(bytes: &[u8]) -> (String, String) {
     let first = bytes.utf8_chunks().next().map_or(0, |chunk| chunk.valid().len());
     let text = String::from_utf8_lossy(bytes).into_owned();
     (text, format!("invalid UTF-8 in {n_invalid} places, the first at byte {first}, replaced by U+FFFD"))
-}
-
-fn document(source: Decoded, origin: &str, path: &Path, format: Format) -> Document {
-    match format {
-        Format::Markdown => markdown::document(source, origin),
-        Format::Html => html::document(source, origin),
-        _ => text::document(source, origin, path),
-    }
 }
 
 /// The name of the file at `origin` without its extension: the title of last resort.

@@ -6,18 +6,10 @@ use std::ops::Range;
 use std::path::Path;
 
 use super::markdown::LineCounter;
-use super::{Decoded, Format, Metadata, file_stem};
+use super::{Decoded, Metadata, file_stem};
 use crate::document::{Anchor, BlockKind, Document, TextKind, blocks_from_starts};
+use crate::format::{Format, is_source_code};
 use crate::section::Outline;
-
-/// Extensions of source code: its paragraphs are kept whole where they fit, and cut at lines.
-const SOURCE_CODE: &str = "rs c h cc cpp cxx hpp hh cs java kt kts scala go py pyi rb pl pm php js mjs cjs jsx ts tsx swift m mm lua r jl hs ml \
-    mli ex exs erl clj el lisp scm sh bash zsh fish ps1 bat sql proto graphql cmake mk gradle nix zig d dart vue svelte css scss \
-    less f90 f95 f for pas asm s v sv vhd vhdl tf dockerfile makefile tcl groovy";
-
-pub(super) fn is_source_code(extension: &str) -> bool {
-    SOURCE_CODE.split_ascii_whitespace().any(|known| known == extension)
-}
 
 pub(super) fn document(source: Decoded, origin: &str, path: &Path) -> Document {
     let Decoded { text, kind, warnings } = source;
@@ -153,13 +145,14 @@ fn rst_title(text: &str, headings: &[RstHeading]) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Format, parse};
+    use super::super::parse;
     use super::*;
+    use crate::format::ReadAs;
 
     #[test]
     fn paragraphs_are_blocks() {
         let text = "\n\none\ntwo\n \n\nthree";
-        let document = parse(text.into(), "a/notes.txt", Format::Auto).unwrap();
+        let document = parse(text.into(), "a/notes.txt", ReadAs::Auto).unwrap();
         let blocks: Vec<&str> = document.blocks.iter().map(|block| &text[block.span.clone()]).collect();
         assert_eq!(blocks, ["\n\none\ntwo\n \n\n", "three"]);
         assert_eq!((document.title.as_str(), document.sections.len()), ("notes", 1));
@@ -168,7 +161,7 @@ mod tests {
     #[test]
     fn rst_headings_nest_by_order_of_style() {
         let text = "=====\nTitle\n=====\n\nintro\n\nPart\n====\n\nSub\n---\ntext\n\nPart 2\n======\n\nnot a\ntitle\n-----\n\n  lit\n  ---\n";
-        let document = parse(text.into(), "a/x.rst", Format::Auto).unwrap();
+        let document = parse(text.into(), "a/x.rst", ReadAs::Auto).unwrap();
         let found: Vec<(u8, &str)> =
             document.sections[1..].iter().map(|section| (section.level, section.heading.as_str())).collect();
         assert_eq!(found, [(1, "Title"), (2, "Part"), (3, "Sub"), (2, "Part 2")]);
@@ -179,12 +172,12 @@ mod tests {
     #[test]
     fn a_first_section_is_no_title() {
         let text = "Abstract\n========\n\na\n\nRationale\n=========\n";
-        assert_eq!(parse(text.into(), "a/pep-1.rst", Format::Auto).unwrap().title, "pep-1");
+        assert_eq!(parse(text.into(), "a/pep-1.rst", ReadAs::Auto).unwrap().title, "pep-1");
     }
 
     #[test]
     fn source_code_is_code() {
-        let document = parse("fn a() {}\n\nfn b() {}\n".into(), "a/x.rs", Format::Auto).unwrap();
+        let document = parse("fn a() {}\n\nfn b() {}\n".into(), "a/x.rs", ReadAs::Auto).unwrap();
         assert!(document.blocks.iter().all(|block| block.kind == BlockKind::Code));
         assert_eq!(document.blocks.len(), 2);
     }

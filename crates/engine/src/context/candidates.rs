@@ -152,7 +152,7 @@ impl DocumentFacts {
             let sheet = segment.sections.text(segment.section(&self.record, chunk.section)?.sheet)?;
             anchor.sheet = Some(sheet).filter(|sheet| !sheet.is_empty()).map(str::to_owned);
         }
-        if matches!(self.record.format(), Some(Format::Markdown | Format::Text)) {
+        if self.record.format().is_some_and(Format::has_lines_of_file) {
             anchor.line = anchor.line.map(|line| Extent::lines(line.first, text, 0..text.len()));
         }
         Ok(anchor)

@@ -107,18 +107,10 @@ pub struct ChunkRecord {
     pub header_skip: u32,
 }
 
-/// The formats by the number that records have for them.
-const FORMATS: [Format; 5] = [Format::Markdown, Format::Text, Format::Html, Format::Jsonl, Format::Csv];
-
-/// The number of a format in records; a document has a format of its own, never that of a folder or none.
-pub(crate) fn format_number(format: Format) -> u32 {
-    FORMATS.iter().position(|known| *known == format).expect("documents are read as one of the formats") as u32
-}
-
 impl DocumentRecord {
     /// What the document was read as; `None` if the record is damaged.
     pub fn format(&self) -> Option<Format> {
-        FORMATS.get(self.format as usize).copied()
+        Format::of_number(self.format)
     }
 
     /// Its rows. A record may say anything, and what lies outside a file is noticed where it is read.

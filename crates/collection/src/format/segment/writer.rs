@@ -9,7 +9,7 @@ use cento_vector::file;
 
 use super::column::NewColumn;
 use super::names::{CHUNKS, DOCUMENTS, LEXICAL, LEXICAL_KIND, METADATA, SECTIONS, TEXTS};
-use super::records::{ChunkRecord, DocumentRecord, NO_SOURCE, NONE, SectionRecord, format_number};
+use super::records::{ChunkRecord, DocumentRecord, NO_SOURCE, NONE, SectionRecord};
 use crate::error::{AtPath, Result};
 use crate::format::config::CollectionConfig;
 use crate::format::graph_health::GraphHealth;
@@ -123,7 +123,7 @@ impl<'f> SegmentWriter<'f> {
             n_sections: document.sections.len() as u32,
             n_chunks: new.n_chunks,
             is_extracted: u32::from(document.kind == corpus::TextKind::Extracted),
-            format: format_number(document.format),
+            format: document.format.number(),
             reserved: 0,
         };
         self.documents.push(record);
