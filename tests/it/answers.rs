@@ -59,7 +59,7 @@ fn chunks_of_a_document_are_its_text() {
 fn a_citation_opens_to_the_bytes_it_names() {
     let place = Place::indexed();
     let at = TIDES.find("The moon").unwrap();
-    let got = place.ok(&["get", &format!("notes/tides.md:{at}-{}", at + 8)]);
+    let got = place.ok(&["get", &format!("notes/tides.md bytes {at}-{}", at + 8)]);
     assert_eq!(got.out, "The moon");
     let hit = &place.json(&["search", "gauge", "--mode", "lexical"])["hits"][0];
     assert_eq!(place.ok(&["get", hit["id"].as_str().unwrap()]).out, hit["text"].as_str().unwrap());

@@ -151,7 +151,7 @@ fn a_citation_of_a_context_is_the_bytes_that_get_prints() {
             let text = citation["text"].as_str().unwrap();
             assert!(context["context"].as_str().unwrap().contains(text.trim()), "{citation}");
             let (document, span) = (citation["document"].as_str().unwrap(), &citation["span"]);
-            cited.insert((format!("{document}:{}-{}", span["start"], span["end"]), text.to_owned()));
+            cited.insert((format!("{document} bytes {}-{}", span["start"], span["end"]), text.to_owned()));
         }
     }
     assert!(cited.len() >= 7, "every document is cited: {cited:?}");

@@ -2,9 +2,10 @@
 //!
 //! | file | claims |
 //! |---|---|
-//! | `tidy` | the crates are a star; what the rules of the house say of files |
+//! | `tidy` | crates and modules know whom they may; what the rules of the house say of files, functions and words |
 //! | `readme` | what README and ARCHITECTURE show is what happens |
 //! | `answers` | search, context, run, get: content, budgets, citations, invariance |
+//! | `citations` | get, and where a context says its sources are: every spelling of a place opens it |
 //! | `filters` | filters, fields, list, delete: which documents answer, and what is said of a filter that cannot be |
 //! | `late` | late vectors: which a collection has, which a search uses |
 //! | `collection` | adding, changing, vanishing, deleting, killing, locking, damage |
@@ -24,6 +25,7 @@
 
 mod answers;
 mod bad_input;
+mod citations;
 mod collection;
 mod contexts;
 mod embed;

@@ -53,7 +53,8 @@ fn the_citation_of_the_table_is_a_sentence() {
     place.write("docs/tides.md", TIDES);
     place.write_settings(format!("model = {:?}\n", crate::support::tiny_model()));
     place.ok(&["index", "docs"]);
-    assert_eq!(place.ok(&["get", "docs/tides.md:116-178"]).out, &TIDES[116..178]);
+    assert_eq!(place.ok(&["get", "docs/tides.md bytes 116-178"]).out, &TIDES[116..178]);
+    assert_eq!(place.ok(&["get", "docs/tides.md:11"]).out, &TIDES[116..179]);
 }
 
 #[test]
@@ -75,9 +76,20 @@ fn the_two_commands_are_there_and_say_what_they_do() {
 }
 
 #[test]
+fn help_is_the_same_by_both_names_and_plain_where_no_terminal_reads() {
+    let place = Place::new();
+    let (by_name, by_flag) = (place.ok(&["help", "index"]).out, place.ok(&["index", "--help"]).out);
+    assert_eq!(by_name, by_flag);
+    let first = place.ok(&["--help"]).out;
+    assert!(!first.contains('\u{1b}') && first.contains("\nMore commands:\n"), "{first}");
+    assert_eq!(first.matches("CENTO_").count(), 1, "the environment is told of once: {first}");
+}
+
+#[test]
 fn help_quotes_the_defaults_that_are() {
     let place = Place::new();
-    let help = |verb: &str| place.ok(&[verb, "--help"]).out;
+    // Where a line of help ends depends on the longest option.
+    let help = |verb: &str| place.ok(&[verb, "--help"]).out.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(
         help("index").contains("all-minilm-l6-v2")
             && help("index").contains("or 128")

@@ -74,6 +74,19 @@ fn an_unknown_option_names_the_nearest() {
 }
 
 #[test]
+fn a_variable_that_is_no_setting_is_told_with_the_nearest() {
+    let place = Place::indexed();
+    let ask = |name: &str, arguments: &[&str]| {
+        Ran::new(arguments, place.command(arguments).env(name, "rrf").output().unwrap())
+    };
+    let ran = ask("CENTO_FUSON", &["search", "moon"]);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    assert!(ran.err.contains("warning: CENTO_FUSON") && ran.err.contains("did you mean CENTO_FUSION?"), "{ran:?}");
+    assert!(!ask("CENTO_FUSION", &["search", "moon"]).err.contains("CENTO_"));
+    assert!(!ask("CENTO_FUSON", &["search", "moon", "--quiet"]).err.contains("CENTO_"));
+}
+
+#[test]
 fn completions_name_the_verbs() {
     let script = Place::new().ok(&["completions", "bash"]).out;
     assert!(script.contains("context") && script.contains("--budget"));

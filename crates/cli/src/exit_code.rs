@@ -89,6 +89,9 @@ fn code(error: &anyhow::Error) -> u8 {
             _ => DATA,
         };
     }
+    if let Some(CollectionError::Setting { .. }) = error.downcast_ref::<CollectionError>() {
+        return USAGE;
+    }
     match error.downcast_ref::<Error>() {
         Some(
             Error::EmptyQuery
@@ -102,6 +105,7 @@ fn code(error: &anyhow::Error) -> u8 {
         ) => USAGE,
         Some(
             Error::UnknownDocument { .. }
+            | Error::AmbiguousName { .. }
             | Error::OutOfRange { .. }
             | Error::NotTraced { .. }
             | Error::NotCached { .. },

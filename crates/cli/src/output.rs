@@ -9,7 +9,7 @@ use crate::args::Global;
 use crate::exit_code;
 use anyhow::Context as _;
 use cento_engine::fuse::Contribution;
-use cento_engine::{EmbedProgress, Explanation, Hit, Progress, Stage};
+use cento_engine::{Citation, EmbedProgress, Explanation, Hit, Progress, Searcher, Stage};
 use indicatif::{HumanBytes, HumanCount, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 /// As the standard macros, but a reader that has seen enough, as `head` has, ends the process quietly.
@@ -171,6 +171,57 @@ pub(crate) fn hit(hit: &Hit, width: usize) -> String {
     text
 }
 
+/// Columns of the bars of the best hit.
+const BAR_COLUMNS: f64 = 30.0;
+
+/// A line of bars with what each retriever gave to a hit's score; nothing where stdout is no terminal.
+pub(crate) fn parts(hit: &Hit, best: f64) -> String {
+    if io::stdout().is_terminal() {
+        format!("             {}\n", bars(&hit.contributions, best))
+    } else {
+        String::new()
+    }
+}
+
+/// A bar and a number for each retriever; bars as long as the share of the best score.
+fn bars(parts: &[Contribution], best: f64) -> String {
+    let bar = |part: &Contribution| {
+        let share = if best > 0.0 { (part.contribution / best).clamp(0.0, 1.0) } else { 0.0 };
+        let bar = "█".repeat((share * BAR_COLUMNS).round() as usize);
+        format!("{} {bar}{}{:.4}", part.arm, if bar.is_empty() { "" } else { " " }, part.contribution)
+    };
+    parts.iter().map(bar).collect::<Vec<_>>().join("  ")
+}
+
+/// Where each `[n]` of a context comes from, a line a citation, in words that `cento get` takes; links on terminals that know them.
+pub(crate) fn sources(searcher: &Searcher, citations: &[Citation]) -> anyhow::Result<String> {
+    let has_links = supports_hyperlinks::on(supports_hyperlinks::Stream::Stderr);
+    let mut text = String::new();
+    for citation in citations {
+        let place = searcher.place(citation)?;
+        let words = printable(&place.words);
+        let address = place.file.filter(|_| has_links).and_then(|file| url::Url::from_file_path(file).ok());
+        let words = match address {
+            Some(address) => format!("\u{1b}]8;;{address}\u{1b}\\{words}\u{1b}]8;;\u{1b}\\"),
+            None => words,
+        };
+        let _ = write!(text, "[{}] {words}", citation.n);
+        let id = Some(&citation.document).filter(|id| !place.words.starts_with(id.as_str())).cloned();
+        let within = cento_engine::Anchor { line: None, ..citation.anchor.clone() }.to_string();
+        let headings = citation.path.join(" > ");
+        for part in [id.unwrap_or_default(), within, headings].iter().filter(|part| !part.is_empty()) {
+            let _ = write!(text, "  {}", printable(part));
+        }
+        text.push('\n');
+    }
+    Ok(text)
+}
+
+/// A name without what a terminal would obey.
+fn printable(name: &str) -> String {
+    name.chars().map(|c| if c.is_control() { c.escape_unicode().to_string() } else { c.to_string() }).collect()
+}
+
 /// What made a hit's score, so that it can be added up by hand.
 pub(crate) fn explanation(hit: &Hit) -> String {
     let terms = hit.lexical.as_ref().map_or_else(String::new, |explanation| terms(explanation, 17));
@@ -259,4 +310,30 @@ pub(crate) fn count(n: u64) -> String {
 /// Columns of the terminal, or 100.
 pub(crate) fn width() -> usize {
     std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok()).unwrap_or(100)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bars_share_one_scale() {
+        let part = |arm: &str, contribution: f64| Contribution {
+            arm: arm.to_owned(),
+            rank: Some(1),
+            raw: Some(contribution),
+            normalized: None,
+            weight: 1.0,
+            contribution,
+        };
+        let parts = [part("dense", 0.5), part("lexical", 0.05), part("other", -0.1)];
+        let dense = format!("dense {} 0.5000", "█".repeat(15));
+        assert_eq!(bars(&parts, 1.0), format!("{dense}  lexical ██ 0.0500  other -0.1000"));
+        assert_eq!(bars(&parts[..1], 0.0), "dense 0.5000");
+    }
+
+    #[test]
+    fn a_terminal_is_told_nothing_by_a_name() {
+        assert_eq!(printable("a\u{1b}]8;;x\n é"), "a\\u{1b}]8;;x\\u{a} é");
+    }
 }

@@ -12,7 +12,7 @@ pub enum Error {
     Io {
         /// The file or folder of the operation.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// The folder holds no collection.
@@ -32,7 +32,7 @@ pub enum Error {
     Corrupt {
         /// The damaged file.
         path: PathBuf,
-        /// What does not hold.
+        /// The condition that does not hold.
         reason: String,
     },
     /// The collection was written by a newer Cento.
@@ -62,9 +62,9 @@ pub enum Error {
         "{path}: cannot be written: {reason}; such a collection answers searches, but to change it, get the right to write or copy it to where you have it"
     )]
     ReadOnly {
-        /// What was to be written.
+        /// The file or folder to be written.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         reason: io::Error,
     },
     /// Another process is writing to the collection.
@@ -79,21 +79,21 @@ pub enum Error {
         n_rows + 1
     )]
     GraphHealth {
-        /// Which vectors.
+        /// The vectors it links.
         vectors: crate::format::config::VectorColumn,
         /// Rows of the segment.
         n_rows: usize,
-        /// What was measured.
+        /// The measured value.
         figure: &'static str,
         /// Its value.
         value: f64,
-        /// What it has to be.
+        /// The value it has to reach.
         floor: f64,
     },
     /// No generation of that number.
     #[error("no generation {asked} in this collection; there are {known}")]
     UnknownGeneration {
-        /// What was asked for.
+        /// The value asked for.
         asked: String,
         /// The generations that can be opened.
         known: String,
@@ -101,7 +101,7 @@ pub enum Error {
     /// No snapshot of that name.
     #[error("no snapshot {name:?} in this collection; there are {known}")]
     UnknownSnapshot {
-        /// What was asked for.
+        /// The value asked for.
         name: String,
         /// The snapshots there are.
         known: String,
@@ -111,7 +111,7 @@ pub enum Error {
     SnapshotTaken {
         /// The name.
         name: String,
-        /// What it names.
+        /// The generation that it names.
         generation: u64,
     },
     /// A setting whose value cannot be used.
@@ -133,7 +133,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// What is said of a collection's file or folder that could not be made.
+    /// The message about a collection's file or folder that could not be made.
     pub fn writing(path: &Path, reason: io::Error) -> Self {
         let path = path.to_owned();
         match reason.kind() {

@@ -1,8 +1,8 @@
 //! Chunks: a document's text in pieces that are embedded, found and cited.
 //!
-//! The chunks partition the text byte for byte. A chunk ends after a sentence, between paragraphs where that leaves it at
-//! least half full, and never runs from one section's text into another's; a heading with no text of its own travels with
-//! the first text under it. Header and chunk together fit the window.
+//! The chunks partition the text byte for byte. A chunk ends after a sentence, between paragraphs where that leaves it
+//! at least half full, and never runs from one section's text into another's; a heading with no text of its own travels
+//! with the first text under it. Header and chunk together fit the window.
 //! Cost: each block is tokenised once, each chunk of more than one block once more for its true count.
 
 use std::ops::Range;
@@ -19,8 +19,8 @@ pub const DEFAULT_CHUNK_TOKENS: usize = 128;
 /// Changes whenever the same document and configuration would be cut differently.
 pub const CHUNKER_VERSION: u32 = 1;
 
-/// A chunk may exceed its target by target / `SLACK` where that saves a sentence from being cut or takes up a small piece;
-/// a piece is small below target / `SLACK`.
+/// A chunk may exceed its target by target / `SLACK` where that saves a sentence from being cut or takes up a small
+/// piece; a piece is small below target / `SLACK`.
 const SLACK: usize = 4;
 
 /// A span of a document, and where it stands.
@@ -36,12 +36,12 @@ pub struct Chunk {
     pub hidden: bool,
     /// Where it stands in the source file.
     pub anchor: Anchor,
-    /// Outermost lines left out of its header, the document's line being the first: the header of a chunk is cut from the
-    /// outside until it takes no more than half the window.
+    /// Outermost lines left out of its header, the document's line being the first: the header of a chunk is cut from
+    /// the outside until it takes no more than half the window.
     pub header_skip: u32,
 }
 
-/// How long chunks may be.
+/// The length that chunks may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ChunkSize {
@@ -51,10 +51,10 @@ pub enum ChunkSize {
     Document,
 }
 
-/// How a document is cut.
+/// The settings by which a document is cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChunkConfig {
-    /// How long chunks may be.
+    /// The length that chunks may have.
     pub size: ChunkSize,
     /// What header and chunk text together may take, special tokens and prompt not included; the two are counted apart,
     /// and a tokenizer that splits at line ends counts them the same together.
@@ -185,7 +185,8 @@ impl Chunker<'_> {
         }
     }
 
-    /// How many outermost lines the longest header of a place must lose to take half the window at most, and its tokens.
+    /// How many outermost lines the longest header of a place must lose to take half the window at most, and its
+    /// tokens.
     fn longest_header(&mut self, place: &Place) -> (u32, usize) {
         let half = self.config.window_tokens / 2;
         let n_lines = header::n_lines(self.document, place.section);
@@ -347,8 +348,8 @@ fn block_size(pieces: &[Piece]) -> Size {
         .fold(Size::default(), |sum, piece| sum + piece.size)
 }
 
-/// Joins a small group to the one before it, or the one before to it, within the slack; with a whole table or fence, within
-/// the window.
+/// Joins a small group to the one before it, or the one before to it, within the slack; with a whole table or fence,
+/// within the window.
 fn join_small(groups: Vec<Group>, limits: Limits) -> Vec<Group> {
     let mut joined: Vec<Group> = Vec::with_capacity(groups.len());
     for group in groups {

@@ -23,7 +23,7 @@ pub struct Document {
     pub title: String,
     /// The canonical text.
     pub text: String,
-    /// What the canonical text is.
+    /// The origin of the canonical text.
     pub kind: TextKind,
     /// Heading tree in preorder; `[0]` is the whole document, level 0, without a heading.
     pub sections: Vec<Section>,
@@ -88,7 +88,7 @@ pub struct Anchor {
 pub struct Block {
     /// Bytes of the canonical text, blank lines after it included.
     pub span: Range<usize>,
-    /// How it may be cut.
+    /// The way it may be cut.
     pub kind: BlockKind,
     /// Innermost section it belongs to.
     pub section: u32,
@@ -96,7 +96,7 @@ pub struct Block {
     pub anchor: Anchor,
 }
 
-/// How a block may be cut.
+/// The way a block may be cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BlockKind {
@@ -114,7 +114,8 @@ pub enum BlockKind {
     Hidden,
 }
 
-/// Blocks from `starts`, ascending and each with its kind and section: every block runs to the next, the first from byte 0.
+/// Blocks from `starts`, ascending and each with its kind and section: every block runs to the next, the first from
+/// byte 0.
 ///
 /// A block of white space alone joins the one before it in its section, else the one after it.
 pub(crate) fn blocks_from_starts(text: &str, starts: Vec<(usize, BlockKind, u32)>) -> Vec<Block> {

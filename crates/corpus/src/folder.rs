@@ -1,9 +1,9 @@
 //! Folders: which files of a root are read, and why the others are not.
 //!
-//! `.gitignore` and `.centoignore` inside the root are obeyed, with or without a git repository; nothing outside the root has
-//! a say, so a folder gives the same files on every machine. Hidden files are passed over. Links are never followed.
-//! The files come sorted by origin, whatever order the system lists them in. What the system does not let be read is
-//! told apart from what is passed over: nobody knows what it holds.
+//! `.gitignore` and `.centoignore` inside the root are obeyed, with or without a git repository; nothing outside the
+//! root has a say, so a folder gives the same files on every machine. Hidden files are passed over. Links are never
+//! followed. The files come sorted by origin, whatever order the system lists them in. What the system does not let be
+//! read is kept apart from what is passed over: nobody knows what it holds.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
@@ -37,8 +37,8 @@ pub struct Root {
 impl Root {
     /// Reads `PATH` or `LABEL=PATH`; without a label, it is the name of the file or folder that the path leads to.
     ///
-    /// A path that exists as written is a path, even with `=` in it. One that does not exist is a root too: whether
-    /// it has vanished or was never there, [`walk`] and its caller know.
+    /// A path that exists as written is a path, even with `=` in it. One that does not exist is a root too: whether it
+    /// has vanished or was never there, [`walk`] and its caller know.
     ///
     /// # Errors
     /// Neither a label nor a name is given.
@@ -80,7 +80,7 @@ pub struct Skipped {
     pub reason: String,
 }
 
-/// What a root holds.
+/// The contents of a root.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Walk {
     /// Files to read, ascending by origin.
@@ -104,7 +104,7 @@ enum Refusal {
     Kind(String),
 }
 
-/// What a folder lists.
+/// The entries of a folder.
 #[derive(Default)]
 struct Listing {
     /// Where each file is, by its relative path.
@@ -118,8 +118,8 @@ struct Listing {
 /// Finds the files of `root` that are to be read.
 ///
 /// A format other than `auto` is given to every file of unknown extension, and passes over those whose extension says
-/// another; `text` reads every file as text. A folder that holds `corpus.jsonl` beside `queries.jsonl` or `qrels` is a BEIR
-/// corpus: of it, that file alone is read.
+/// another; `text` reads every file as text. A folder that holds `corpus.jsonl` beside `queries.jsonl` or `qrels` is a
+/// BEIR corpus: of it, that file alone is read.
 ///
 /// # Errors
 /// The root cannot be opened, or there is nothing in it to read ([`Error::NothingToRead`]), or what there is could not

@@ -1,7 +1,8 @@
 //! What a document is, how each file format becomes one, and how it is cut into sections, sentences and chunks.
 //!
 //! The flow: [`walk`] lists the files of a [`Root`], [`read`] turns a file into [`Document`]s, [`chunk`] partitions a
-//! document's text, [`header`] says where a chunk stands. Every span is a half-open byte range of the one canonical text.
+//! document's text, [`header`] says where a chunk stands. Every span is a half-open byte range of the one canonical
+//! text.
 //!
 //! ```
 //! use cento_corpus::{ChunkConfig, Format, HeaderStyle, Tokens, chunk, header, parse};

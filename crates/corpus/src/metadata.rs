@@ -1,7 +1,8 @@
 //! Metadata: what is known of a document besides its text, as typed values under dotted names.
 //!
-//! A map inside a map becomes `outer.inner`; a list of maps becomes a list under each inner name; a list inside a list joins
-//! it. A string that is an ISO 8601 date is a date, whatever it stood in: JSON and HTML have no type for dates. Null is no value.
+//! A map inside a map becomes `outer.inner`; a list of maps becomes a list under each inner name; a list inside a list
+//! joins it. A string that is an ISO 8601 date is a date, whatever it stood in: JSON and HTML have no type for dates.
+//! Null is no value.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -93,7 +94,7 @@ pub(crate) fn add_value(metadata: &mut Metadata, name: &str, value: Value, place
     }
 }
 
-/// Whether a value stands in a list.
+/// The place of a value: by itself or in a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
     /// By itself.

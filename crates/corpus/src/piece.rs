@@ -20,7 +20,8 @@ const SLICE_BYTES: usize = 64 * 1024;
 
 /// The tokens of the model that will read the chunks.
 pub trait Tokens {
-    /// Byte offset of the end of each token of `text`, ascending; there are as many as tokens. Special tokens are not counted.
+    /// Byte offset of the end of each token of `text`, ascending; there are as many as tokens. Special tokens are not
+    /// counted.
     fn ends(&self, text: &str) -> Vec<usize>;
 }
 
@@ -57,7 +58,7 @@ pub(crate) struct Piece {
     pub(crate) blank: bool,
 }
 
-/// How long pieces may be.
+/// The length that pieces may have.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
     /// Parts of a sentence that is cut.
@@ -113,7 +114,7 @@ pub(crate) fn count(text: &str, tokens: &dyn Tokens) -> usize {
     slices(text, 0..text.len()).map(|slice| tokens.ends(&text[slice]).len()).sum()
 }
 
-/// Whether a text has something to be found by: a letter or digit of any script.
+/// True if a text has something to be found by: a letter or digit of any script.
 pub(crate) fn has_words(text: &str) -> bool {
     text.chars().any(char::is_alphanumeric)
 }

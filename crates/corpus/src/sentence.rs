@@ -15,7 +15,7 @@ const ABBREVIATIONS: [&str; 28] = [
     "no", "vol", "pp", "al", "ca", "approx", "resp", "incl", "inc", "ltd", "dept",
 ];
 
-/// How many characters in a row that are neither letter nor digit the segmenter is shown.
+/// The number of characters in a row that are neither letter nor digit the segmenter is shown.
 const RUN_MAX: usize = 32;
 
 /// A piece that holds a digit, no letter, and at most this many bytes is a list number: it opens the next sentence.

@@ -26,7 +26,8 @@ impl Tokens for Words {
     }
 }
 
-/// Every byte is a token, and so is every end of text: pieces weigh more alone than together, and tokens end inside characters.
+/// Every byte is a token, and so is every end of text: pieces weigh more alone than together, and tokens end inside
+/// characters.
 struct Bytes;
 
 impl Tokens for Bytes {

@@ -16,7 +16,7 @@ pub struct Unread {
     pub origin: String,
     /// Where it is, as far as it can be written.
     pub path: String,
-    /// What the system said.
+    /// The system's error.
     pub reason: String,
 }
 
@@ -50,7 +50,7 @@ pub(crate) fn error_path(error: &ignore::Error) -> Option<&Path> {
     }
 }
 
-/// What the system said, without the path, which is told beside it.
+/// The system's error, without the path, which is told beside it.
 pub(crate) fn reason(error: &ignore::Error) -> String {
     match error.io_error() {
         Some(error) => match error.get_ref().and_then(|inner| inner.source()) {

@@ -1,8 +1,8 @@
 //! Embedding on an accelerator: while it computes a batch, the next is queued and the texts behind are tokenized.
 //!
-//! Threads tokenize pieces of the texts a few ahead; this thread takes the pieces in order, fills batches to the token budget,
-//! queues their copies and kernels, and reads a batch back when the one after it is queued. Which texts share a batch depends on
-//! the texts alone, so that a run can be repeated.
+//! Threads tokenize pieces of the texts a few ahead; this thread takes the pieces in order, fills batches to the token
+//! budget, queues their copies and kernels, and reads a batch back when the one after it is queued. Which texts share a
+//! batch depends on the texts alone, so that a run can be repeated.
 //! Cost: for each batch its numbers go to the device and one row a text comes back, both while it computes.
 
 use std::collections::VecDeque;
@@ -177,7 +177,8 @@ impl Embedder {
         Ok(texts.map(|(at, (input, n_tokens))| (input, n_tokens, vector(at, n_tokens))).collect())
     }
 
-    /// How often a batch was halved since the model was loaded because the device's memory was full; the vectors are the same.
+    /// How often a batch was halved since the model was loaded because the device's memory was full; the vectors are
+    /// the same.
     pub fn n_batches_halved(&self) -> usize {
         self.n_halved.load(Ordering::Relaxed)
     }

@@ -8,10 +8,10 @@
 //! vectors   vector             dimensions x f32                                                     (as often as there are)
 //! ```
 //!
-//! Little endian. The header's checksum is XXH3 of what stands before it; an entry's is XXH3 of its key, its number of tokens
-//! and its vector. So nothing depends on the order in which a disk took the two files: a vector that is missing, torn or altered
-//! does not fit its entry, and is not there. Everything has a fixed length, so damage ends with what it hit. Finding out what a
-//! cache holds reads 48 bytes a text, however long its vectors are.
+//! Little endian. The header's checksum is XXH3 of what stands before it; an entry's is XXH3 of its key, its number of
+//! tokens and its vector. So nothing depends on the order in which a disk took the two files: a vector that is missing,
+//! torn or altered does not fit its entry, and is not there. Everything has a fixed length, so damage ends with what it
+//! hit. Finding out what a cache holds reads 48 bytes a text, however long its vectors are.
 
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 

@@ -1,7 +1,7 @@
 //! Two texts in, one score out: how well the second answers the first.
 //!
-//! A cross-encoder reads both texts as one sequence; a head of two dense layers makes a number of its first row. Nothing can be
-//! kept from one pair to the next, so it is for reranking a few candidates, not for search.
+//! A cross-encoder reads both texts as one sequence; a head of two dense layers makes a number of its first row.
+//! Nothing can be kept from one pair to the next, so it is for reranking a few candidates, not for search.
 //!
 //! **Invariant.** The score of a pair depends on the pair and the model alone.
 
@@ -50,7 +50,8 @@ impl CrossEncoder {
     /// A pair beyond the window is read without the end of its longer text, or of both.
     ///
     /// # Errors
-    /// If a text cannot be tokenized or a score is not finite: the first such pair is named by its position. If the device fails.
+    /// If a text cannot be tokenized or a score is not finite: the first such pair is named by its position. If the
+    /// device fails.
     pub fn score(&self, pairs: &[(String, String)]) -> Result<Vec<f32>> {
         let encode = |index: usize| {
             let (first, second) = &pairs[index];

@@ -14,7 +14,8 @@ use crate::precision::Precision;
 /// The device asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum DeviceChoice {
-    /// The first that works of: the accelerator this build was made for, the CPU. [`Embedder::device_name`] says which it was.
+    /// The first that works of: the accelerator this build was made for, the CPU. [`Embedder::device_name`] says which
+    /// it was.
     ///
     /// [`Embedder::device_name`]: crate::Embedder::device_name
     #[default]

@@ -1,7 +1,7 @@
 //! Text in, unit vectors out: tokenize, pack, encode, pool.
 //!
-//! **Invariant.** The vector of a text depends on the text and the model alone: bit for bit the same whatever else is in the
-//! call, in the batch, and however many threads there are.
+//! **Invariant.** The vector of a text depends on the text and the model alone: bit for bit the same whatever else is
+//! in the call, in the batch, and however many threads there are.
 
 use std::num::NonZero;
 use std::path::Path;
@@ -28,8 +28,9 @@ use crate::weights::{AlwaysHashed, WeightHashes, Weights};
 /// More gains nothing: at 1024 all hidden rows of MiniLM are in the third-level cache, and the allocator still keeps
 /// the memory from one layer to the next (four times fewer page faults than at 2048).
 pub const DEFAULT_BATCH_TOKENS: usize = 1024;
-/// Tokens that an accelerator computes at a time, unless [`LoadOptions::max_batch_tokens`] says otherwise: enough to keep all
-/// of a large GPU busy through every kernel of a small model, whose widest rows (50 MB) still fit its second-level cache.
+/// Tokens that an accelerator computes at a time, unless [`LoadOptions::max_batch_tokens`] says otherwise: enough to
+/// keep all of a large GPU busy through every kernel of a small model, whose widest rows (50 MB) still fit its
+/// second-level cache.
 pub const DEFAULT_ACCELERATOR_BATCH_TOKENS: usize = 16 * 1024;
 /// No thread is started for less than this.
 const MIN_BATCH_TOKENS: usize = 128;
@@ -51,7 +52,8 @@ pub struct LoadOptions {
     /// Tokens computed at a time; a single longer text is still computed. 0 = [`DEFAULT_BATCH_TOKENS`], or
     /// [`DEFAULT_ACCELERATOR_BATCH_TOKENS`] on an accelerator.
     pub max_batch_tokens: usize,
-    /// Cuts vectors to their first so many values (Matryoshka); they have unit length nonetheless. `None`: as the folder says.
+    /// Cuts vectors to their first so many values (Matryoshka); they have unit length nonetheless. `None`: as the
+    /// folder says.
     pub dimensions: Option<usize>,
 }
 
@@ -230,8 +232,9 @@ impl Embedder {
         self.head.dimensions()
     }
 
-    /// What the model's vectors were trained to be compared by, as its folder says: `cosine`, `dot`, `euclidean`, `manhattan`.
-    /// Between vectors of unit length the first three rank alike; a model trained for `dot` loses the length of its vectors here.
+    /// What the model's vectors were trained to be compared by, as its folder says: `cosine`, `dot`, `euclidean`,
+    /// `manhattan`. Between vectors of unit length the first three rank alike; a model trained for `dot` loses the
+    /// length of its vectors here.
     pub fn similarity(&self) -> &str {
         &self.similarity
     }
@@ -241,7 +244,8 @@ impl Embedder {
         self.max_tokens
     }
 
-    /// Narrows the window: at most `max_tokens` of a text are read, prompt and special tokens counted. The fingerprint stays.
+    /// Narrows the window: at most `max_tokens` of a text are read, prompt and special tokens counted. The fingerprint
+    /// stays.
     pub fn limit_tokens(&mut self, max_tokens: usize) {
         assert!(self.n_special() < max_tokens && max_tokens <= self.max_tokens, "{max_tokens} of {}", self.max_tokens);
         self.max_tokens = max_tokens;
@@ -265,8 +269,8 @@ impl Embedder {
         &self.tokenizer
     }
 
-    /// Hexadecimal BLAKE3 of weights, tokenizer, configuration, pooling, prompts, window and number type. Vectors of different
-    /// fingerprints are not comparable.
+    /// Hexadecimal BLAKE3 of weights, tokenizer, configuration, pooling, prompts, window and number type. Vectors of
+    /// different fingerprints are not comparable.
     pub fn fingerprint(&self) -> &str {
         &self.fingerprint
     }
@@ -276,7 +280,8 @@ impl Embedder {
         self.precision
     }
 
-    /// Floating-point operations that a text of that many tokens takes, a multiply-add counted as two: dense layers and attention.
+    /// Floating-point operations that a text of that many tokens takes, a multiply-add counted as two: dense layers and
+    /// attention.
     pub fn flops(&self, n_tokens: usize) -> u64 {
         self.encoder.flops(n_tokens)
     }
@@ -286,8 +291,8 @@ impl Embedder {
         device::name(&self.device)
     }
 
-    /// What there is to say about the choice of the device: which accelerator it was and what befell it, or why it was none.
-    /// `None` where there was no choice.
+    /// What there is to say about the choice of the device: which accelerator it was and what befell it, or why it was
+    /// none. `None` where there was no choice.
     pub fn device_remark(&self) -> Option<String> {
         let (name, precision) = (self.device_name(), self.precision);
         match (&self.why_no_accelerator, self.n_batches_halved()) {

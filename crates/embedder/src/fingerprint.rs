@@ -1,7 +1,8 @@
 //! What makes two vectors comparable: one hash over everything that shapes them.
 //!
-//! Configuration enters by meaning, not by file: saving a model again in another schema does not change its fingerprint,
-//! as long as weights and tokenizer are the same files. The device does not enter: devices agree within rounding.
+//! Configuration enters by meaning, not by file: saving a model again in another schema does not change its
+//! fingerprint, as long as weights and tokenizer are the same files. The device does not enter: devices agree within
+//! rounding.
 
 use serde::Serialize;
 

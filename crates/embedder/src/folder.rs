@@ -83,8 +83,8 @@ impl Folder {
         self.transformer.join("tokenizer.json")
     }
 
-    /// Holds the tokenizer against the rest of the folder: it is the one of the word vectors, every id has a vector, the window
-    /// has room for text, and case is treated as asked.
+    /// Holds the tokenizer against the rest of the folder: it is the one of the word vectors, every id has a vector,
+    /// the window has room for text, and case is treated as asked.
     pub(crate) fn check_tokenizer(&self, tokenizer: &Tokenizer) -> Result<()> {
         let path = self.tokenizer_path();
         let damaged = |reason: String| Err(Error::Damaged { path: path.clone(), reason });

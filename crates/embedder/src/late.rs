@@ -1,22 +1,23 @@
 //! Late chunking: a document is read as a whole, and each of its chunks becomes the mean of its own tokens' rows.
 //!
-//! Source: Günther et al. 2024, "Late Chunking: Contextual Chunk Embeddings Using Long-Context Embedding Models" (arXiv 2409.04701).
+//! Source: Günther et al. 2024, "Late Chunking: Contextual Chunk Embeddings Using Long-Context Embedding Models"
+//! (arXiv 2409.04701).
 //! Shapes: T tokens of a document, H hidden, S spans give S vectors.
 //!
-//! The text is tokenized once. A token belongs to the span its first character (white space aside) lies in: no token to two,
-//! white space and what lies between spans to none. Of the special tokens those before the text belong to the first span,
-//! those behind it to the last, so that a document of one span has the vector that mean pooling gives it. A document beyond the
-//! window is read in overlapping windows (see [`windows`]), special tokens and prefix in each; of the special tokens only those
-//! of its first and last window belong to a span.
+//! The text is tokenized once. A token belongs to the span its first character (white space aside) lies in: no token to
+//! two, white space and what lies between spans to none. Of the special tokens those before the text belong to the
+//! first span, those behind it to the last, so that a document of one span has the vector that mean pooling gives it. A
+//! document beyond the window is read in overlapping windows (see [`windows`]), special tokens and prefix in each; of
+//! the special tokens only those of its first and last window belong to a span.
 //!
-//! Every span has a vector. One in which no token begins (a piece of a word that the tokenizer takes for one unknown token,
-//! say) is read by itself, prefix before it, as a document of its own.
+//! Every span has a vector. One in which no token begins (a piece of a word that the tokenizer takes for one unknown
+//! token, say) is read by itself, prefix before it, as a document of its own.
 //!
-//! Pooling is the mean whatever the model's own is, as a span has no token that stands for it. A model whose own pooling is
-//! another one was not trained to that: measure before relying on it.
+//! Pooling is the mean whatever the model's own is, as a span has no token that stands for it. A model whose own
+//! pooling is another one was not trained to that: measure before relying on it.
 //!
-//! Differs: the prefix conditions and is never pooled (in the reference, instructions are pooled into the first chunk); spans
-//! beyond the window are read, not dropped; windows are cropped on both sides, and all have special tokens.
+//! Differs: the prefix conditions and is never pooled (in the reference, instructions are pooled into the first chunk);
+//! spans beyond the window are read, not dropped; windows are cropped on both sides, and all have special tokens.
 //! Cost: the encoder on all tokens, times window over stride where a document is longer than the window.
 
 mod sums;
@@ -31,7 +32,8 @@ use crate::error::{Error, Result};
 use crate::pack::{Batch, pack};
 use crate::tokens::Placed;
 
-/// Rounds of batches per thread after which partial sums are added up: more keep threads busier, fewer need less memory.
+/// Rounds of batches per thread after which partial sums are added up: more keep threads busier, fewer need less
+/// memory.
 const BATCHES_PER_WAVE: usize = 64;
 /// The share of a window that two neighbours have in common, unless asked otherwise.
 pub const DEFAULT_OVERLAP: f64 = 0.5;
@@ -43,7 +45,8 @@ pub struct LateDocument {
     pub prefix: String,
     /// The document.
     pub text: String,
-    /// The chunks: bytes of `text`, ascending, at character boundaries, without overlap. What lies between them is context.
+    /// The chunks: bytes of `text`, ascending, at character boundaries, without overlap. What lies between them is
+    /// context.
     pub spans: Vec<Range<usize>>,
 }
 
@@ -88,11 +91,12 @@ struct Reading {
 }
 
 impl Embedder {
-    /// Windows of `n_positions` tokens (`None`: the model's own window, [`Embedder::max_tokens`]) that overlap by `overlap`
-    /// tokens (`None`: half of it, [`DEFAULT_OVERLAP`]).
+    /// Windows of `n_positions` tokens (`None`: the model's own window, [`Embedder::max_tokens`]) that overlap by
+    /// `overlap` tokens (`None`: half of it, [`DEFAULT_OVERLAP`]).
     ///
     /// # Errors
-    /// If the model has fewer positions, the overlap leaves no progress, or the model's vectors are several poolings side by side.
+    /// If the model has fewer positions, the overlap leaves no progress, or the model's vectors are several poolings
+    /// side by side.
     pub fn late_windows(&self, n_positions: Option<usize>, overlap: Option<usize>) -> Result<LateWindows> {
         if !self.head().takes_one_row() {
             return Err(Error::LatePooling);
@@ -110,15 +114,15 @@ impl Embedder {
         Ok(LateWindows { n_positions, n_special: self.n_special(), overlap })
     }
 
-    /// For each document the vector of each of its spans. They depend on the document, the windows and the model alone: not on
-    /// the other documents, the batches or the threads.
+    /// For each document the vector of each of its spans. They depend on the document, the windows and the model alone:
+    /// not on the other documents, the batches or the threads.
     ///
-    /// [`Embedding::n_tokens`] counts the tokens pooled into the vector. [`Embedding::truncated`] is false but for a span that
-    /// was read by itself and does not fit a window.
+    /// [`Embedding::n_tokens`] counts the tokens pooled into the vector. [`Embedding::truncated`] is false but for a
+    /// span that was read by itself and does not fit a window.
     ///
     /// # Errors
-    /// If a text cannot be tokenized, a prefix leaves no room, or a vector is not finite: the document is named by its position.
-    /// If the device fails.
+    /// If a text cannot be tokenized, a prefix leaves no room, or a vector is not finite: the document is named by its
+    /// position. If the device fails.
     ///
     /// # Panics
     /// If the spans of a document do not ascend within its text.

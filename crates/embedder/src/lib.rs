@@ -3,8 +3,8 @@
 //! [`Embedder::load`] opens a folder as sentence-transformers saves it; [`Embedder::embed`] turns texts into vectors,
 //! [`Embedder::embed_late`] the chunks of whole documents; [`cache`] keeps what was embedded.
 //!
-//! Data flow: `folder` (what the model is) → `weights`; text → `tokens` → `pack` → `encoder` (made of `layers`, which call
-//! `kernels` on the CPU) → `pooling` → vector.
+//! Data flow: `folder` (what the model is) → `weights`; text → `tokens` → `pack` → `encoder` (made of `layers`, which
+//! call `kernels` on the CPU) → `pooling` → vector.
 //!
 //! ```
 //! use cento_embedder::{Embedder, Kind, LoadOptions};

@@ -1,6 +1,7 @@
 //! Texts of many lengths become batches without padding: tokens one after another, and where each text begins.
 //!
-//! Texts are taken longest first, so that a batch holds texts of like length and the last batches to run are the small ones.
+//! Texts are taken longest first, so that a batch holds texts of like length and the last batches to run are the small
+//! ones.
 
 use std::ops::Range;
 use std::sync::OnceLock;
@@ -96,8 +97,8 @@ impl Batch {
     }
 }
 
-/// Packs texts, longest first (equal lengths in input order), into batches of at most `budget` tokens; a text longer than
-/// that gets a batch of its own.
+/// Packs texts, longest first (equal lengths in input order), into batches of at most `budget` tokens; a text longer
+/// than that gets a batch of its own.
 pub(crate) fn pack(texts: Vec<Vec<u32>>, budget: usize) -> Vec<Batch> {
     let mut order: Vec<usize> = (0..texts.len()).collect();
     order.sort_by_key(|&input| std::cmp::Reverse(texts[input].len())); // stable

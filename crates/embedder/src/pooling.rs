@@ -1,9 +1,10 @@
 //! From the hidden rows of a text to its one unit vector: pooling, then the modules a folder puts behind it.
 //!
 //! Source: `Pooling`, `Dense`, `LayerNorm` and `Normalize` of sentence-transformers 6.
-//! Shapes: hidden \[T, H\] of one text; pooled \[M H\] for M modes, one after the other; a vector \[D\] after modules and cut.
-//! Differs: everything behind the encoder is computed in double precision; the vectors always have length 1, also where the
-//! folder has no Normalize module (the direction is the same).
+//! Shapes: hidden \[T, H\] of one text; pooled \[M H\] for M modes, one after the other; a vector \[D\] after modules
+//! and cut.
+//! Differs: everything behind the encoder is computed in double precision; the vectors always have length 1, also where
+//! the folder has no Normalize module (the direction is the same).
 //! Cost: H additions a token, and H D multiplications a text for a Dense module.
 
 mod modules;
@@ -36,7 +37,8 @@ pub(crate) enum Mode {
 }
 
 impl Mode {
-    /// The names in sentence-transformers' configuration, in the order in which the schema before 5.4 concatenates them.
+    /// The names in sentence-transformers' configuration, in the order in which the schema before 5.4 concatenates
+    /// them.
     pub(crate) const NAMES: [(&str, Self); 6] = [
         ("cls", Self::Cls),
         ("max", Self::Max),
@@ -50,7 +52,8 @@ impl Mode {
         Self::NAMES.iter().find(|(known, _)| *known == name).map(|(_, mode)| *mode)
     }
 
-    /// Appends the row made of `rows`, which are at least one, of `width` values each; `n_before` tokens of the text precede them.
+    /// Appends the row made of `rows`, which are at least one, of `width` values each; `n_before` tokens of the text
+    /// precede them.
     fn apply(self, rows: &[f32], width: usize, n_before: usize, pooled: &mut Vec<f64>) {
         let n_tokens = rows.len() / width;
         let wide = |row: &[f32]| row.iter().map(|&value| f64::from(value)).collect::<Vec<_>>();
@@ -95,7 +98,8 @@ pub(crate) struct Pooling {
 }
 
 impl Serialize for Pooling {
-    /// A single mode is written as its name alone, as it was before there were tuples: fingerprints of such models stay.
+    /// A single mode is written as its name alone, as it was before there were tuples: fingerprints of such models
+    /// stay.
     fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
         match (self.modes.as_slice(), self.include_prompt) {
             ([mode], true) => mode.serialize(serializer),
@@ -137,8 +141,8 @@ pub(crate) struct Head {
 }
 
 impl Head {
-    /// With the weights of the folder's modules. `dimensions` cuts every vector to its first so many values (Matryoshka), before
-    /// it gets its length; without, the folder's own `truncate_dim` does.
+    /// With the weights of the folder's modules. `dimensions` cuts every vector to its first so many values
+    /// (Matryoshka), before it gets its length; without, the folder's own `truncate_dim` does.
     ///
     /// # Errors
     /// If a module's weights are missing or damaged, or the vectors are shorter than asked for.
@@ -171,15 +175,15 @@ impl Head {
         described.map(|described| serde_json::to_string(&described).expect("plain data becomes JSON"))
     }
 
-    /// The vector of every span of `hidden`, \[T, H\], or why it has none. Each text begins with `n_prompt` tokens of prompt and
-    /// special tokens before it.
+    /// The vector of every span of `hidden`, \[T, H\], or why it has none. Each text begins with `n_prompt` tokens of
+    /// prompt and special tokens before it.
     pub(crate) fn vectors(&self, hidden: &[f32], spans: &Spans, n_prompt: usize) -> Vec<Result<Vec<f32>, NoVector>> {
         let rows = |span: Range<usize>| &hidden[span.start * self.width..span.end * self.width];
         spans.iter().map(|span| self.finish(self.pooling.apply(rows(span), self.width, n_prompt)?)).collect()
     }
 
-    /// How kernels pool: for each mode the rows they make, and how many rows of a text that begins with `n_prompt` tokens of
-    /// prompt they pass over.
+    /// How kernels pool: for each mode the rows they make, and how many rows of a text that begins with `n_prompt`
+    /// tokens of prompt they pass over.
     pub(crate) fn on_device(&self, n_prompt: usize) -> (Vec<Pool>, usize) {
         let modes = self.pooling.modes.iter().map(|mode| match mode {
             Mode::Cls => Pool::First,

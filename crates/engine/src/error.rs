@@ -227,6 +227,14 @@ pub enum Error {
         /// The closest id there is.
         nearest: Option<String>,
     },
+    /// A name that several documents or files have.
+    #[error("{name:?} is the name of several: {}; name one of them", candidates.join(", "))]
+    AmbiguousName {
+        /// The name.
+        name: String,
+        /// What it could be, the first few.
+        candidates: Vec<String>,
+    },
     /// A chunk number or byte range outside its document.
     #[error("{id}: {what} is outside the document, which has {has}")]
     OutOfRange {

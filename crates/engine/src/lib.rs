@@ -95,7 +95,7 @@ pub use ingest::inspect::{InspectedChunk, InspectedSection, Inspection};
 pub use ingest::repair::{Missing, RepairOptions, repair};
 pub use ingest::{IndexOptions, IndexReport, Issue, Progress, Removals, Stage, compact, dry_run, index, inspect};
 pub use retrieve::dense::VectorsUsed;
-pub use retrieve::documents::Excerpt;
+pub use retrieve::documents::{CitedPlace, Excerpt};
 pub use retrieve::filter::{FILTER_BYTES_MAX, FILTER_DEPTH_MAX, Filter, FilterError, Place};
 pub use retrieve::probe::{Nearest, RowId};
 pub use retrieve::run::{DocumentRanking, RunQuery, RunRequest};

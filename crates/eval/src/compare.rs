@@ -1,8 +1,10 @@
 //! Whether a difference between two systems is more than chance: paired tests over the same queries.
 //!
-//! Source: Sakai 2018, "Laboratory Experiments in Information Retrieval", for the paired t-test and effect size; Efron and
-//! Tibshirani 1993 for the percentile interval and the bootstrap test of a mean, whose null hypothesis shifts the differences to mean 0.
-//! Range: p in `(0, 1]`. The bootstrap is arithmetic in a fixed order: the same figures give the same bits on every machine.
+//! Source: Sakai 2018, "Laboratory Experiments in Information Retrieval", for the paired t-test and effect size; Efron
+//! and Tibshirani 1993 for the percentile interval and the bootstrap test of a mean, whose null hypothesis shifts the
+//! differences to mean 0.
+//! Range: p in `(0, 1]`. The bootstrap is arithmetic in a fixed order: the same figures give the same bits on every
+//! machine.
 //! Cost: one random number and one addition for each query and resample.
 
 mod random;
@@ -11,7 +13,7 @@ mod student_t;
 use crate::error::{Error, Result};
 use random::Xoshiro;
 
-/// How often the queries are drawn anew.
+/// The number of times the queries are drawn anew.
 pub const N_RESAMPLES: usize = 10_000;
 /// The most that may be asked for: each resample keeps one number.
 pub const N_RESAMPLES_MAX: usize = 100_000_000;
@@ -45,7 +47,7 @@ impl Default for Bootstrap {
 /// How `b` compares with `a`, query by query. All numbers are finite.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Paired {
-    /// How many pairs there are.
+    /// The number of pairs.
     pub n: usize,
     /// Mean of the first side.
     pub mean_a: f64,
@@ -65,8 +67,8 @@ pub struct Paired {
     pub high: f64,
     /// Two-sided p of the bootstrap test; 1 when no pair differs, and for a single pair, which says nothing of chance.
     pub p_bootstrap: f64,
-    /// Student's t of the differences, with `n - 1` degrees of freedom: 0 when no pair differs; none for a single pair, and
-    /// when all differ by the same amount, where it would be infinite.
+    /// Student's t of the differences, with `n - 1` degrees of freedom: 0 when no pair differs; none for a single pair,
+    /// and when all differ by the same amount, where it would be infinite.
     pub t: Option<f64>,
     /// Two-sided p of the paired t-test: 1 when no pair differs; none where `t` is none.
     pub p_t: Option<f64>,
@@ -77,7 +79,8 @@ pub struct Paired {
 /// Compares figures of the same queries, in the same order.
 ///
 /// # Errors
-/// [`Error::Unpaired`] when there are no pairs, the sides differ in length, a figure is not a number up to 1e100, or a setting is out of range.
+/// [`Error::Unpaired`] when there are no pairs, the sides differ in length, a figure is not a number up to 1e100, or a
+/// setting is out of range.
 pub fn paired(a: &[f64], b: &[f64], bootstrap: &Bootstrap) -> Result<Paired> {
     check(a, b, bootstrap)?;
     let differences: Vec<f64> = a.iter().zip(b).map(|(a, b)| b - a).collect();

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 /// The result of everything here.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// What can go wrong when judgements, runs, topics and contexts are read and compared.
+/// The errors that arise when judgements, runs, topics and contexts are read and compared.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -22,9 +22,9 @@ pub enum Error {
         line: u64,
         /// Where in the line, in characters from 1.
         column: usize,
-        /// What the format wants there.
+        /// The form that the format wants there.
         expected: String,
-        /// What is there.
+        /// The text that is there.
         found: String,
     },
     /// Something that may be there once is there twice.
@@ -34,7 +34,7 @@ pub enum Error {
         path: PathBuf,
         /// The line that repeats an earlier one.
         line: u64,
-        /// What is repeated.
+        /// The thing that is repeated.
         what: String,
     },
     /// A file without a single record.
@@ -54,7 +54,7 @@ pub enum Error {
         what: &'static str,
         /// Those that are there.
         found: String,
-        /// What to do.
+        /// The way out.
         way_out: &'static str,
     },
     /// The results of a query do not stand together, so a run cannot be read query by query.
@@ -108,13 +108,13 @@ pub enum Error {
     Measure {
         /// The measure as it was given.
         measure: String,
-        /// What is wrong with it.
+        /// The fault in it.
         reason: String,
     },
     /// Figures that cannot be compared pair by pair, or settings a test cannot run with.
     #[error("cannot compare: {reason}")]
     Unpaired {
-        /// What is wrong with the figures or the setting.
+        /// The fault in the figures or the setting.
         reason: String,
     },
     /// A folder that holds no questions with their answers.
@@ -136,7 +136,7 @@ pub enum Error {
         question: String,
         /// The name it gives.
         name: String,
-        /// What is wrong with it, and names near it.
+        /// The fault in it, and names near it.
         reason: String,
     },
     /// A question's evidence is not where its offsets say.

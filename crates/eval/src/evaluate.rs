@@ -1,7 +1,7 @@
 //! Evaluation of a run: every measure for every judged query, and the means.
 //!
-//! Source: trec_eval. With `-c`, the default here, the mean is over all judged queries and those that the run leaves out
-//! count as 0; queries without judgements are left out.
+//! Source: trec_eval. With `-c`, the default here, the mean is over all judged queries and those that the run leaves
+//! out count as 0; queries without judgements are left out.
 //! Cost: one ranking and one number for each query and measure.
 
 use std::collections::{BTreeMap, HashSet};
@@ -11,16 +11,16 @@ use crate::measure::{Graded, Measure};
 use crate::qrels::Qrels;
 use crate::run::{Ranking, column};
 
-/// How a run is evaluated.
+/// The settings of an evaluation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Options {
-    /// What judged queries without results count as.
+    /// The worth of judged queries without results.
     pub missing: Missing,
-    /// Whether a document that is the query itself is a result.
+    /// The treatment of a document that is the query itself.
     pub self_hits: SelfHits,
 }
 
-/// What a judged query counts as for which the run has no results.
+/// The worth of a judged query for which the run has no results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Missing {
     /// 0: trec_eval with `-c`. A system cannot gain by leaving out what is difficult.
@@ -30,7 +30,7 @@ pub enum Missing {
     Skip,
 }
 
-/// What becomes of a document whose id is that of the query.
+/// The treatment of a document whose id is that of the query.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum SelfHits {
     /// It is a result.
@@ -49,7 +49,8 @@ pub struct Evaluation {
     pub queries: Vec<String>,
     /// For each measure the figures of the queries, in their order.
     pub values: Vec<Vec<f64>>,
-    /// Judged queries without results: among `queries`, with 0, under [`Missing::Zero`], and not under [`Missing::Skip`].
+    /// Judged queries without results: among `queries`, with 0, under [`Missing::Zero`], and not under
+    /// [`Missing::Skip`].
     pub n_missing: usize,
     /// Queries with results and without judgements, which are left out.
     pub n_unjudged: usize,
@@ -68,9 +69,9 @@ impl Evaluation {
 /// Measures a run, ranking by ranking.
 ///
 /// # Errors
-/// What the rankings report; [`Error::RankedTwice`] for a query with two rankings; [`Error::Nothing`] for a run without results;
-/// [`Error::NoOverlap`] when no query of the run is judged, or no retrieved document is judged for any query: judgements of
-/// another set, or ids of another form.
+/// What the rankings report; [`Error::RankedTwice`] for a query with two rankings; [`Error::Nothing`] for a run without
+/// results; [`Error::NoOverlap`] when no query of the run is judged, or no retrieved document is judged for any query:
+/// judgements of another set, or ids of another form.
 pub fn evaluate(
     qrels: &Qrels,
     rankings: impl Iterator<Item = Result<Ranking>>,
@@ -121,7 +122,8 @@ pub fn evaluate(
     })
 }
 
-/// Whether a run and judgements are of one set: a query in common, and a retrieved document that is judged for any query.
+/// Whether a run and judgements are of one set: a query in common, and a retrieved document that is judged for any
+/// query.
 struct Overlap<'a> {
     qrels: &'a Qrels,
     /// A query and a document of the run, to be named when nothing is in common.

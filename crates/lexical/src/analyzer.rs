@@ -2,9 +2,9 @@
 //!
 //! Source: the pipeline of Lucene's EnglishAnalyzer (possessive `'s`, lower case, its 33 stop words, stems), with the
 //! Snowball stemmer of the language.
-//! Differs: identifiers and scripts without spaces (see [`crate::words`]); for English and `none` accents are folded (`naïve`
-//! is `naive`), for the other languages, where they tell words apart and the stemmers need them, they are kept.
-//! Text is only ever terms: no character of it is an operator.
+//! Differs: identifiers and scripts without spaces (see [`crate::words`]); for English and `none` accents are folded
+//! (`naïve` is `naive`), for the other languages, where they tell words apart and the stemmers need them, they are
+//! kept. Text is only ever terms: no character of it is an operator.
 
 use std::fmt;
 
@@ -19,8 +19,8 @@ const ANALYSIS_VERSION: u32 = 1;
 
 /// Turns text into terms, the same way for what is indexed and what is asked.
 ///
-/// - Words are those of Unicode (UAX 29) after composition (NFKC), in lower case, stemmed and without the stop words of the
-///   [`Language`]; a possessive `'s` is dropped (English), `l'avion` is two words (French, Italian).
+/// - Words are those of Unicode (UAX 29) after composition (NFKC), in lower case, stemmed and without the stop words of
+///   the [`Language`]; a possessive `'s` is dropped (English), `l'avion` is two words (French, Italian).
 /// - An identifier counts whole and by its parts: `getUserName` is `getusername`, `get`, `user` and `name`.
 /// - Chinese, Japanese, Korean, Thai, Lao, Khmer and Burmese count by character and by pair of characters.
 /// - A word of more than [`TERM_BYTES_MAX`](crate::TERM_BYTES_MAX) bytes is cut into pieces, all of them indexed.
@@ -72,7 +72,7 @@ impl Analyzer {
         self.language
     }
 
-    /// What decides the terms, in words: two analysers with the same fingerprint give the same terms.
+    /// The settings that decide the terms, in words: two analysers with the same fingerprint give the same terms.
     #[must_use]
     pub fn fingerprint(&self) -> String {
         let (major, minor, _) = UNICODE_VERSION;

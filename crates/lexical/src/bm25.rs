@@ -1,9 +1,9 @@
 //! BM25: how much the occurrences of a term are worth in a unit of text, be it a chunk or a document.
 //!
-//! Source: Robertson and Zaragoza 2009, eq. 3.15 without the constant factor `k1 + 1`, as Lucene since version 8, so that scores
-//! compare with Lucene's, Anserini's and bm25s's; the idf is Lucene's, `ln(1 + (N - n + 0.5) / (n + 0.5))`, never negative. A header is
-//! combined with its text before the saturation (BM25F, their eq. 3.19 with one `b`), because two saturations added up count a word
-//! that stands in both twice.
+//! Source: Robertson and Zaragoza 2009, eq. 3.15 without the constant factor `k1 + 1`, as Lucene since version 8, so
+//! that scores compare with Lucene's, Anserini's and bm25s's; the idf is Lucene's, `ln(1 + (N - n + 0.5) / (n + 0.5))`,
+//! never negative. A header is combined with its text before the saturation (BM25F, their eq. 3.19 with one `b`),
+//! because two saturations added up count a word that stands in both twice.
 //! Differs: lengths are exact, not one lossy byte.
 //! Range: a term adds `[0, idf)` each time the query names it, larger is better; scores of two collections are not comparable.
 //! Cost: one division a posting.
@@ -16,8 +16,9 @@ pub const DEFAULT_K1: f64 = 0.9;
 /// Share of length normalisation; the value of Anserini and BEIR.
 pub const DEFAULT_B: f64 = 0.4;
 
-/// Worth of an occurrence in the header of a chunk, in occurrences in its text: as if the header stood in the text. Twice that
-/// ranked titled abstracts a little better (by .003 to .01 nDCG@10), but a header repeats on every chunk of its section.
+/// Worth of an occurrence in the header of a chunk, in occurrences in its text: as if the header stood in the text.
+/// Twice that ranked titled abstracts a little better (by .003 to .01 nDCG@10), but a header repeats on every chunk of
+/// its section.
 pub const DEFAULT_HEADER_WEIGHT: f64 = 1.0;
 
 /// Largest `k1` and header weight: beyond it sums would lose the digits that rankings are made of.
@@ -26,12 +27,12 @@ pub const PARAMETER_MAX: f64 = 1000.0;
 /// The free parameters.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Bm25 {
-    /// How slowly a repeated term saturates, from 0 (at once) to [`PARAMETER_MAX`].
+    /// The slowness with which a repeated term saturates, from 0 (at once) to [`PARAMETER_MAX`].
     pub k1: f64,
-    /// How much longer texts are discounted: 0 not at all, 1 in full.
+    /// The discount of longer texts: 0 not at all, 1 in full.
     pub b: f64,
-    /// Worth of an occurrence in the header, in occurrences in the text, from 0 to [`PARAMETER_MAX`]. Ranking documents has no
-    /// use for it: a title counts as text there.
+    /// Worth of an occurrence in the header, in occurrences in the text, from 0 to [`PARAMETER_MAX`]. Ranking documents
+    /// has no use for it: a title counts as text there.
     pub header_weight: f64,
 }
 

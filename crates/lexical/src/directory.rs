@@ -1,7 +1,7 @@
 //! The files of a segment, wherever they are kept, and the face on them that tantivy reads through.
 //!
-//! Whoever keeps the files implements [`Files`]: in a collection they are memory-mapped and verified block by block. Nothing is
-//! copied on the way, and what a file reports reaches the caller with its name. There is no way to write.
+//! Whoever keeps the files implements [`Files`]: in a collection they are memory-mapped and verified block by block.
+//! Nothing is copied on the way, and what a file reports reaches the caller with its name. There is no way to write.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -18,7 +18,8 @@ use tantivy::directory::{
 
 use crate::error::FileError;
 
-/// The named files of one segment, as they were written: tantivy trusts the bytes it is given, so an implementation verifies them.
+/// The named files of one segment, as they were written: tantivy trusts the bytes it is given, so an implementation
+/// verifies them.
 pub trait Files: Send + Sync + Debug {
     /// The file of that name; `None` if there is none.
     ///

@@ -10,7 +10,7 @@ use tantivy::directory::error::OpenReadError;
 /// Result of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// What can go wrong when a segment is written, opened or searched.
+/// The errors that arise when a segment is written, opened or searched.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -59,7 +59,7 @@ pub enum Error {
     Corrupt {
         /// Name of the file within the segment.
         name: String,
-        /// What was found.
+        /// The fault that was found.
         reason: String,
     },
     /// A file of the segment could not be read; the cause is the source.
@@ -67,13 +67,13 @@ pub enum Error {
     Io {
         /// Name of the file within the segment.
         name: String,
-        /// What the file reported.
+        /// The file's error.
         source: io::Error,
     },
     /// tantivy refused the segment for another reason.
     #[error("lexical segment")]
     Tantivy {
-        /// What it reported.
+        /// Its error.
         source: TantivyError,
     },
     /// A parameter of BM25 is outside its range.
@@ -83,7 +83,7 @@ pub enum Error {
         name: &'static str,
         /// As given.
         value: f64,
-        /// What is accepted, in words.
+        /// The accepted values, in words.
         range: &'static str,
     },
     /// The rows, documents or tombstones given for a part do not fit its segment.
@@ -91,7 +91,7 @@ pub enum Error {
     Part {
         /// Number of the part.
         part: usize,
-        /// What does not fit, with the numbers.
+        /// The misfit, with the numbers.
         reason: String,
     },
     /// An explanation was asked for a row or document that does not exist or is deleted.
@@ -104,7 +104,7 @@ pub enum Error {
     },
 }
 
-/// What happened to a read, with the name of the file; travels through tantivy inside an [`io::Error`].
+/// The failure of a read, with the name of the file; travels through tantivy inside an [`io::Error`].
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum FileError {
     /// The file reported it.

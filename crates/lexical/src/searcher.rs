@@ -1,7 +1,8 @@
 //! A query against the live rows of a whole collection: every unit that has one of its terms, with its score.
 //!
-//! A query is a list of terms. One that repeats counts as often as it repeats. Contributions are added in the order of the first
-//! appearance of their terms, so a score is the same to the last bit however the rows are divided among parts.
+//! A query is a list of terms. One that repeats counts as often as it repeats. Contributions are added in the order of
+//! the first appearance of their terms, so a score is the same to the last bit however the rows are divided among
+//! parts.
 //! Cost: linear in the postings of the terms, plus the units of each part once.
 
 use std::collections::HashMap;
@@ -18,7 +19,7 @@ use crate::schema::{HEADER, TEXT, TITLE};
 use crate::statistics::{Statistics, UnitLengths, combined};
 use crate::{Error, Result, Segment};
 
-/// What is ranked.
+/// The unit that is ranked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Unit {
     /// Rows, by text and header.
@@ -34,7 +35,8 @@ pub struct Part<'a> {
     pub segment: &'a Segment,
     /// Rows that exist; `None` for all. Statistics are of these, results are among these.
     pub live: Option<&'a RoaringBitmap>,
-    /// Rows that may be results; `None` for all. A document may be one if a live row of it may. Statistics do not change.
+    /// Rows that may be results; `None` for all. A document may be one if a live row of it may. Statistics do not
+    /// change.
     pub allowed: Option<&'a RoaringBitmap>,
     /// The document of each row: from 0, each as the row before it or the next. Not looked at for [`Unit::Row`].
     pub document_of_row: &'a [u32],
@@ -77,7 +79,7 @@ impl std::fmt::Debug for Scope<'_> {
     }
 }
 
-/// How often a term is in a unit, over both fields.
+/// Occurrences of a term in a unit, over both fields.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Frequency {
     pub(crate) unit: u32,
@@ -88,7 +90,7 @@ pub(crate) struct Frequency {
 #[derive(Debug)]
 pub(crate) struct QueryTerm {
     pub(crate) text: String,
-    /// How often the query has it.
+    /// Occurrences in the query.
     pub(crate) n_occurrences: u32,
 }
 
@@ -123,7 +125,8 @@ impl<'a> Searcher<'a> {
         Ok(Self { scopes, unit, bm25, statistics, beside_weight })
     }
 
-    /// Scores every unit that has a term of the query: for each part, by ascending unit. A query without terms finds nothing.
+    /// Scores every unit that has a term of the query: for each part, by ascending unit. A query without terms finds
+    /// nothing.
     ///
     /// # Errors
     ///
@@ -146,8 +149,8 @@ impl<'a> Searcher<'a> {
         Ok(self.scopes.iter().zip(&scores).map(|(scope, scores)| scope.collect(scores)).collect())
     }
 
-    /// The idf of a term as the analyser gives it, by the live rows whose text has it. Reads a dictionary; postings only of
-    /// segments with deleted rows.
+    /// The idf of a term as the analyser gives it, by the live rows whose text has it. Reads a dictionary; postings
+    /// only of segments with deleted rows.
     ///
     /// # Errors
     ///
@@ -200,7 +203,7 @@ impl<'a> Searcher<'a> {
         Ok(df)
     }
 
-    /// What a term contributes at full saturation.
+    /// The contribution of a term at full saturation.
     pub(crate) fn term_weight(&self, term: &QueryTerm, df: u64) -> f64 {
         f64::from(term.n_occurrences) * idf(self.statistics.n, df)
     }

@@ -30,8 +30,8 @@ impl Segment {
     ///
     /// # Errors
     ///
-    /// [`Error::Analyzer`] if it was written with another analyser; [`Error::Missing`], [`Error::Corrupt`], [`Error::Io`] and
-    /// [`Error::Tantivy`] if its files are not what [`Writer`](crate::Writer) made.
+    /// [`Error::Analyzer`] if it was written with another analyser; [`Error::Missing`], [`Error::Corrupt`],
+    /// [`Error::Io`] and [`Error::Tantivy`] if its files are not what [`Writer`](crate::Writer) made.
     pub fn open(files: Arc<dyn Files>, analyzer: &Analyzer) -> Result<Self> {
         check_fingerprint(&*open(&*files, FINGERPRINT)?, analyzer)?;
         let lengths = LengthsFile::open(open(&*files, LENGTHS)?)?;

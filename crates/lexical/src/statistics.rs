@@ -1,6 +1,7 @@
 //! What BM25 needs to know about the whole collection: how many units, and how long they are.
 //!
-//! Sums are of integers, over the live rows of all parts, so they do not depend on how the rows are divided among parts.
+//! Sums are of integers, over the live rows of all parts, so they do not depend on how the rows are divided among
+//! parts.
 
 use crate::Unit;
 use crate::lengths::Lengths;

@@ -1,5 +1,5 @@
-//! Claims about the whole crate, at its boundary: what text becomes (`analysis`), what is written and how it is read back
-//! (`files`), how it is ranked (`ranking`, against a naive scorer), and how well (`quality`, on evaluation data).
+//! Claims about the whole crate, at its boundary: what text becomes (`analysis`), what is written and how it is read
+//! back (`files`), how it is ranked (`ranking`, against a naive scorer), and how well (`quality`, on evaluation data).
 
 mod analysis;
 mod files;

@@ -1,12 +1,12 @@
 //! Where the words of a text begin and end.
 //!
-//! Source: Unicode Standard Annex 29 (word boundaries), as Lucene's StandardTokenizer; compatibility forms are composed first
-//! (NFKC), curly apostrophes made straight, and soft hyphens, zero-width joiners and marks of writing direction dropped.
-//! Differs from it in three places:
-//! - Chinese, Japanese, Korean, Thai, Lao, Khmer and Burmese are cut into overlapping pairs of characters (and the single
-//!   characters, so that a query of one finds something), whatever the spaces;
-//! - an identifier (`snake_case`, `camelCase`, `dotted.name`) is a word, and so is each of its parts of two letters or digits and
-//!   more, one of them a letter; a number with points (`1.2.3`) is one word;
+//! Source: Unicode Standard Annex 29 (word boundaries), as Lucene's StandardTokenizer; compatibility forms are composed
+//! first (NFKC), curly apostrophes made straight, and soft hyphens, zero-width joiners and marks of writing direction
+//! dropped. Differs from it in three places:
+//! - Chinese, Japanese, Korean, Thai, Lao, Khmer and Burmese are cut into overlapping pairs of characters (and the
+//!   single characters, so that a query of one finds something), whatever the spaces;
+//! - an identifier (`snake_case`, `camelCase`, `dotted.name`) is a word, and so is each of its parts of two letters or
+//!   digits and more, one of them a letter; a number with points (`1.2.3`) is one word;
 //! - a word of more than [`TERM_BYTES_MAX`] bytes is cut into pieces of at most that, none of which is lost.
 //!
 //! Emoji, symbols and punctuation are no words.
@@ -21,7 +21,7 @@ use unicode_segmentation::{UnicodeSegmentation, UnicodeWords};
 /// Longest word that stays in one piece, in bytes of UTF-8 (Lucene's `maxTokenLength` is 255 characters).
 pub const TERM_BYTES_MAX: usize = 255;
 
-/// What an apostrophe inside a word does.
+/// The effect of an apostrophe inside a word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Apostrophe {
     /// It belongs to the word: `o'neil`.
@@ -84,7 +84,7 @@ fn is_normal(text: &str) -> bool {
             && text.chars().all(|c| normalize(c, Marks::Drop) == Some(c))
 }
 
-/// What stands for a composed character in the words; `None` drops it.
+/// The replacement of a composed character in the words; `None` drops it.
 fn normalize(c: char, marks: Marks) -> Option<char> {
     match c {
         '\u{2019}' | '\u{2BC}' => Some('\''),
@@ -197,8 +197,8 @@ fn is_name(part: &str) -> bool {
     part.chars().filter(|c| c.is_alphanumeric()).nth(1).is_some() && part.contains(char::is_alphabetic)
 }
 
-/// The parts of an identifier: cut at punctuation other than an apostrophe, before a capital that follows none (`get|Name`), and
-/// before the last capital of several when a small letter follows (`HTTP|Server`).
+/// The parts of an identifier: cut at punctuation other than an apostrophe, before a capital that follows none
+/// (`get|Name`), and before the last capital of several when a small letter follows (`HTTP|Server`).
 fn parts(word: &str) -> impl Iterator<Item = &str> {
     word.split(|c: char| !c.is_alphanumeric() && !is_combining_mark(c) && c != '\'').flat_map(camel_parts)
 }
@@ -246,7 +246,8 @@ fn push_pieces<'a>(pending: &mut VecDeque<&'a str>, word: &'a str) {
     pending.push_back(rest);
 }
 
-/// True for a character of a script written without spaces between words, or (Korean) with spaces that do not part words.
+/// True for a character of a script written without spaces between words, or (Korean) with spaces that do not part
+/// words.
 fn is_unspaced(c: char) -> bool {
     matches!(u32::from(c),
         0x0E00..=0x0EFF // Thai, Lao

@@ -1,7 +1,7 @@
 //! Rows in, the files of one segment out: the document id of a row is its number.
 //!
-//! The same rows give the same bytes: tantivy's random segment id is replaced by a fixed one, in the names of the files and in
-//! `meta.json`, and nothing else in them depends on the run.
+//! The same rows give the same bytes: tantivy's random segment id is replaced by a fixed one, in the names of the files
+//! and in `meta.json`, and nothing else in them depends on the run.
 //! Cost: the postings stay in memory until [`Writer::finish`].
 
 use std::path::Path;
@@ -17,8 +17,8 @@ use crate::schema::{self, ANALYZER, HEADER, N_FIELDS, TEXT, TITLE};
 use crate::segment::FINGERPRINT;
 use crate::{Analyzer, Error, Result};
 
-/// Most bytes of text, header and title one row may have: even if every pair of its characters is a new term, it fits beside
-/// the postings of others into the 4 GiB that tantivy can address.
+/// Most bytes of text, header and title one row may have: even if every pair of its characters is a new term, it fits
+/// beside the postings of others into the 4 GiB that tantivy can address.
 pub const ROW_BYTES_MAX: usize = 64 << 20;
 
 /// A segment whose postings take more than this in memory is full.
@@ -32,15 +32,15 @@ const SEGMENT_ID: &str = "00000000000000000000000000000000";
 
 const META: &str = "meta.json";
 
-/// What is indexed of one chunk.
+/// The indexed text of one chunk.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Row<'a> {
     /// The text of the chunk.
     pub text: &'a str,
     /// The header of the chunk: counts when rows are ranked.
     pub header: &'a str,
-    /// The title of the document, on its first row and only if its text does not begin with it: counts when documents are
-    /// ranked.
+    /// The title of the document, on its first row and only if its text does not begin with it: counts when documents
+    /// are ranked.
     pub title: &'a str,
 }
 

@@ -1,6 +1,7 @@
 //! Cards: what a model is, where it comes from, and what each of its files must be, to the bit.
 //!
-//! Cards are TOML files in `models/`, compiled in. A card is checked when it is read, so the rest of the crate may trust it.
+//! Cards are TOML files in `models/`, compiled in. A card is checked when it is read, so the rest of the crate may
+//! trust it.
 
 use std::path::{Component, Path};
 use std::sync::LazyLock;

@@ -9,7 +9,8 @@ use serde::Serialize;
 use crate::card::{Card, cards};
 use crate::error::{AtPath, Error, Result};
 use crate::hashes::Hashes;
-use crate::pull::{self, Progress, Pulled};
+use crate::progress::Progress;
+use crate::pull::{self, Pulled};
 use crate::settings::Settings;
 use crate::verify::{FileCheck, checksums, first_fault};
 
@@ -111,9 +112,9 @@ impl Models {
 
     /// Downloads and checks a model; does nothing when it is here and every checksum holds.
     ///
-    /// The sources are tried in turn: the hub, then those of the card. A second pull of the same model, by another process,
-    /// waits for the first. No source gets more onto the disk than the card says, and a power loss leaves the model as it
-    /// was or whole.
+    /// The sources are tried in turn: the hub, then those of the card. A second pull of the same model, by another
+    /// process, waits for the first. No source gets more onto the disk than the card says, and a power loss leaves the
+    /// model as it was or whole.
     ///
     /// # Errors
     /// [`Error::Unavailable`] with the reason of every source tried, [`Error::Io`] when it cannot be written.
@@ -136,8 +137,8 @@ impl Models {
 
     /// The folder of a card's name, or the folder itself when `spec` names one.
     ///
-    /// A card's exact name goes before a folder of that name (`./NAME` means the folder), which goes before the card's name in
-    /// another case and its hub repository. Reads sizes only.
+    /// A card's exact name goes before a folder of that name (`./NAME` means the folder), which goes before the card's
+    /// name in another case and its hub repository. Reads sizes only.
     ///
     /// # Errors
     /// [`Error::NotPulled`], [`Error::Damaged`], [`Error::NoFolder`] or [`Error::UnknownModel`].

@@ -19,7 +19,7 @@ pub enum Error {
         nearest.as_ref().map(|nearest| format!(", did you mean {nearest:?}?")).unwrap_or_default()
     )]
     UnknownModel {
-        /// What was asked for.
+        /// The name asked for.
         name: String,
         /// The closest card, if one is close.
         nearest: Option<String>,
@@ -47,7 +47,7 @@ pub enum Error {
     /// The folder named as a model is not there.
     #[error("{path}: no such folder", path = path.display())]
     NoFolder {
-        /// What was asked for.
+        /// The path asked for.
         path: PathBuf,
     },
     /// No source had the model.
@@ -69,7 +69,7 @@ pub enum Error {
     CardSyntax {
         /// Name of the card's file.
         file: String,
-        /// What the parser says, with line and column.
+        /// The parser's message, with line and column.
         source: toml::de::Error,
     },
     /// A card says something impossible.
@@ -79,7 +79,7 @@ pub enum Error {
         file: String,
         /// The field.
         field: String,
-        /// What is wrong with it.
+        /// The fault in it.
         reason: &'static str,
     },
     /// The operating system refused.
@@ -87,7 +87,7 @@ pub enum Error {
     Io {
         /// The file or folder of the operation.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
 }
@@ -131,13 +131,13 @@ pub enum Failure {
     /// The hub refused, or the connection broke.
     #[error("{reason}")]
     Hub {
-        /// What the client said, with its causes.
+        /// The client's message, with its causes.
         reason: String,
     },
     /// Nothing came any more.
     #[error("no data for {seconds} s")]
     Stalled {
-        /// How long it was waited for.
+        /// The time it was waited for.
         seconds: u64,
     },
     /// A file is longer than its card says; it was given up at once, and what had come of it is gone.
@@ -167,7 +167,7 @@ pub enum Failure {
     Pip {
         /// The program.
         pip: String,
-        /// What it said.
+        /// Its message.
         reason: String,
     },
     /// pip wrote more than the wheel can have; it was stopped, and what it wrote is gone.
@@ -195,7 +195,7 @@ pub enum Failure {
     Archive {
         /// The archive or its entry.
         what: String,
-        /// What does not hold.
+        /// The condition that does not hold.
         reason: String,
     },
 }

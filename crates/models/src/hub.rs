@@ -1,7 +1,8 @@
 //! The first source: the hub, at the card's revision.
 //!
-//! hf-hub itself waits long for a host that does not answer, so the host is tried first, and a transfer that stands still is
-//! given up. Bytes are counted as they come, past hf-hub's own cache: a hub that sends more than the card says is cut off.
+//! hf-hub itself waits long for a host that does not answer, so the host is tried first, and a transfer that stands
+//! still is given up. Bytes are counted as they come, past hf-hub's own cache: a hub that sends more than the card says
+//! is cut off.
 
 use std::error::Error as _;
 use std::net::{TcpStream, ToSocketAddrs};
@@ -17,16 +18,17 @@ use hf_hub::{HFClient, HFError};
 use crate::card::Card;
 use crate::error::{Failure, Halt};
 use crate::incoming::Incoming;
-use crate::pull::Progress;
+use crate::progress::Progress;
 use crate::settings::Settings;
 
 /// To look a host up and connect to it, before the next source is tried.
 const CONNECT_MAX: Duration = Duration::from_secs(2);
-/// For the head of an answer, retries included; it bounds the words of a refusal too, which hf-hub reads without a limit.
+/// For the head of an answer, retries included; it bounds the words of a refusal too, which hf-hub reads without a
+/// limit.
 const ANSWER_MAX: Duration = Duration::from_secs(20);
 /// Without a new byte, before a transfer is given up.
 const STALL_MAX: Duration = Duration::from_secs(60);
-/// How often hf-hub asks again after an answer that may pass (429, 5xx).
+/// Further attempts of hf-hub after an answer that may pass (429, 5xx).
 const N_RETRIES: usize = 2;
 
 /// The hub's name in progress and errors.
@@ -97,7 +99,8 @@ fn refused(error: &HFError) -> Failure {
     Failure::Hub { reason: whole_message(error) }
 }
 
-/// Connects to the host of an address and hangs up; the whole of it, name lookup included, takes at most [`CONNECT_MAX`].
+/// Connects to the host of an address and hangs up; the whole of it, name lookup included, takes at most
+/// [`CONNECT_MAX`].
 fn reach(address: &str) -> Result<(), String> {
     let (host, port) = host_and_port(address).ok_or_else(|| format!("{address:?} is not an address"))?;
     let place = format!("{host}:{port}");

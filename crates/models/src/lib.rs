@@ -1,8 +1,8 @@
 //! Models: getting an encoder, and knowing what it is.
 //!
 //! A card says what a model is and what each of its files hashes to. A folder `<models>/<card>/` is one whole model: it
-//! appears by one rename, after every file was checked and synced, so a half-downloaded model is never seen, not after a
-//! power loss either. Only [`Models::pull`] touches the network, and only for a model that is not there.
+//! appears by one rename, after every file was checked and synced, so a half-downloaded model is never seen, not after
+//! a power loss either. Only [`Models::pull`] touches the network, and only for a model that is not there.
 //!
 //! ```
 //! use cento_models::{DEFAULT_MODEL, Error, Models, Settings, cards};
@@ -24,6 +24,7 @@ mod catalogue;
 mod verify;
 mod hashes;
 
+mod progress;
 mod pull;
 mod hub;
 mod wheel;
@@ -36,6 +37,7 @@ pub use card::{Card, CardFile, Pooling, Prompts, Source, cards};
 pub use catalogue::{DEFAULT_MODEL, Listed, Located, Models, Presence};
 pub use error::{Attempt, Error, Failure, Result};
 pub use hashes::Hashes;
-pub use pull::{Progress, Pulled};
+pub use progress::Progress;
+pub use pull::Pulled;
 pub use settings::Settings;
 pub use verify::{FileCheck, FileState};

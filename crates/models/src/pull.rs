@@ -1,7 +1,7 @@
 //! Getting a model: one source after the other into a temporary folder, every file checked, then one rename.
 //!
-//! `<models>/.<name>.lock` is held while a model is pulled, so that two pulls of one model never meet; whatever temporary
-//! folder of this model is found under the lock was left by a pull that died, and is removed.
+//! `<models>/.<name>.lock` is held while a model is pulled, so that two pulls of one model never meet; whatever
+//! temporary folder of this model is found under the lock was left by a pull that died, and is removed.
 
 use std::collections::BTreeSet;
 use std::fs::{File, OpenOptions, TryLockError};
@@ -13,30 +13,10 @@ use serde::Serialize;
 
 use crate::card::{Card, Source};
 use crate::error::{AtPath, Attempt, Error, Failure, Halt, Result};
+use crate::progress::Progress;
 use crate::settings::Settings;
 use crate::verify::{FileState, checksums, first_fault};
 use crate::{hub, wheel};
-
-/// An event of a pull, as it happens.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Progress<'a> {
-    /// Another process is pulling this model; this one waits for it.
-    Waiting,
-    /// A source is being asked.
-    Trying {
-        /// Its name.
-        source: &'a str,
-    },
-    /// Bytes of the model's files received; only the hub reports them.
-    Bytes {
-        /// So far; falls back to 0 when the next source is tried.
-        done: u64,
-        /// In all.
-        total: u64,
-    },
-    /// A source failed; the next one is tried.
-    Failed(&'a Attempt),
-}
 
 /// A model that is on this machine, every checksum right.
 #[derive(Debug, Clone, Serialize)]
@@ -123,8 +103,8 @@ fn is_whole(card: &Card, folder: &Path) -> Result<bool> {
         && checksums(card, folder)?.iter().all(|check| check.state == FileState::Ok))
 }
 
-/// Puts the checked folder under its name, and what was there before out of the way. Its files are synced; its folders are
-/// synced before it has the name, so that no power loss leaves the name without them.
+/// Puts the checked folder under its name, and what was there before out of the way. Its files are synced; its folders
+/// are synced before it has the name, so that no power loss leaves the name without them.
 fn install(card: &Card, fs: &dyn Fs, staged: &Path, folder: &Path, temporary: &Path) -> Result<()> {
     let folders = card.files.iter().flat_map(|file| Path::new(&file.path).ancestors().skip(1));
     for inner in folders.collect::<BTreeSet<&Path>>() {
@@ -161,8 +141,8 @@ fn lock(models_dir: &Path, card: &Card, progress: &mut dyn FnMut(Progress<'_>)) 
     Ok(file)
 }
 
-/// Removes the leavings of interrupted pulls of this model. What cannot be removed stays for the next sweep and harms nothing: it
-/// may be another user's, or the pip of a killed pull may still be writing to it.
+/// Removes the leavings of interrupted pulls of this model. What cannot be removed stays for the next sweep and harms
+/// nothing: it may be another user's, or the pip of a killed pull may still be writing to it.
 fn sweep(fs: &dyn Fs, models_dir: &Path, card: &Card) {
     for name in fs.list(models_dir).unwrap_or_default() {
         if is_temporary(&name, card) {

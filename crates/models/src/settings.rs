@@ -27,8 +27,8 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// `CENTO_MODELS`, else `$XDG_CACHE_HOME/cento/models`, else `~/.cache/cento/models`; `HF_ENDPOINT`; `HF_HUB_OFFLINE`;
-    /// `HTTPS_PROXY` or `ALL_PROXY`.
+    /// `CENTO_MODELS`, else `$XDG_CACHE_HOME/cento/models`, else `~/.cache/cento/models`; `HF_ENDPOINT`;
+    /// `HF_HUB_OFFLINE`; `HTTPS_PROXY` or `ALL_PROXY`.
     ///
     /// # Errors
     /// [`Error::NoModelsFolder`] when none of the three folders is named.

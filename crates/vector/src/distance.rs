@@ -1,8 +1,9 @@
 //! Dot products of rows and queries: the plain loop that is the oracle, and the choice of instructions.
 //!
-//! Every path adds up the same way for one row as for many: lane `l` of the accumulators takes the elements `l`, `l + lanes`,
-//! `l + 2 lanes`… in order, and the lanes are then added in halves. The number of rows or queries that share a call changes
-//! no bit of any product. Paths differ from one another in the last bits, because they have different lanes and roundings.
+//! Every path adds up the same way for one row as for many: lane `l` of the accumulators takes the elements `l`,
+//! `l + lanes`, `l + 2 lanes`… in order, and the lanes are then added in halves. The number of rows or queries that
+//! share a call changes no bit of any product. Paths differ from one another in the last bits, because they have
+//! different lanes and roundings.
 //!
 //! Shapes: slices are padded with zeros to a multiple of [`STEP`] elements, so that no path has a tail.
 
@@ -27,7 +28,7 @@ pub(crate) const fn padded(dimensions: usize) -> usize {
     dimensions.next_multiple_of(STEP)
 }
 
-/// What a row is made of.
+/// An element of a row.
 pub(crate) trait Element: bytemuck::Pod + Send + Sync + Lane {
     /// The value, exactly.
     fn widen(self) -> f32;

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 /// The result of everything in this crate that can fail.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// What can go wrong when a file of a segment is opened, written or searched.
+/// The errors that arise when a file of a segment is opened, written or searched.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -17,7 +17,7 @@ pub enum Error {
         path: PathBuf,
         /// Where in the file, in bytes from its start.
         offset: u64,
-        /// What does not hold.
+        /// The condition that does not hold.
         reason: &'static str,
     },
     /// The file was written by a newer version of Cento.
@@ -67,7 +67,7 @@ pub enum Error {
     /// A number is outside the range that it may have.
     #[error("{name} is {value}, allowed is {allowed}")]
     Setting {
-        /// What the number is for.
+        /// The purpose of the number.
         name: &'static str,
         /// The number that was given.
         value: usize,
@@ -87,9 +87,9 @@ pub enum Error {
     /// `CENTO_SIMD` asks for instructions that do not exist, or that this machine has not.
     #[error("CENTO_SIMD={requested}: not available on this machine, which has {available}")]
     Simd {
-        /// What was asked for.
+        /// The value asked for.
         requested: String,
-        /// What could have been asked for.
+        /// The values that are accepted.
         available: String,
     },
     /// The system gave no threads.
@@ -97,7 +97,7 @@ pub enum Error {
     Threads {
         /// Threads that were asked for.
         n_threads: usize,
-        /// What the system said.
+        /// The system's error.
         source: rayon::ThreadPoolBuildError,
     },
     /// The caller's progress callback asked to stop.
@@ -108,7 +108,7 @@ pub enum Error {
     Io {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// The caller's writer failed; the writer knows its path.

@@ -1,7 +1,7 @@
 //! The exact scan: a query compared with every row. It is the truth that the graph is measured against.
 //!
-//! Cost: bound by memory. A search reads every row once, or the allowed ones; [`distances`] reads every row once for each
-//! 64 queries. Both divide the rows among the threads of the current rayon pool, and no bit depends on how.
+//! Cost: bound by memory. A search reads every row once, or the allowed ones; [`distances`] reads every row once for
+//! each 64 queries. Both divide the rows among the threads of the current rayon pool, and no bit depends on how.
 
 use std::ops::Range;
 

@@ -13,11 +13,12 @@
 //! | 64.. | payload |
 //! | then | table: one checksum for each block of payload |
 //!
-//! Blocks are counted from the start of the file, so that each is one page of memory and of the disk: the first holds 64 bytes
-//! less of the payload, the last may be shorter.
+//! Blocks are counted from the start of the file, so that each is one page of memory and of the disk: the first holds
+//! 64 bytes less of the payload, the last may be shorter.
 //!
-//! Numbers are little-endian, checksums are xxh3 of 64 bits. The header has this shape in every version, so that an older
-//! Cento can tell a newer file from a damaged one. It is written last: a file whose writer died has a header of zeros.
+//! Numbers are little-endian, checksums are xxh3 of 64 bits. The header has this shape in every version, so that an
+//! older Cento can tell a newer file from a damaged one. It is written last: a file whose writer died has a header of
+//! zeros.
 
 use std::io::{self, Seek, SeekFrom, Write};
 use std::ops::Range;
@@ -29,8 +30,8 @@ pub use crate::mmap::Mapped;
 /// Bytes of the header; the payload starts here, on a 64-byte boundary of the mapping.
 pub const HEADER_BYTES: usize = 64;
 
-/// Bytes of the file under one checksum: a page, since a walk through a graph touches a few bytes here and there, and reads and
-/// verifies whole blocks. The table takes a 512th of the payload.
+/// Bytes of the file under one checksum: a page, since a walk through a graph touches a few bytes here and there, and
+/// reads and verifies whole blocks. The table takes a 512th of the payload.
 pub const BLOCK_BYTES: usize = 4096;
 
 /// Bytes that are written at a time.
@@ -134,8 +135,8 @@ pub(crate) fn checksum(table: &[u8], block: usize) -> u64 {
 
 /// Writes a file of the container: the payload through [`Write`], the rest on [`finish`](Self::finish).
 ///
-/// Dropped without `finish`, it leaves a file that no reader opens. The payload is buffered in 16 blocks, so the writer below
-/// needs no buffer of its own; [`flush`](Write::flush) passes on no more than was.
+/// Dropped without `finish`, it leaves a file that no reader opens. The payload is buffered in 16 blocks, so the writer
+/// below needs no buffer of its own; [`flush`](Write::flush) passes on no more than was.
 #[derive(Debug)]
 pub struct Writer<W: Write + Seek> {
     out: W,

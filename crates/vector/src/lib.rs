@@ -1,10 +1,12 @@
-//! Nearest neighbours over rows in memory-mapped files: an exact scan that is the truth, HNSW that is measured against it.
+//! Nearest neighbours over rows in memory-mapped files: an exact scan that is the truth, HNSW that is measured against
+//! it.
 //!
-//! The crate reads as its data flows. A [`mod@file`] is a checksummed container, mapped into memory and verified block by block
-//! as it is touched; [`Rows`] are unit vectors in such a file; [`exact`] compares a query with every row; [`hnsw`] builds a
-//! graph over the rows, freezes it into a file of its own and searches it there.
+//! The crate reads as its data flows. A [`mod@file`] is a checksummed container, mapped into memory and verified block
+//! by block as it is touched; [`Rows`] are unit vectors in such a file; [`exact`] compares a query with every row;
+//! [`hnsw`] builds a graph over the rows, freezes it into a file of its own and searches it there.
 //!
-//! Distance is `1 - dot`, which for unit vectors is one minus the cosine: it ascends from 0, and a nearer row comes first.
+//! Distance is `1 - dot`, which for unit vectors is one minus the cosine: it ascends from 0, and a nearer row comes
+//! first.
 //!
 //! Shapes: N rows, D dimensions, Q queries.
 

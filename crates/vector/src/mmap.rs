@@ -1,10 +1,10 @@
 //! A file of the container, mapped into memory and verified as it is read.
 //!
-//! Opening reads the header, the lengths and the table, never the payload. The first read that touches a block compares it
-//! with its checksum; a bitmap remembers the blocks that were found whole.
+//! Opening reads the header, the lengths and the table, never the payload. The first read that touches a block compares
+//! it with its checksum; a bitmap remembers the blocks that were found whole.
 //!
-//! Contract of the mapping: a file is never changed, cut or replaced in place after it was finished. Collections keep it by
-//! writing a file whole before any manifest names it, and by removing names only, never bytes.
+//! Contract of the mapping: a file is never changed, cut or replaced in place after it was finished. Collections keep
+//! it by writing a file whole before any manifest names it, and by removing names only, never bytes.
 //! Cost: opening, one checksum over 8 bytes for each 4 KiB; reading, one atomic load for each block touched.
 #![expect(unsafe_code, reason = "maps a file; the contract above is what keeps the bytes from changing under a reader")]
 
@@ -27,8 +27,8 @@ const READ_AHEAD_BLOCKS: usize = 256;
 
 /// A mapped file. Clones share the mapping and what was verified; dereferencing gives the payload.
 ///
-/// **`Deref` does not verify**, because it cannot fail: it serves owners of byte buffers that want a stable address. Call
-/// [`bytes`](Self::bytes) for the range first, then take the same range of the dereferenced slice.
+/// **`Deref` does not verify**, because it cannot fail: it serves owners of byte buffers that want a stable address.
+/// Call [`bytes`](Self::bytes) for the range first, then take the same range of the dereferenced slice.
 #[derive(Clone)]
 pub struct Mapped(Arc<Inner>);
 
@@ -45,7 +45,8 @@ impl Mapped {
     /// Opens a file of this kind.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] where header, lengths or table do not hold, [`Error::Newer`], [`Error::OtherKind`], [`Error::Io`].
+    /// [`Error::Corrupt`] where header, lengths or table do not hold, [`Error::Newer`], [`Error::OtherKind`],
+    /// [`Error::Io`].
     pub fn open(path: impl AsRef<Path>, kind: [u8; 8]) -> Result<Self> {
         Self::open_any(path, &[kind])
     }
@@ -105,7 +106,7 @@ impl Mapped {
         &self.0.path
     }
 
-    /// What the payload is.
+    /// The kind of the payload.
     pub fn kind(&self) -> [u8; 8] {
         self.0.header.kind
     }
@@ -120,7 +121,7 @@ impl Mapped {
         self.0.payload_bytes
     }
 
-    /// Whether the payload is empty.
+    /// True if the payload is empty.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -128,8 +129,8 @@ impl Mapped {
     /// These bytes of the payload, their blocks verified.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] where a block does not match its checksum, or where the range ends past the payload (ranges often
-    /// come from other files).
+    /// [`Error::Corrupt`] where a block does not match its checksum, or where the range ends past the payload (ranges
+    /// often come from other files).
     #[inline]
     pub fn bytes(&self, range: Range<usize>) -> Result<&[u8]> {
         let Some(bytes) = self.get(range.clone()) else {
@@ -147,8 +148,8 @@ impl Mapped {
         Ok(bytes)
     }
 
-    /// Tells the system that small parts will be read, in no order: it shall read no more around a missing page. Longer ranges
-    /// are asked for as a whole when they are verified. A hint: what it brings differs, what is read does not.
+    /// Tells the system that small parts will be read, in no order: it shall read no more around a missing page. Longer
+    /// ranges are asked for as a whole when they are verified. A hint: what it brings differs, what is read does not.
     pub(crate) fn expect_random_access(&self) {
         // Advice that is refused costs time, nothing else.
         let _ = self.0.map.advise(Advice::Random);
@@ -231,7 +232,8 @@ impl Deref for Mapped {
     }
 }
 
-// SAFETY: the bytes lie in the mapping, which stays where it is while any clone holds the `Arc`; nothing moves or unmaps it.
+// SAFETY: the bytes lie in the mapping, which stays where it is while any clone holds the `Arc`; nothing moves or
+// unmaps it.
 unsafe impl StableDeref for Mapped {}
 // SAFETY: a clone shares the `Arc`, so it dereferences to the same address.
 unsafe impl CloneStableDeref for Mapped {}

@@ -1,7 +1,8 @@
 //! Unit vectors in a mapped file: row after row, each padded with zeros, in 32 or 16 bits an element.
 //!
-//! A row takes its dimensions rounded up to 32 elements (128 bytes of f32, 64 of f16), so every row starts on a cache line and
-//! no kernel has a tail; the models' 384, 768 and 1,024 need no padding. Rows of f16 are widened exactly when they are read.
+//! A row takes its dimensions rounded up to 32 elements (128 bytes of f32, 64 of f16), so every row starts on a cache
+//! line and no kernel has a tail; the models' 384, 768 and 1,024 need no padding. Rows of f16 are widened exactly when
+//! they are read.
 //!
 //! Range: rows are finite and of unit length, checked when they are written; reading trusts the file's checksums.
 //! Counts of the header: rows, dimensions.
@@ -17,7 +18,7 @@ use crate::distance::{Element, Kernel, padded, prefetch};
 use crate::file::{Mapped, Writer};
 use crate::{Error, Result};
 
-/// How far the length of a vector may be from 1.
+/// The largest distance of a vector's length from 1.
 pub const UNIT_TOLERANCE: f64 = 1e-3;
 
 /// The most dimensions that a vector may have.
@@ -26,7 +27,7 @@ pub const DIMENSIONS_MAX: usize = 65_536;
 /// Rounding a component to f16 changes it by at most this share, so it changes a length by no more.
 const F16_ROUNDING: f64 = 1.0 / 2048.0;
 
-/// How an element of a row is stored.
+/// The number type of a row's elements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scalar {
     /// 32 bits: as the encoder made it.
@@ -85,8 +86,8 @@ impl<W: Write + Seek> RowWriter<W> {
     /// Appends a row.
     ///
     /// # Errors
-    /// [`Error::Dimension`], [`Error::NotFinite`], [`Error::NotUnit`], with nothing written; [`Error::Setting`] when the
-    /// file is full; [`Error::Write`].
+    /// [`Error::Dimension`], [`Error::NotFinite`], [`Error::NotUnit`], with nothing written; [`Error::Setting`] when
+    /// the file is full; [`Error::Write`].
     pub fn push(&mut self, row: &[f32]) -> Result<()> {
         check_vector(row, self.dimensions, self.n_rows)?;
         if self.n_rows >= u32::MAX as usize {
@@ -109,7 +110,7 @@ impl<W: Write + Seek> RowWriter<W> {
         self.n_rows
     }
 
-    /// Whether there is no row yet.
+    /// True if there is no row yet.
     pub fn is_empty(&self) -> bool {
         self.n_rows == 0
     }
@@ -196,7 +197,7 @@ impl Rows {
         self.n_rows
     }
 
-    /// Whether there are no rows.
+    /// True if there are no rows.
     pub fn is_empty(&self) -> bool {
         self.n_rows == 0
     }
@@ -206,7 +207,7 @@ impl Rows {
         self.dimensions
     }
 
-    /// How an element is stored.
+    /// The number type of the elements.
     pub fn scalar(&self) -> Scalar {
         self.scalar
     }
@@ -263,7 +264,8 @@ impl Rows {
         Ok(())
     }
 
-    /// Some rows as they lie in the file, verified: [`Rows::stride`] elements each, of which those beyond the dimensions are zero.
+    /// Some rows as they lie in the file, verified: [`Rows::stride`] elements each, of which those beyond the
+    /// dimensions are zero.
     ///
     /// # Errors
     /// [`Error::Corrupt`].

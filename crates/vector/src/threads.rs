@@ -18,7 +18,7 @@ impl Threads {
         Ok(Self(Some(pool.map_err(|source| Error::Threads { n_threads, source })?)))
     }
 
-    /// What runs in parallel in there runs on these threads.
+    /// Runs parallel work in there on these threads.
     pub(crate) fn run<T: Send>(&self, run: impl FnOnce() -> T + Send) -> T {
         match &self.0 {
             Some(pool) => pool.install(run),

@@ -1,7 +1,7 @@
 //! The k nearest seen so far, and every other row exactly as near as the k-th.
 //!
-//! Ties are kept because another key may break them: rows of equal text have equal vectors, and the collection orders them
-//! by public id, which this crate does not know.
+//! Ties are kept because another key may break them: rows of equal text have equal vectors, and the collection orders
+//! them by public id, which this crate does not know.
 //!
 //! Cost: amortised constant a row; memory at most about twice the rows that are kept.
 

@@ -9,11 +9,12 @@ use clap::{Args, Subcommand};
 /// Where embeddings are kept from one run to the next.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct CachePlace {
-    /// Folder of the embedding cache, shared by all collections [default: cento/embeddings in $XDG_CACHE_HOME or ~/.cache]
+    /// Folder of the embedding cache, shared by all collections [default: cento/embeddings in $XDG_CACHE_HOME or
+    /// ~/.cache]
     #[arg(long = "cache", value_name = "DIR", global = true, help_heading = "Embedding cache")]
     pub(crate) folder: Option<PathBuf>,
-    /// What the cache may take on the disk: bytes, or a number with KiB, MiB, GiB or TiB. After a run that kept something, what was
-    /// used longest ago is removed
+    /// What the cache may take on the disk: bytes, or a number with KiB, MiB, GiB or TiB. After a run that kept
+    /// something, what was used longest ago is removed
     #[arg(
         long = "cache-max-bytes",
         value_name = "BYTES",

@@ -16,7 +16,8 @@ pub(crate) struct Index {
     /// auto, md, text, html, jsonl, csv or beir
     #[arg(long, value_name = "FORMAT", default_value = "auto")]
     pub(crate) format: corpus::ReadAs,
-    /// Encoder: the name of a model card or a sentence-transformers folder [default: the collection's, or all-minilm-l6-v2]
+    /// Encoder: the name of a model card or a sentence-transformers folder [default: the collection's, or
+    /// all-minilm-l6-v2]
     #[arg(long, value_name = "NAME|DIR")]
     pub(crate) model: Option<String>,
     /// Header embedded with each chunk: structured, flat or none [default: the collection's, or structured]
@@ -31,8 +32,8 @@ pub(crate) struct Index {
     /// Stored vectors: f32 or f16 [default: the collection's, or f32]
     #[arg(long, value_name = "TYPE")]
     pub(crate) vectors: Option<Vectors>,
-    /// What a chunk's vector is made of: plain, the chunk behind its header; late, its tokens in the document read as a whole; both, a
-    /// vector of either kind [default: the collection's, or plain]
+    /// What a chunk's vector is made of: plain, the chunk behind its header; late, its tokens in the document read as a
+    /// whole; both, a vector of either kind [default: the collection's, or plain]
     #[arg(long, value_name = "KIND")]
     pub(crate) pooling: Option<Pooling>,
     /// Tokens read together for late vectors [default: the collection's, or the encoder's window]
@@ -49,7 +50,8 @@ pub(crate) struct Index {
     pub(crate) max_file_bytes: u64,
     #[command(flatten)]
     pub(crate) device: Device,
-    /// Number type the encoder computes in: f32, the reference; bf16 (f16 on a GPU) or, on the CPU, int8, which are faster and close to it [default: the collection's, or f32]
+    /// Number type the encoder computes in: f32, the reference; bf16 (f16 on a GPU) or, on the CPU, int8, which are
+    /// faster and close to it [default: the collection's, or f32]
     #[arg(long, value_name = "TYPE")]
     pub(crate) precision: Option<Precision>,
     #[command(flatten)]
@@ -59,8 +61,8 @@ pub(crate) struct Index {
     pub(crate) no_cache: bool,
     #[command(flatten)]
     pub(crate) compaction: NoCompact,
-    /// Remove documents whose files are gone even if a whole folder of PATH is, or if they are more than half (and
-    /// ten or more); without this such a run is refused, for a disk may not be there
+    /// Remove documents whose files are gone even if a whole folder of PATH is, or if they are more than half (and ten
+    /// or more); without this such a run is refused, for a disk may not be there
     #[arg(long)]
     pub(crate) allow_empty: bool,
     /// Read and chunk, but embed and write nothing
@@ -104,11 +106,12 @@ pub(crate) struct Which {
     /// Ids of documents; if one is unknown, none is deleted
     #[arg(value_name = "DOC")]
     pub(crate) documents: Vec<String>,
-    /// The documents of a file or folder, named as ids of files are: docs/drafts. Where there is none, those of the files that a
-    /// glob matches: 'docs/**/*.txt'
+    /// The documents of a file or folder, named as ids of files are: docs/drafts. Where there is none, those of the
+    /// files that a glob matches: 'docs/**/*.txt'
     #[arg(long, value_name = "PATH|GLOB")]
     pub(crate) path: Option<String>,
-    /// The documents of which this holds: 'type = "md" and year < 2020'; `cento list --help` says how filters are written
+    /// The documents of which this holds: 'type = "md" and year < 2020'; `cento list --help` says how filters are
+    /// written
     #[arg(long, value_name = "EXPR")]
     pub(crate) filter: Option<String>,
 }

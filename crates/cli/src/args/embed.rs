@@ -26,7 +26,8 @@ pub(crate) struct Embed {
     pub(crate) model: String,
     #[command(flatten)]
     pub(crate) device: Device,
-    /// Number type the encoder computes in: f32, the reference; bf16 (f16 on a GPU) or, on the CPU, int8, which are faster and close to it
+    /// Number type the encoder computes in: f32, the reference; bf16 (f16 on a GPU) or, on the CPU, int8, which are
+    /// faster and close to it
     #[arg(long, value_name = "TYPE", default_value_t = Precision::F32)]
     pub(crate) precision: Precision,
     /// Keep the first N dimensions, made unit length again; for models trained so (Matryoshka) [default: all]
@@ -35,8 +36,8 @@ pub(crate) struct Embed {
     /// f32, f16, int8, uint8, binary or ubinary; the last four as sentence-transformers quantises
     #[arg(long, value_name = "TYPE", default_value = "f32")]
     pub(crate) output_type: OutputType,
-    /// Ranges of int8 and uint8: the OUT.ranges.npy of another run, or any float32 array of 2 x dimensions [default: those of the
-    /// texts themselves, in a second pass]
+    /// Ranges of int8 and uint8: the OUT.ranges.npy of another run, or any float32 array of 2 x dimensions [default:
+    /// those of the texts themselves, in a second pass]
     #[arg(long, value_name = "FILE.npy")]
     pub(crate) ranges: Option<PathBuf>,
     /// Tokens read of a text, prompt and special tokens counted [default: the model's window]
@@ -87,7 +88,8 @@ pub(crate) struct BenchEmbed {
     pub(crate) model: String,
     #[command(flatten)]
     pub(crate) device: Device,
-    /// Number type the encoder computes in: f32, the reference; bf16 (f16 on a GPU) or, on the CPU, int8, which are faster and close to it
+    /// Number type the encoder computes in: f32, the reference; bf16 (f16 on a GPU) or, on the CPU, int8, which are
+    /// faster and close to it
     #[arg(long, value_name = "TYPE", default_value_t = Precision::F32)]
     pub(crate) precision: Precision,
 }

@@ -40,8 +40,8 @@ pub(crate) struct Eval {
 /// How runs are judged.
 #[derive(Debug, Args)]
 pub(crate) struct Judging {
-    /// Measures by the names of ir_measures: nDCG@10, R@100, P@5, P(rel=2)@10, AP, RR@10, Success@5, Judged@10; repeatable, or
-    /// separated by commas
+    /// Measures by the names of ir_measures: nDCG@10, R@100, P@5, P(rel=2)@10, AP, RR@10, Success@5, Judged@10;
+    /// repeatable, or separated by commas
     #[arg(short, long = "measure", value_name = "MEASURE", value_delimiter = ',', default_values = MEASURES)]
     pub(crate) measure: Vec<String>,
     /// Judged queries without results count as 0, as in trec_eval -c; this is the default
@@ -81,7 +81,8 @@ pub(crate) struct EvalContext {
 
 #[derive(Debug, Args)]
 pub(crate) struct Compare {
-    /// What the others are compared with: a run (with --qrels), or what `eval` or `eval-context` wrote with --per-query --json
+    /// What the others are compared with: a run (with --qrels), or what `eval` or `eval-context` wrote with --per-query
+    /// --json
     pub(crate) a: PathBuf,
     /// The others
     #[arg(required = true, value_name = "B")]
@@ -91,7 +92,8 @@ pub(crate) struct Compare {
     pub(crate) qrels: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) judging: Judging,
-    /// Of evaluations with several strategies those to take, A's first, then B's: cento compare X.json X.json --strategy flat,cento
+    /// Of evaluations with several strategies those to take, A's first, then B's: cento compare X.json X.json
+    /// --strategy flat,cento
     #[arg(long, value_name = "NAMES", value_delimiter = ',', conflicts_with = "qrels")]
     pub(crate) strategy: Vec<String>,
     /// Resamples of the bootstrap
@@ -108,7 +110,8 @@ pub(crate) struct Compare {
 #[derive(Debug, Args)]
 #[command(group(ArgGroup::new("questions").required(true).args(["topics", "sentences"])))]
 pub(crate) struct Priors {
-    /// Judged questions: a folder of questions with excerpts, or a BEIR folder; with --qrels topics as `cento run` takes them
+    /// Judged questions: a folder of questions with excerpts, or a BEIR folder; with --qrels topics as `cento run`
+    /// takes them
     #[arg(long, value_name = "FILE|DIR")]
     pub(crate) topics: Option<PathBuf>,
     /// Judgements of the topics, of documents or of chunks (DOCUMENT#NUMBER): TREC qrels, BEIR tsv, or a BEIR folder
@@ -117,7 +120,8 @@ pub(crate) struct Priors {
     /// Without judged questions: so many sentences of the collection, evenly spread, are looked for in other documents
     #[arg(long, value_name = "N", conflicts_with = "qrels")]
     pub(crate) sentences: Option<usize>,
-    /// Whose policy it is: cento, which multiplies by e^prior, or bubble, which adds a share of the best candidate's relevance
+    /// Whose policy it is: cento, which multiplies by e^prior, or bubble, which adds a share of the best candidate's
+    /// relevance
     #[arg(long, value_name = "NAME", default_value_t)]
     pub(crate) strategy: Strategy,
     #[command(flatten)]
@@ -129,8 +133,8 @@ pub(crate) struct Fuse {
     /// Runs to fuse
     #[arg(required = true, num_args = 2.., value_name = "RUN")]
     pub(crate) runs: Vec<PathBuf>,
-    /// rrf: reciprocal ranks; convex: normalised scores; adaptive: min-max scores, weighed for each query by how far a run's best
-    /// hits stand out
+    /// rrf: reciprocal ranks; convex: normalised scores; adaptive: min-max scores, weighed for each query by how far a
+    /// run's best hits stand out
     #[arg(long, value_enum, default_value_t = FuseMethod::Rrf)]
     pub(crate) method: FuseMethod,
     /// Weight of each run, separated by commas [default: equal]

@@ -31,8 +31,8 @@ pub(crate) struct Retrieval {
     /// Which arms answer
     #[arg(long, value_enum, default_value_t = Mode::Hybrid)]
     pub(crate) mode: Mode,
-    /// How two rankings become one: rrf, reciprocal ranks; convex, min-max scores, half and half; adaptive, min-max scores, weighed for
-    /// each query by how far an arm's best hits stand out
+    /// How two rankings become one: rrf, reciprocal ranks; convex, min-max scores, half and half; adaptive, min-max
+    /// scores, weighed for each query by how far an arm's best hits stand out
     #[arg(long, value_enum, default_value_t = Fusion::Adaptive)]
     pub(crate) fusion: Fusion,
     /// Candidates an arm contributes; a constant, so that results never depend on -k
@@ -53,8 +53,8 @@ pub(crate) struct Retrieval {
     /// Answer from these documents only (ids, repeatable); applied before anything is ranked
     #[arg(long, value_name = "DOC")]
     pub(crate) within: Vec<String>,
-    /// Answer from documents of which this holds: 'type = "md" and year >= 2020'; applied before anything is ranked. `cento fields`
-    /// lists the fields, `cento list --help` says how filters are written
+    /// Answer from documents of which this holds: 'type = "md" and year >= 2020'; applied before anything is ranked.
+    /// `cento fields` lists the fields, `cento list --help` says how filters are written
     #[arg(long, value_name = "EXPR")]
     pub(crate) filter: Option<String>,
     /// Another place of the collection's encoder
@@ -78,7 +78,8 @@ pub(crate) struct Search {
     pub(crate) k: usize,
     #[command(flatten)]
     pub(crate) retrieval: Retrieval,
-    /// Width of the beam that walks a graph: the wider, the better and the slower; at least --candidates, which is the default
+    /// Width of the beam that walks a graph: the wider, the better and the slower; at least --candidates, which is the
+    /// default
     #[arg(long, value_name = "N", conflicts_with = "exact")]
     pub(crate) ef: Option<usize>,
     /// Leave out results with a lower score
@@ -140,20 +141,21 @@ impl FromStr for Budget {
 pub(crate) struct Context {
     /// The question, in plain words; - reads it from stdin
     pub(crate) query: String,
-    /// Tokens the context may have, everything in it counted; auto, or auto:N, for as many as pay, of 4000 or N at most: up to the knee of
+    /// Tokens the context may have, everything in it counted; auto, or auto:N, for as many as pay, of 4000 or N at
+    /// most: up to the knee of
     /// --budget-curve. Needed unless the policy file says it
     #[arg(long, value_name = "N|auto")]
     pub(crate) budget: Option<Budget>,
     /// Instead of a context, what contexts of every budget up to this one are worth
     #[arg(long, value_parser = clap::builder::BoolishValueParser::new())]
     pub(crate) budget_curve: bool,
-    /// How chunks are chosen: cento (the segments worth most within the budget, with a bound), flat (best first), mmr, adaptive,
-    /// bubble (priors, section budgets, no redundancy), rse, rse-kadane, rse-exact (relevant segments), window, parent, automerge
-    /// (small to big), seal (repaired at a fixed size) [default: cento]
+    /// How chunks are chosen: cento (the segments worth most within the budget, with a bound), flat (best first), mmr,
+    /// adaptive, bubble (priors, section budgets, no redundancy), rse, rse-kadane, rse-exact (relevant segments),
+    /// window, parent, automerge (small to big), seal (repaired at a fixed size) [default: cento]
     #[arg(long, value_name = "NAME")]
     pub(crate) strategy: Option<Strategy>,
-    /// Policy file: priors, boosts, gates, section budgets, settings of the strategies (TOML); or the configuration of a small-to-big
-    /// pipeline (.yaml, .yml), which names the strategy and the budget too
+    /// Policy file: priors, boosts, gates, section budgets, settings of the strategies (TOML); or the configuration of
+    /// a small-to-big pipeline (.yaml, .yml), which names the strategy and the budget too
     #[arg(long, value_name = "FILE")]
     pub(crate) policy: Option<PathBuf>,
     /// Whose tokens: model (the encoder's), o200k, cl100k, or a tokenizer.json
@@ -162,8 +164,8 @@ pub(crate) struct Context {
     /// md, xml or json
     #[arg(long, value_name = "FORMAT", default_value = "md")]
     pub(crate) format: Format,
-    /// document (documents by their best chunk, pieces as they stand there), score (best first) or edges (the best at the beginning and
-    /// the end)
+    /// document (documents by their best chunk, pieces as they stand there), score (best first) or edges (the best at
+    /// the beginning and the end)
     #[arg(long, value_name = "ORDER", default_value_t)]
     pub(crate) order: Order,
     /// Deliver this chunk (DOCUMENT#NUMBER), or all of a document, whatever else is delivered (repeatable)
@@ -179,7 +181,8 @@ pub(crate) struct Context {
     pub(crate) endpoint: Endpoint,
     #[command(flatten)]
     pub(crate) retrieval: Retrieval,
-    /// Width of the beam that walks a graph: the wider, the better and the slower; at least --candidates, which is the default
+    /// Width of the beam that walks a graph: the wider, the better and the slower; at least --candidates, which is the
+    /// default
     #[arg(long, value_name = "N", conflicts_with = "exact")]
     pub(crate) ef: Option<usize>,
 }
@@ -187,8 +190,9 @@ pub(crate) struct Context {
 /// A language model that reads beside the patterns of the strategy seal.
 #[derive(Debug, Args)]
 pub(crate) struct Endpoint {
-    /// OpenAI-compatible address whose model reads passages and judges whether they are enough, beside the patterns of the strategy
-    /// seal: http://localhost:8000/v1. What its passages do not say is dropped. A key is taken from CENTO_ENDPOINT_KEY alone
+    /// OpenAI-compatible address whose model reads passages and judges whether they are enough, beside the patterns of
+    /// the strategy seal: http://localhost:8000/v1. What its passages do not say is dropped. A key is taken from
+    /// CENTO_ENDPOINT_KEY alone
     #[arg(long, value_name = "URL", help_heading = ENDPOINT)]
     pub(crate) endpoint: Option<String>,
     /// Name of the model there
@@ -214,7 +218,8 @@ pub(crate) struct Run {
     pub(crate) k: usize,
     #[command(flatten)]
     pub(crate) retrieval: Retrieval,
-    /// Width of the beam that walks a graph: the wider, the better and the slower; at least --candidates, which is the default
+    /// Width of the beam that walks a graph: the wider, the better and the slower; at least --candidates, which is the
+    /// default
     #[arg(long, value_name = "N", conflicts_with = "exact")]
     pub(crate) ef: Option<usize>,
     /// Leave out a document whose id is the topic's (ArguAna, Quora)
@@ -245,8 +250,8 @@ pub(crate) struct Contexts {
     /// Strategies, separated by commas, by default cento; `cento context --help` says what each does
     #[arg(long, value_name = "NAME,…", value_delimiter = ',', help_heading = "Contexts")]
     pub(crate) strategy: Vec<Strategy>,
-    /// Beside every context, what `flat` makes of as many tokens as it has, labelled `flat=STRATEGY`: the comparison that is fair to a
-    /// strategy that leaves some of the budget
+    /// Beside every context, what `flat` makes of as many tokens as it has, labelled `flat=STRATEGY`: the comparison
+    /// that is fair to a strategy that leaves some of the budget
     #[arg(long, requires = "contexts", value_parser = clap::builder::BoolishValueParser::new(), help_heading = "Contexts")]
     pub(crate) matched: bool,
     /// What the contexts are labelled with instead of their strategy; wants one strategy

@@ -178,6 +178,9 @@ pub(crate) fn execute(args: &Context, invocation: &Invocation) -> anyhow::Result
         println!("{}", context.text);
     }
     if !global.quiet {
+        if !global.json {
+            eprint!("{}", output::sources(&searcher, &context.citations)?);
+        }
         remark(&context);
     }
     Ok(if context.citations.is_empty() { Outcome::Nothing } else { Outcome::Done })

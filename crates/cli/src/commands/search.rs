@@ -24,6 +24,7 @@ pub(crate) fn execute(args: &Search, global: &Global) -> anyhow::Result<Outcome>
         ResultFormat::Table => {
             for hit in &response.hits {
                 print!("{}", output::hit(hit, output::width()));
+                print!("{}", output::parts(hit, response.hits[0].score));
                 if args.explain {
                     print!("{}", output::explanation(hit));
                 }

@@ -36,6 +36,27 @@ pub(super) fn with_environment(command: Command) -> Command {
     verbs(&command).into_iter().fold(command, |command, name| command.mut_subcommand(name, with_environment))
 }
 
+/// Variables that are no option: where pulled encoders are, a key, a choice of instructions, what tests read.
+const NO_OPTIONS: [&str; 4] = ["CENTO_MODELS", "CENTO_ENDPOINT_KEY", "CENTO_SIMD", "CENTO_MODEL_DIR"];
+
+/// Warns of variables of the environment that look like settings and are none, each with the nearest that is one.
+pub(super) fn strange_variables(command: &Command, names: impl Iterator<Item = String>) -> Vec<String> {
+    let mut known: Vec<String> = NO_OPTIONS.map(str::to_owned).into();
+    add_variables(command, &mut known);
+    let strange = names.filter(|name| name.starts_with("CENTO_") && !known.contains(name));
+    let warning = |name: String| {
+        let nearest = known.iter().min_by_key(|known| (strsim::damerau_levenshtein(known, &name), known.len()));
+        let hint = nearest.map_or_else(String::new, |nearest| format!("; did you mean {nearest}?"));
+        format!("{name} is set, and no option has this variable{hint}")
+    };
+    strange.map(warning).collect()
+}
+
+fn add_variables(command: &Command, known: &mut Vec<String>) {
+    known.extend(options(command).map(|(_, long)| variable(long)));
+    command.get_subcommands().for_each(|command| add_variables(command, known));
+}
+
 fn verbs(command: &Command) -> Vec<String> {
     command.get_subcommands().map(|command| command.get_name().to_owned()).collect()
 }

@@ -23,7 +23,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use clap::parser::ValueSource;
-use clap::{ArgMatches, Command, CommandFactory, FromArgMatches};
+use clap::{ArgMatches, Command, FromArgMatches};
 
 use self::allowed::Refusal;
 pub(crate) use self::file::{Author, FILE, SettingsFile, of_user};
@@ -73,6 +73,11 @@ pub(crate) fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Inv
         matches!(cli.command, args::Command::Config(_) | args::Command::Trust(_) | args::Command::Completions(_));
     if !looks {
         settings.refuse().map_err(Stop::File)?;
+    }
+    if !cli.global.quiet {
+        let names = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
+        let warnings = defaults::strange_variables(&plain_command(), names);
+        warnings.iter().for_each(|warning| eprintln!("warning: {warning}"));
     }
     let names_collection = matches.value_source("collection") == Some(ValueSource::CommandLine);
     let endpoint_author = settings.author_of("endpoint", &matches);
@@ -160,5 +165,5 @@ impl Proposal {
 
 /// The command line with the environment built in.
 fn plain_command() -> Command {
-    defaults::with_environment(Cli::command())
+    defaults::with_environment(args::command())
 }

@@ -1,4 +1,5 @@
-//! Doctor: every checksum and every invariant between files, and what would be left if nothing but the intact were kept.
+//! Doctor: every checksum and every invariant between files, and what would be left if nothing but the intact were
+//! kept.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -17,9 +18,9 @@ use crate::format::manifest::{Manifest, SegmentEntry};
 use crate::format::names;
 use crate::format::segment::{self, Column, Salvage, Segment};
 use crate::fs::Folder;
-use crate::keep::snapshots;
+use crate::keep::named;
 
-/// What a full check found.
+/// The findings of a full check.
 #[derive(Debug, Clone, Serialize)]
 pub struct Diagnosis {
     /// Format of this answer.
@@ -32,7 +33,7 @@ pub struct Diagnosis {
     pub segments: Vec<SegmentDiagnosis>,
     /// Documents that an earlier repair could not keep and that were not indexed again since.
     pub losses: Vec<Loss>,
-    /// What is odd and does no harm.
+    /// Oddities that do no harm.
     pub remarks: Vec<String>,
 }
 
@@ -41,16 +42,16 @@ pub struct Diagnosis {
 pub struct Check {
     /// Segment and file, or the invariant.
     pub name: String,
-    /// What is wrong with it; nothing when it is intact.
+    /// The faults found; empty when it is intact.
     pub problem: Option<String>,
 }
 
-/// What a segment is worth.
+/// The parts of a segment that can still be read.
 #[derive(Debug, Clone, Serialize)]
 pub struct SegmentDiagnosis {
     /// Its folder.
     pub name: String,
-    /// Whether anything in it is damaged.
+    /// True if anything in it is damaged.
     pub is_damaged: bool,
     /// Documents that are to answer.
     pub n_documents: u64,
@@ -63,14 +64,14 @@ pub struct SegmentDiagnosis {
 }
 
 impl Diagnosis {
-    /// Whether everything is intact.
+    /// True if everything is intact.
     pub fn is_healthy(&self) -> bool {
         self.checks.iter().all(|check| check.problem.is_none())
     }
 }
 
-/// Verifies every checksum and the invariants between files: unit vectors, spans within texts, rows of documents, postings
-/// against lengths, reachability, tombstones, manifests.
+/// Verifies every checksum and the invariants between files: unit vectors, spans within texts, rows of documents,
+/// postings against lengths, reachability, tombstones, manifests.
 pub fn doctor(folder: &Path) -> Result<Diagnosis> {
     let (manifest, damage) = Manifest::read_or_newest(folder)?;
     let mut checks = vec![check(CURRENT, damage.map_or(Ok(()), Err))];
@@ -104,11 +105,12 @@ fn check_copies(folder: &Path, manifest: &Manifest) -> Vec<Check> {
             Err(Error::Corrupt { path, reason: format!("is another generation {generation} than {CURRENT}") })
         }
     });
-    vec![check(format!("{GENERATIONS}/{generation}.json"), copy), check(SNAPSHOTS, snapshots::all(folder).map(drop))]
+    vec![check(format!("{GENERATIONS}/{generation}.json"), copy), check(SNAPSHOTS, named::all(folder).map(drop))]
 }
 
 /// A segment with everything that was found out about it.
 pub struct Examined {
+    /// One for each of its files, and one for what must hold between them.
     pub checks: Vec<Check>,
     /// Its tombstones, if they can be read.
     pub deleted: Option<RoaringBitmap>,
@@ -243,7 +245,7 @@ fn check_documents(segment: &Segment) -> Result<()> {
     }
 }
 
-/// What lies in the folder and is of no use.
+/// Files in the folder that nothing uses.
 fn remarks(folder: &Folder, manifest: &Manifest) -> Result<Vec<String>> {
     let mut remarks = Vec::new();
     for name in folder.names().at(folder.path())? {
@@ -251,7 +253,7 @@ fn remarks(folder: &Folder, manifest: &Manifest) -> Result<Vec<String>> {
             remarks.push(format!("{name} is no part of the collection"));
         }
     }
-    let snapshots = snapshots::all(folder.path()).unwrap_or_default(); // what is wrong with them is a problem of its own
+    let snapshots = named::all(folder.path()).unwrap_or_default(); // what is wrong with them is a problem of its own
     let mut kept: Vec<Manifest> = vec![manifest.clone()];
     kept.extend(snapshots.into_values());
     kept.extend(Manifest::read_generations(folder.path())?);

@@ -1,8 +1,9 @@
 //! Repair: what is damaged is set aside, what can be read of it is written anew, and the rest is known by name.
 //!
-//! A segment in which the [doctor](super::doctor) finds anything is read document by document. Those that are whole go into a new
-//! segment with their vectors; vectors that cannot be read come from the embedding cache or, if they are not there, from the
-//! encoder; graph and postings are made again. The damaged segment moves to `quarantine/`, where nothing reads it.
+//! A segment in which the [doctor](super::doctor) finds anything is read document by document. Those that are whole go
+//! into a new segment with their vectors; vectors that cannot be read come from the embedding cache or, if they are not
+//! there, from the encoder; graph and postings are made again. The damaged segment moves to `quarantine/`, where
+//! nothing reads it.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::Path;
@@ -51,7 +52,7 @@ pub struct VectorSources {
     pub n_tokens_embedded: u64,
 }
 
-/// What becomes of documents that earlier repairs could not keep.
+/// The treatment of documents that earlier repairs could not keep.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Losses {
     /// Every answer goes on warning of them.
@@ -61,16 +62,16 @@ pub enum Losses {
     Accepted,
 }
 
-/// How to repair.
+/// Settings of a repair.
 #[derive(Debug, Clone, Copy)]
 pub struct RepairOptions {
     /// Rows from which a segment gets a graph.
     pub graph_rows_min: usize,
-    /// What becomes of earlier losses.
+    /// The treatment of earlier losses.
     pub losses: Losses,
 }
 
-/// What a repair did.
+/// The outcome of a repair.
 #[derive(Debug, Clone, Serialize)]
 pub struct RepairReport {
     /// Format of this answer.
@@ -81,16 +82,16 @@ pub struct RepairReport {
     pub segments: Vec<RepairedSegment>,
     /// Documents that do not answer any more, until they are indexed again.
     pub losses: Vec<Loss>,
-    /// What else there is to say.
+    /// Further remarks.
     pub notes: Vec<String>,
 }
 
-/// What became of a damaged segment.
+/// The fate of a damaged segment.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct RepairedSegment {
     /// Its name; its files are in `quarantine/`.
     pub name: String,
-    /// What was wrong with it.
+    /// The fault that was found.
     pub problems: Vec<String>,
     /// The segment with what could be kept, if there is anything.
     pub replacement: Option<String>,
@@ -239,7 +240,8 @@ impl<V: LostVectors> Repair<'_, V> {
         Ok((repaired, NewSegment { name, n_documents, n_rows, graphs, replaces: BTreeSet::from([at]) }))
     }
 
-    /// Writes a document with the vectors it had or, if one of them cannot be read, with those of the cache or the encoder.
+    /// Writes a document with the vectors it had or, if one of them cannot be read, with those of the cache or the
+    /// encoder.
     fn keep(
         &mut self,
         stored: &StoredDocument,

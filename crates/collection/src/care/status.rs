@@ -15,7 +15,7 @@ use crate::format::segment::Segment;
 use crate::keep::generation::Generation;
 use crate::keep::snapshots::At;
 
-/// What a collection holds.
+/// The contents of a collection.
 #[derive(Debug, Clone, Serialize)]
 pub struct Status {
     /// Format of this answer.
@@ -28,7 +28,7 @@ pub struct Status {
     pub n_chunks: u64,
     /// Documents deleted or replaced whose bytes are still there.
     pub n_dead_documents: u64,
-    /// What every row was built with.
+    /// The settings every row was built with.
     pub config: CollectionConfig,
     /// Label and folder of each root.
     pub roots: BTreeMap<String, String>,
@@ -43,7 +43,7 @@ pub struct Status {
     pub losses: Vec<Loss>,
 }
 
-/// What a segment holds.
+/// The contents of a segment.
 #[derive(Debug, Clone, Serialize)]
 pub struct SegmentStatus {
     /// Its folder.
@@ -54,9 +54,9 @@ pub struct SegmentStatus {
     pub n_rows: u64,
     /// Rows of documents that were deleted or replaced.
     pub n_dead_rows: u64,
-    /// How its vectors are searched: `graph` or `exact`.
+    /// The way its vectors are searched: `graph` or `exact`.
     pub scan: &'static str,
-    /// How good its graphs are.
+    /// The measured quality of its graphs.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub graphs: Vec<GraphHealth>,
 }

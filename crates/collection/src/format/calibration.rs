@@ -1,8 +1,9 @@
-//! Calibration: what a cosine means in a collection. The figures stand in the manifest; whoever has the encoder measures them.
+//! Calibration: what a cosine means in a collection. The figures stand in the manifest; whoever has the encoder
+//! measures them.
 
 use serde::{Deserialize, Serialize};
 
-/// What cosines mean in a collection.
+/// The meaning of cosines in a collection.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Calibration {
     /// Sentences that were read.

@@ -10,12 +10,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 
-/// Candidates each arm of a search contributes; never derived from `k`, so that the top 10 are the top 10 of the top 1,000.
+/// Candidates each arm of a search contributes; never derived from `k`, so that the top 10 are the top 10 of the top
+/// 1,000.
 pub const CANDIDATE_DEPTH: usize = 1000;
 
-/// Rows from which a segment gets a graph. At the depth that a search needs (1,000 candidates) a walk through 118,180 rows of
-/// 384 dimensions in f16 takes 1.1 ms, the exact scan of them 5.7 ms, on one core with AVX-512; of half as many rows a scan
-/// takes little more than twice the time of a walk, and a graph over them some ten seconds to build.
+/// Rows from which a segment gets a graph. At the depth that a search needs (1,000 candidates) a walk through 118,180
+/// rows of 384 dimensions in f16 takes 1.1 ms, the exact scan of them 5.7 ms, on one core with AVX-512; of half as many
+/// rows a scan takes little more than twice the time of a walk, and a graph over them some ten seconds to build.
 pub const GRAPH_ROWS_MIN: usize = 50_000;
 
 /// The vectors that find documents, unless asked otherwise, in a collection with both kinds.
@@ -53,10 +54,10 @@ pub struct CollectionConfig {
     /// Number type the encoder computes in; not written for f32, as before there was a choice.
     #[serde(default = "reference", skip_serializing_if = "is_reference")]
     pub precision: String,
-    /// Which vectors a chunk has; not written for [`Pooling::Plain`], as before there was a choice.
+    /// The vectors of a chunk; not written for [`Pooling::Plain`], as before there was a choice.
     #[serde(default, skip_serializing_if = "Pooling::is_plain")]
     pub pooling: Pooling,
-    /// How documents are read for late vectors, where there are any.
+    /// The windows in which documents are read for late vectors, where there are any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub late: Option<LateReading>,
 }
@@ -69,7 +70,7 @@ fn is_reference(precision: &str) -> bool {
     precision == PRECISION
 }
 
-/// Which vectors the chunks of a collection have.
+/// The vectors that the chunks of a collection have.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Pooling {
@@ -151,7 +152,7 @@ impl FromStr for VectorColumn {
     }
 }
 
-/// How documents are read for late vectors: windows of tokens that overlap.
+/// The reading of documents for late vectors: windows of tokens that overlap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LateReading {

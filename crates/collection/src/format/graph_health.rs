@@ -21,11 +21,11 @@ const SELF_RETRIEVAL_MIN: f64 = 0.95;
 /// Least share of the ten nearest. Sets known to be hard reach .8 with this beam, and .95 with that of a search.
 const RECALL_MIN: f64 = 0.8;
 
-/// How good a graph is, measured against the exact scan when it was made. Shares have six digits, so that they are read back
-/// from JSON as they were written.
+/// The quality of a graph, measured against the exact scan when it was made. Shares have six digits, so that they are
+/// read back from JSON as they were written.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct GraphHealth {
-    /// Which vectors it links.
+    /// The vectors it links.
     pub vectors: VectorColumn,
     /// Its rows.
     pub n_rows: usize,
@@ -35,7 +35,7 @@ pub struct GraphHealth {
     pub n_unreachable: usize,
     /// The fewest lists that name one row.
     pub in_degree_min: usize,
-    /// How many rows are named by 0, 1, 2… lists.
+    /// Counts of rows that are named by 0, 1, 2… lists.
     pub in_degrees: Vec<usize>,
     /// The longest list.
     pub out_degree_max: usize,

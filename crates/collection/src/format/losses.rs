@@ -1,12 +1,12 @@
-//! Losses: documents that were damaged beyond repair. The manifest remembers them, and every answer warns of them, until they are
-//! indexed again or given up.
+//! Losses: documents that were damaged beyond repair. The manifest remembers them, and every answer warns of them,
+//! until they are indexed again or given up.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-/// What of one segment could not be kept.
+/// Documents of one segment that could not be kept.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Loss {
     /// The segment; its files are in `quarantine/`.
@@ -32,7 +32,7 @@ impl Loss {
         self.documents.len() as u64 + self.n_unnamed
     }
 
-    /// What there is to say to whoever asks this collection.
+    /// Warnings for everybody who asks this collection.
     pub fn warning(&self) -> String {
         let (n, segment) = (self.n_documents(), &self.segment);
         let first =
@@ -43,8 +43,8 @@ impl Loss {
     }
 }
 
-/// What an index run over the roots of these labels leaves of the losses. `is_settled` says of a document whether the run has
-/// seen what became of it. A run over all roots has seen everything, named or not.
+/// The losses that remain after an index run over the roots of these labels. `is_settled` says of a document whether
+/// the run has seen what became of it. A run over all roots has seen everything, named or not.
 pub fn remaining(
     losses: &[Loss],
     labels: &[String],

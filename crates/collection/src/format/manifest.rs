@@ -1,7 +1,8 @@
-//! The manifest: which segments, at which generation, built with what. The only file of a collection that is ever replaced.
+//! The manifest: which segments, at which generation, built with what. The only file of a collection that is ever
+//! replaced.
 //!
-//! `manifests/<generation>.json` is written and synced first, then `manifest.json` is replaced by rename: a crash leaves
-//! the old generation or the new one, whole. Both carry a checksum of their own content.
+//! `manifests/<generation>.json` is written and synced first, then `manifest.json` is replaced by rename: a crash
+//! leaves the old generation or the new one, whole. Both carry a checksum of their own content.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -30,7 +31,7 @@ pub struct Manifest {
     pub cento: String,
     /// Counts commits, from 1.
     pub generation: u64,
-    /// What every row was built with.
+    /// The settings every row was built with.
     pub config: CollectionConfig,
     /// Label of each indexed root and the folder it named.
     pub roots: BTreeMap<String, PathBuf>,
@@ -39,7 +40,7 @@ pub struct Manifest {
     /// Documents that were damaged beyond repair and were not indexed again since.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub losses: Vec<Loss>,
-    /// What its cosines mean; none where that could not be measured, or was not yet.
+    /// The meaning of its cosines; none where that could not be measured, or was not yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub calibration: Option<Calibration>,
 }
@@ -55,7 +56,7 @@ pub struct SegmentEntry {
     pub n_rows: u64,
     /// File under `deletes/` with its dead documents, if there are any.
     pub deletes: Option<String>,
-    /// How good its graphs are, where it has any.
+    /// The measured quality of its graphs, where it has any.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub graphs: Vec<GraphHealth>,
 }
@@ -78,8 +79,8 @@ impl Manifest {
         }
     }
 
-    /// Reads the current manifest or, if it is damaged or gone, the newest of those kept beside it; what is wrong with the
-    /// current one comes along.
+    /// Reads the current manifest or, if it is damaged or gone, the newest of those kept beside it; what is wrong with
+    /// the current one comes along.
     pub fn read_or_newest(folder: &Path) -> Result<(Self, Option<Error>)> {
         let error = match Self::read(folder) {
             Ok(manifest) => return Ok((manifest, None)),
@@ -165,7 +166,7 @@ impl Manifest {
         write_atomically(fs, &folder.join(CURRENT), &json)
     }
 
-    /// What tells it from every other manifest: 32 bytes of BLAKE3 over its content, in hex.
+    /// Its fingerprint: 32 bytes of BLAKE3 over its content, in hex.
     pub fn checksum(&self) -> String {
         checksum(self)
     }

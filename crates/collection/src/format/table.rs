@@ -1,6 +1,7 @@
 //! A table of fixed-size records and the strings they point to, in one memory-mapped file.
 //!
-//! Layout of the payload: `n` records, then the heap. Record `i` is at `i * size_of::<T>()`; heap offsets count from its start.
+//! Layout of the payload: `n` records, then the heap. Record `i` is at `i * size_of::<T>()`; heap offsets count from
+//! its start.
 
 use std::io::Write;
 use std::marker::PhantomData;
@@ -92,6 +93,7 @@ impl<T: Pod> Table<T> {
         Ok(Self { n_records: n_records as usize, heap, mapped, record: PhantomData })
     }
 
+    /// The file it was mapped from.
     pub fn path(&self) -> &Path {
         self.mapped.path()
     }

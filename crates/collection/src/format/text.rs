@@ -1,7 +1,8 @@
 //! The canonical texts of a segment: one stream of bytes, compressed in blocks, read by byte range.
 //!
 //! Documents follow each other without a gap; a document knows where its text starts. A read decompresses only the
-//! blocks it touches. Layout of the payload: LZ4 blocks of [`BLOCK_BYTES`] text each, then the offset of each block (u64).
+//! blocks it touches. Layout of the payload: LZ4 blocks of [`BLOCK_BYTES`] text each, then the offset of each block
+//! (u64).
 
 use std::io::Write;
 use std::ops::Range;
@@ -75,6 +76,7 @@ pub struct Texts {
 }
 
 impl Texts {
+    /// Opens the texts of a segment.
     pub fn open(folder: &Folder, name: &str) -> Result<Self> {
         let mapped = folder.map(name, &[KIND])?;
         let [n_blocks, n_text] = mapped.counts();

@@ -10,24 +10,12 @@ use std::sync::Arc;
 
 use cento_vector::file::Mapped;
 
+use super::access::Access;
+use super::operations::{File, Fs};
 use super::system::Handle;
-use super::{File, Fs};
 
 /// Folders that lie in a folder that is removed: a segment has one, for its postings.
 const REMOVED_FOLDERS_DEEP: usize = 1;
-
-/// What a file is opened for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Access {
-    /// Reading a file that is there.
-    Read,
-    /// Reading and writing a file that is there.
-    Write,
-    /// Reading and writing a file that is made if it is not there.
-    WriteOrCreate,
-    /// Writing a file that must not be there.
-    New,
-}
 
 /// A folder that is held open. Paths are relative to it, those of [`Fs`] begin with its own; clones share the handle.
 #[derive(Debug, Clone)]

@@ -5,7 +5,7 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::folder::Access;
+use super::access::Access;
 
 #[derive(Debug)]
 pub(super) struct Handle(PathBuf);

@@ -3,7 +3,7 @@
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
-use super::folder::Access;
+use super::access::Access;
 
 macro_rules! check {
     ($Handle:ty) => {{

@@ -1,13 +1,13 @@
 //! Garbage: files that no generation worth keeping names.
 //!
-//! Kept are the current generation, the one before it (for readers that open it now; not if a compaction made its equal), those
-//! with a snapshot, and those that a reader holds. Manifests go first, so that nobody opens a generation whose files are being removed; whatever is cut short
-//! leaves files that the next collection removes.
+//! Kept are the current generation, the one before it (for readers that open it now; not if a compaction made its
+//! equal), those with a snapshot, and those that a reader holds. Manifests go first, so that nobody opens a generation
+//! whose files are being removed; whatever is cut short leaves files that the next collection removes.
 
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use super::{pins, snapshots};
+use super::{named, pins};
 use crate::error::{AtPath, Result};
 use crate::format::layout::{DELETES, GENERATIONS, SEGMENTS};
 use crate::format::manifest::{Manifest, SegmentEntry};
@@ -17,7 +17,7 @@ use crate::fs::Fs;
 /// Removes what is garbage beside the current generation and, if it is to stay, the one before it.
 pub fn collect(fs: &dyn Fs, folder: &Path, current: &Manifest, previous: Option<&Manifest>) -> Result<()> {
     let mut kept: Vec<Manifest> = std::iter::once(current).chain(previous).cloned().collect();
-    kept.extend(snapshots::all(folder)?.into_values());
+    kept.extend(named::all(folder)?.into_values());
     let generations = |kept: &[Manifest]| kept.iter().map(|manifest| manifest.generation).collect::<BTreeSet<_>>();
     let (held, free) = pins::held(fs, folder, &generations(&kept))?;
     for generation in held {

@@ -41,8 +41,8 @@ impl Generation {
         Ok(Self { manifest, segments, pin: None })
     }
 
-    /// Opens a generation for reading and holds it. What cannot be held may be removed by a writer while it is being opened:
-    /// then there is a newer one, which is opened instead.
+    /// Opens a generation for reading and holds it. What cannot be held may be removed by a writer while it is being
+    /// opened: then there is a newer one, which is opened instead.
     pub fn open_at(folder: &Path, at: &At) -> Result<Self> {
         loop {
             let manifest = at.manifest(folder)?;

@@ -1,7 +1,8 @@
-//! One writer at a time: an advisory lock on the collection's `LOCK` file, released by the system however the process ends.
+//! One writer at a time: an advisory lock on the collection's `LOCK` file, released by the system however the process
+//! ends.
 //!
-//! A writer writes through its lock. Files are named by their paths, and a path may come to lead elsewhere: to nothing, where a
-//! collection was moved, or to another collection. The lock file that is held says which is ours.
+//! A writer writes through its lock. Files are named by their paths, and a path may come to lead elsewhere: to nothing,
+//! where a collection was moved, or to another collection. The lock file that is held says which is ours.
 
 use std::fs::{File, TryLockError};
 use std::io;
@@ -11,14 +12,15 @@ use crate::error::{AtPath, Error, Result};
 use crate::format::layout::LOCK;
 use crate::fs::{self, Access, Folder, Fs};
 
-/// The right to write, held as long as it lives, and the file system to write with: it refuses once the collection is elsewhere.
+/// The right to write, held as long as it lives, and the file system to write with: it refuses once the collection is
+/// elsewhere.
 #[derive(Debug)]
 pub struct WriterLock<'a> {
     path: PathBuf,
     file: File,
     fs: &'a dyn Fs,
     /// The same below the folder that holds the lock file.
-    within: Option<Box<dyn Fs>>,
+    within: Option<Folder>,
 }
 
 impl<'a> WriterLock<'a> {
@@ -28,13 +30,13 @@ impl<'a> WriterLock<'a> {
         let folder = Folder::open(folder).at(folder)?;
         let file = folder.file(LOCK, Access::WriteOrCreate).map_err(|reason| Error::writing(&path, reason))?;
         match file.try_lock() {
-            Ok(()) => Ok(Self { path, file, fs, within: fs.within(folder) }),
+            Ok(()) => Ok(Self { path, file, fs, within: fs.is_system().then_some(folder) }),
             Err(TryLockError::WouldBlock) => Err(Error::Locked { path }),
             Err(TryLockError::Error(source)) => Err(Error::Io { path, source }),
         }
     }
 
-    /// What a writer came to, or that its collection is elsewhere, if that is why it failed.
+    /// The result of a writer, or the error that its collection is elsewhere, if that is why it failed.
     pub fn explained<T, E: From<Error>>(&self, ended: Result<T, E>) -> Result<T, E> {
         match (ended, self.check()) {
             (Err(_), Err(source)) => Err(Error::Io { path: self.path.clone(), source }.into()),
@@ -42,12 +44,12 @@ impl<'a> WriterLock<'a> {
         }
     }
 
-    /// What to read with.
+    /// The file system to read with.
     fn fs(&self) -> &dyn Fs {
-        self.within.as_deref().unwrap_or(self.fs)
+        self.within.as_ref().map_or(self.fs, |folder| folder)
     }
 
-    /// What to write with, if the collection is where it was.
+    /// The file system to write with, if the collection is where it was.
     fn checked(&self) -> io::Result<&dyn Fs> {
         self.check().map(|()| self.fs())
     }

@@ -2,6 +2,7 @@
 
 pub mod lock;
 pub mod pins;
+pub mod named;
 pub mod snapshots;
 pub mod generation;
 pub mod garbage;

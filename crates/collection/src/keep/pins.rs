@@ -1,9 +1,9 @@
 //! Pins: a reader holds the generation it opened, so that no writer removes a file under it.
 //!
-//! `pins/<generation>` is an empty file that the commit of the generation makes. A reader takes a shared advisory lock on it
-//! before it opens anything and holds it until it is dropped, however its process ends; garbage collection takes the lock
-//! alone, and keeps the files of every generation where it does not get it. Neither waits for the other: a writer passes over
-//! what is held, and a reader that comes while a generation is removed finds the next one.
+//! `pins/<generation>` is an empty file that the commit of the generation makes. A reader takes a shared advisory lock
+//! on it before it opens anything and holds it until it is dropped, however its process ends; garbage collection takes
+//! the lock alone, and keeps the files of every generation where it does not get it. Neither waits for the other: a
+//! writer passes over what is held, and a reader that comes while a generation is removed finds the next one.
 //!
 //! A collection that was copied, or that lies where nothing can be locked, is read without a pin.
 
@@ -55,7 +55,7 @@ impl Free {
     }
 }
 
-/// Which of the generations outside `kept` are held by readers, and the pins of the others.
+/// The generations outside `kept` that readers hold, and the pins of the others.
 pub fn held(fs: &dyn Fs, folder: &Path, kept: &BTreeSet<u64>) -> Result<(BTreeSet<u64>, Free)> {
     let (mut held, mut free) = (BTreeSet::new(), Free::default());
     let pins = folder.join(PINS);

@@ -2,12 +2,12 @@
 //!
 //! `snapshots/<name>.json` is a copy of the generation's manifest. Garbage collection keeps what it names.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde::Serialize;
 
 use super::garbage;
+use super::named::{all, check_name};
 use crate::error::{AtPath, Error, Result};
 use crate::format::layout::{GENERATIONS, SNAPSHOTS};
 use crate::format::manifest::Manifest;
@@ -15,10 +15,7 @@ use crate::format::names;
 use crate::fs::{Folder, Fs, write_atomically};
 use crate::keep::lock::WriterLock;
 
-/// The longest name of a snapshot.
-const NAME_BYTES_MAX: usize = 64;
-
-/// Which generation of a collection is to be opened.
+/// The generation of a collection to open.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum At {
     /// The one that was committed last.
@@ -111,22 +108,6 @@ pub fn remove_snapshot(folder: &Path, name: &str, fs: &dyn Fs) -> Result<NamedGe
     Ok(named(name.to_owned(), &manifest))
 }
 
-/// The manifest of each snapshot, by name.
-pub fn all(folder: &Path) -> Result<BTreeMap<String, Manifest>> {
-    let place = folder.join(SNAPSHOTS);
-    let opened = match Folder::open(folder).and_then(|folder| folder.folder(SNAPSHOTS)) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(BTreeMap::new()),
-        opened => opened.at(&place)?,
-    };
-    let mut snapshots = BTreeMap::new();
-    for file in opened.names().at(&place)? {
-        if let Some(name) = file.strip_suffix(".json").filter(|name| check_name(name).is_ok()) {
-            snapshots.insert(name.to_owned(), Manifest::read_file(&opened, &file)?);
-        }
-    }
-    Ok(snapshots)
-}
-
 /// The generations that can be opened by number, ascending.
 pub fn generations(folder: &Path, current: &Manifest) -> Result<Vec<u64>> {
     let place = folder.join(GENERATIONS);
@@ -136,18 +117,6 @@ pub fn generations(folder: &Path, current: &Manifest) -> Result<Vec<u64>> {
     known.retain(|generation| *generation <= current.generation); // above: a commit that was cut short
     known.sort_unstable();
     Ok(known)
-}
-
-fn check_name(name: &str) -> Result<()> {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
-    match !name.is_empty() && name.len() <= NAME_BYTES_MAX && !name.starts_with('.') && name.chars().all(is_plain) {
-        true => Ok(()),
-        false => Err(Error::Setting {
-            setting: "snapshot",
-            value: name.to_owned(),
-            reason: format!("is no name: up to {NAME_BYTES_MAX} letters, digits, -, _ and ., not beginning with ."),
-        }),
-    }
 }
 
 fn named(name: String, manifest: &Manifest) -> NamedGeneration {

@@ -1,9 +1,9 @@
-//! A file system that forgets. Every operation happens at once on real files, as a process sees it, and is written down;
-//! what a power loss would have left of it can be laid out elsewhere at any point.
+//! A file system that forgets. Every operation happens at once on real files, as a process sees it, and is written
+//! down; what a power loss would have left of it can be laid out elsewhere at any point.
 //!
-//! The model is the worst that POSIX allows: a file has what was synced and any part of what was written since, torn anywhere; a
-//! folder has the entries that were synced and any of the changes since. Syncing a file does not sync its name. A rename
-//! within a folder happens or does not.
+//! The model is the worst that POSIX allows: a file has what was synced and any part of what was written since, torn
+//! anywhere; a folder has the entries that were synced and any of the changes since. Syncing a file does not sync its
+//! name. A rename within a folder happens or does not.
 
 use std::collections::BTreeMap;
 use std::io::{self, Seek, SeekFrom, Write};

@@ -1,8 +1,8 @@
 //! A commit: segments and tombstones are on the disk, then one manifest names them.
 //!
-//! Order: files of the segment synced → its folder → `segments/` → tombstones → the pin of the generation → its manifest →
-//! `manifest.json` by rename → the folder synced. Whatever comes first is complete before what names it, so a crash at any
-//! point leaves the old generation or the new one.
+//! Order: files of the segment synced → its folder → `segments/` → tombstones → the pin of the generation → its
+//! manifest → `manifest.json` by rename → the folder synced. Whatever comes first is complete before what names it, so
+//! a crash at any point leaves the old generation or the new one.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -31,12 +31,12 @@ pub struct NewSegment {
     pub n_rows: u64,
     /// Certificates of its graphs.
     pub graphs: Vec<GraphHealth>,
-    /// Positions, in the generation before, of the segments whose documents it has; it takes the place of the first. A segment of new
-    /// documents replaces none and comes last.
+    /// Positions, in the generation before, of the segments whose documents it has; it takes the place of the first. A
+    /// segment of new documents replaces none and comes last.
     pub replaces: BTreeSet<usize>,
 }
 
-/// What the next generation has that this one has not.
+/// Additions of the next generation.
 pub struct Commit {
     /// Settings of every row.
     pub config: CollectionConfig,
@@ -54,11 +54,11 @@ pub struct Base<'a> {
     pub manifest: Option<&'a Manifest>,
     /// The documents of a segment that are dead in it, by the segment's position.
     pub deleted: &'a dyn Fn(usize) -> RoaringBitmap,
-    /// What the next generation says it lost.
+    /// The losses that the next generation reports.
     pub losses: Vec<Loss>,
-    /// What the cosines of the next generation mean.
+    /// The meaning of the next generation's cosines.
     pub calibration: Option<Calibration>,
-    /// Whether the next generation only lies differently on the disk: then it stands for this one, which need not stay.
+    /// True if the next generation only lies differently on the disk: then it stands for this one, which need not stay.
     pub is_answered_alike: bool,
 }
 
@@ -66,7 +66,7 @@ pub struct Base<'a> {
 pub struct Committed {
     /// Its number.
     pub generation: u64,
-    /// What did not succeed afterwards and does not matter for what is in the collection.
+    /// A remark on a later step that failed without harm to the collection.
     pub remark: Option<String>,
 }
 

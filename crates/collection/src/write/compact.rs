@@ -1,12 +1,12 @@
 //! Compaction: many segments become few, and what is dead is left behind.
 //!
 //! Source: size-tiered merging, as log-structured stores do it. Segments of about one size are merged when there are
-//! [`TIER_SEGMENTS`] of them, so that a row is copied about once for each eightfold growth; a segment a fifth of which is dead
-//! is written anew.
+//! [`TIER_SEGMENTS`] of them, so that a row is copied about once for each eightfold growth; a segment a fifth of which
+//! is dead is written anew.
 //!
-//! Nothing is chunked or embedded: documents go through the segment writer as they were stored, with their vectors, so ids,
-//! spans, hashes, scores of BM25 and exact distances stay what they were. Readers go on with the generation they opened.
-//! Memory: records and postings of one merged segment; texts and vectors go from file to file.
+//! Nothing is chunked or embedded: documents go through the segment writer as they were stored, with their vectors, so
+//! ids, spans, hashes, scores of BM25 and exact distances stay what they were. Readers go on with the generation they
+//! opened. Memory: records and postings of one merged segment; texts and vectors go from file to file.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -41,22 +41,22 @@ const TEXT_BYTES_MAX: u64 = 2 << 30;
 /// Rows of a merged segment: about a gigabyte of records in memory while it is written.
 const ROWS_MAX: u64 = 8_000_000;
 
-/// What a compaction merges.
+/// The segments that a compaction merges.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Merge {
-    /// What the policy finds and what is worth a rewrite nobody asked for: after a commit.
+    /// Those the policy finds and that are worth a rewrite nobody asked for: after a commit.
     Due,
-    /// What the policy finds.
+    /// Those the policy finds.
     #[default]
     Policy,
     /// Everything, into as few segments as can be written.
     All,
 }
 
-/// How to compact.
+/// Settings of a compaction.
 #[derive(Debug, Clone, Copy)]
 pub struct CompactOptions {
-    /// What is merged.
+    /// The segments to merge.
     pub merge: Merge,
     /// Rows from which a segment gets a graph.
     pub graph_rows_min: usize,
@@ -68,7 +68,7 @@ impl Default for CompactOptions {
     }
 }
 
-/// What a compaction did; nothing where generation and segments are as before.
+/// The outcome of a compaction; without effect where generation and segments are as before.
 #[derive(Debug, Clone, Serialize)]
 pub struct CompactReport {
     /// Format of this answer.
@@ -89,12 +89,12 @@ pub struct CompactReport {
     pub n_rows_copied: u64,
     /// Dead rows that were left behind.
     pub n_rows_dropped: u64,
-    /// What did not succeed afterwards.
+    /// A later step that failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub remark: Option<String>,
 }
 
-/// How far a writer has come that copies rows into new segments.
+/// The progress of a writer that copies rows into new segments.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Copied {
     /// Rows copied.
@@ -134,7 +134,7 @@ pub fn compact_locked(
     merge(fs, folder, &open, &groups, options.graph_rows_min, progress)
 }
 
-/// What the policy knows of a segment, or of several that are going to be one.
+/// Sizes of a segment, or of several that are going to be one, as the policy sees them.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 struct Load {
     n_live: u64,
@@ -169,7 +169,7 @@ impl Load {
     }
 }
 
-/// Which segments are written together into a new one, by their positions; a group of one sheds its dead rows.
+/// Groups of segments to write together into a new one, by their positions; a group of one sheds its dead rows.
 fn plan(segments: &[Load], dead_rows_min: u64) -> Vec<BTreeSet<usize>> {
     let mut groups: Vec<(BTreeSet<usize>, Load)> =
         segments.iter().enumerate().map(|(at, load)| (BTreeSet::from([at]), *load)).collect();

@@ -8,7 +8,8 @@ use crate::format::layout::{DELETES, GENERATIONS, OURS, PINS, QUARANTINE, SEGMEN
 use crate::format::names;
 use crate::fs::{Folder, Fs};
 
-/// Makes the folder of a new collection, or takes one that has nothing in it but what a first run left that was cut short.
+/// Makes the folder of a new collection, or takes one that has nothing in it but what a first run left that was cut
+/// short.
 ///
 /// # Errors
 /// `NotACollection` if the folder holds anything else; `ReadOnly` or `Io` if it cannot be made.
@@ -35,7 +36,8 @@ pub fn inner_folders(fs: &dyn Fs, folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Refuses a folder with anything in it that no run of ours leaves there: the commit would remove what it does not name.
+/// Refuses a folder with anything in it that no run of ours leaves there: the commit would remove what it does not
+/// name.
 fn check_leftovers(folder: &Folder) -> Result<()> {
     for name in folder.names().at(folder.path())? {
         let is_ours: fn(&str) -> bool = match name.as_str() {

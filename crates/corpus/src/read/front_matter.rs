@@ -1,7 +1,7 @@
 //! Front matter: the metadata block that may open a Markdown file, between `---` lines (YAML) or `+++` lines (TOML).
 //!
-//! Differs from YAML: scalars, lists and maps in block style, and lists of scalars in brackets; whatever else there is (anchors,
-//! tags, maps in braces, folded lines) stays as written.
+//! Differs from YAML: scalars, lists and maps in block style, and lists of scalars in brackets; whatever else there is
+//! (anchors, tags, maps in braces, folded lines) stays as written.
 
 use serde_json::Value;
 
@@ -117,7 +117,7 @@ fn node(value: &str, nested: &[&str], depth: usize) -> Value {
     }
 }
 
-/// Whether the value is in the lines that follow.
+/// True if the value is in the lines that follow.
 fn opens_block(value: &str) -> bool {
     ["", "|", ">", "|-", ">-"].contains(&without_comment(value))
 }
@@ -185,8 +185,8 @@ fn flow(list: &str) -> Vec<&str> {
     parts.into_iter().map(str::trim).filter(|part| !part.is_empty()).collect()
 }
 
-/// A scalar by YAML's core rules: null, true and false, numbers, else text. What is in quotes, and a number that begins with a
-/// zero it does not need, is text.
+/// A scalar by YAML's core rules: null, true and false, numbers, else text. What is in quotes, and a number that begins
+/// with a zero it does not need, is text.
 fn scalar(written: &str) -> Option<Value> {
     let text = without_comment(written.trim());
     match text {

@@ -1,9 +1,9 @@
 //! HTML: the visible text, with headings as sections, list items marked, table rows as lines.
 //!
-//! The text is extracted: html5ever keeps no positions, so there is no map to the source. Scripts, styles and navigation are
-//! left out; everything else that a browser shows of the body is kept.
-//! Cost: two walks over the tree, without recursion, so that no nesting is too deep; html5ever itself takes the square of
-//! the nesting depth.
+//! The text is extracted: html5ever keeps no positions, so there is no map to the source. Scripts, styles and
+//! navigation are left out; everything else that a browser shows of the body is kept.
+//! Cost: two walks over the tree, without recursion, so that no nesting is too deep; html5ever itself takes the square
+//! of the nesting depth.
 
 use std::collections::HashSet;
 
@@ -224,7 +224,8 @@ impl Writer {
         true
     }
 
-    /// `<html lang>`, and `<meta name content>` for names that describe the text; the first of each. Keywords are a list.
+    /// `<html lang>`, and `<meta name content>` for names that describe the text; the first of each. Keywords are a
+    /// list.
     fn describe(&mut self, element: &scraper::node::Element) {
         let (key, value) = match element.attr("name").map(str::to_ascii_lowercase) {
             Some(name) if ["description", "keywords", "author", "date"].contains(&name.as_str()) => {

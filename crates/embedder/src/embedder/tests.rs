@@ -1,4 +1,5 @@
-//! The whole way from a folder to vectors, on the tiny model; on a real one where `CENTO_MODEL_DIR` names a folder with it.
+//! The whole way from a folder to vectors, on the tiny model; on a real one where `CENTO_MODEL_DIR` names a folder with
+//! it.
 
 use std::fs;
 use std::path::PathBuf;

@@ -1,8 +1,8 @@
 //! GTE's "new" BERT: post-norm layers with rotary positions and a gated network.
 //!
-//! Source: Zhang et al. 2024 (mGTE). Two schemas: that of the published code (`"model_type": "new"`) and that of transformers 5.
-//! The rotary scaling `ntk` is that of Su 2023 (kexue.fm/archives/9706, formula 6): base times factor, frequencies over
-//! `factor^(2/D)`, at every length.
+//! Source: Zhang et al. 2024 (mGTE). Two schemas: that of the published code (`"model_type": "new"`) and that of
+//! transformers 5. The rotary scaling `ntk` is that of Su 2023 (kexue.fm/archives/9706, formula 6): base times factor,
+//! frequencies over `factor^(2/D)`, at every length.
 
 use std::path::Path;
 use std::sync::Arc;

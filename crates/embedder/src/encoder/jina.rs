@@ -105,8 +105,8 @@ fn by_distance(n_heads: usize, reach: usize) -> RelativeBias {
     RelativeBias { n_heads, reach, values: values.collect() }
 }
 
-/// One a head: powers of 2^(-8/n) for n heads, a power of two; for other numbers those of the power of two below, then every
-/// other one of the power of two above.
+/// One a head: powers of 2^(-8/n) for n heads, a power of two; for other numbers those of the power of two below, then
+/// every other one of the power of two above.
 fn slopes(n_heads: usize) -> Vec<f32> {
     let powers = |n: usize| (1..=n).map(move |head| 2f64.powf(-8.0 * head as f64 / n as f64) as f32);
     if n_heads.is_power_of_two() {

@@ -1,6 +1,7 @@
 //! Encoders: packed token ids in, one hidden row per token out.
 //!
-//! A new architecture is one file here: its configuration, the names of its tensors, and a line in each `match` of [`Config`].
+//! A new architecture is one file here: its configuration, the names of its tensors, and a line in each `match` of
+//! [`Config`].
 
 pub(crate) mod bert;
 mod distilbert;

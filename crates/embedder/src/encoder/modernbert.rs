@@ -103,7 +103,8 @@ fn reaches(settings: &Settings<'_>, n_layers: usize) -> Result<Vec<Reach>> {
     types.iter().map(reach).collect()
 }
 
-/// Of global and local layers: `rope_parameters` of transformers 5, or two keys, of which the local one may be null: as global.
+/// Of global and local layers: `rope_parameters` of transformers 5, or two keys, of which the local one may be null: as
+/// global.
 fn rotary_bases(settings: &Settings<'_>) -> Result<(f64, f64)> {
     let parameters = settings.part("rope_parameters");
     let (global, local) = (parameters.part("full_attention"), parameters.part("sliding_attention"));

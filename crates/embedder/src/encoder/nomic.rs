@@ -1,6 +1,7 @@
 //! Nomic BERT: post-norm layers with rotary positions, a gated network, and hardly a bias.
 //!
-//! Source: Nussbaum et al. 2024. Two schemas: that of the published code, after GPT-2's names, and that of transformers 5.
+//! Source: Nussbaum et al. 2024. Two schemas: that of the published code, after GPT-2's names, and that of
+//! transformers 5.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -59,7 +60,8 @@ impl NomicConfig {
         // the table of words may have rows to spare
         let multiple = settings.size_or_none(&["pad_vocab_size_multiple"])?.unwrap_or(1).max(1);
         shape.vocab_size = shape.vocab_size.next_multiple_of(multiple);
-        // only the published code's schema has this key; biases are on there unless switched off, and absent in the other
+        // only the published code's schema has this key; biases are on there unless switched off, and absent in the
+        // other
         let old = settings.value(&["activation_function"]).is_some();
         let activation = if old {
             match settings.text_or("activation_function", "")? {

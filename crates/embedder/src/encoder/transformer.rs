@@ -1,7 +1,9 @@
-//! The encoder itself: embedding, then layers of self-attention and a feed-forward network, each with its residual and norm.
+//! The encoder itself: embedding, then layers of self-attention and a feed-forward network, each with its residual and
+//! norm.
 //!
-//! What distinguishes one architecture from another is data here: where norms stand, how order enters, whether the network is
-//! gated, how far a token sees. An architecture's own file reads `config.json` and names tensors; there is one [`Transformer::forward`].
+//! What distinguishes one architecture from another is data here: where norms stand, how order enters, whether the
+//! network is gated, how far a token sees. An architecture's own file reads `config.json` and names tensors; there is
+//! one [`Transformer::forward`].
 //!
 //! Shapes: T tokens of all texts, packed, H hidden, F inner; every hidden value is \[T, H\].
 //! Cost: per token 3H² + H² + 2HF multiply-adds a layer, and 2 S H more in attention over a text of S tokens.

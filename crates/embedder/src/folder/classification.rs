@@ -1,7 +1,8 @@
 //! The folder of a cross-encoder: an encoder with a head that gives a pair of texts one score.
 //!
-//! Source: sentence-transformers 2 to 6. Before 6 the folder is one of transformers, and the activation stands in `config.json`;
-//! since then it has a `modules.json` with a single module, and the activation in `config_sentence_transformers.json`.
+//! Source: sentence-transformers 2 to 6. Before 6 the folder is one of transformers, and the activation stands in
+//! `config.json`; since then it has a `modules.json` with a single module, and the activation in
+//! `config_sentence_transformers.json`.
 
 use std::path::{Path, PathBuf};
 

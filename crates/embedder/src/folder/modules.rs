@@ -36,7 +36,8 @@ struct Entry {
 }
 
 impl Entry {
-    /// The class without its place in the library, which changed from version to version; other packages' classes whole.
+    /// The class without its place in the library, which changed from version to version; other packages' classes
+    /// whole.
     fn class_name(&self) -> &str {
         match self.class.strip_prefix("sentence_transformers.") {
             Some(path) => path.rsplit('.').next().unwrap_or(path),
@@ -79,7 +80,8 @@ impl Modules {
 }
 
 impl Modules {
-    /// The folder of a model's only module, which has to be an encoder: the model's own where there is no `modules.json`.
+    /// The folder of a model's only module, which has to be an encoder: the model's own where there is no
+    /// `modules.json`.
     pub(super) fn open_single(folder: &Path) -> Result<PathBuf> {
         let path = folder.join("modules.json");
         let Some(entries) = read_optional::<Vec<Entry>>(&path)? else { return Ok(PathBuf::new()) };

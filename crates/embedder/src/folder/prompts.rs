@@ -34,10 +34,11 @@ struct File {
 }
 
 impl ModelConfig {
-    /// A query takes the prompt named "query"; a document the first of "document", "passage", "corpus" that is not empty, and
-    /// where there is none, none. `default_prompt_name` is for texts that are neither.
+    /// A query takes the prompt named "query"; a document the first of "document", "passage", "corpus" that is not
+    /// empty, and where there is none, none. `default_prompt_name` is for texts that are neither.
     ///
-    /// Differs: sentence-transformers 6 documents this order, and never gets beyond "document", which it sets to the empty prompt.
+    /// Differs: sentence-transformers 6 documents this order, and never gets beyond "document", which it sets to the
+    /// empty prompt.
     pub(super) fn open(folder: &Path) -> Result<Self> {
         let path = folder.join("config_sentence_transformers.json");
         let file = read_optional::<File>(&path)?.unwrap_or_default();

@@ -1,4 +1,5 @@
-//! Folders that differ from the tiny model in one respect: what loads, with what result, and what is refused by which words.
+//! Folders that differ from the tiny model in one respect: what loads, with what result, and what is refused by which
+//! words.
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -221,7 +222,8 @@ fn with_modules(following: &[Value]) -> Copy {
     copy.write("modules.json", &json!(modules))
 }
 
-/// The tiny model with a dense module from 32 to 2 dimensions: the sums of the first and of the second half of the pooled row.
+/// The tiny model with a dense module from 32 to 2 dimensions: the sums of the first and of the second half of the
+/// pooled row.
 fn with_dense(config: Value) -> Copy {
     let copy = with_modules(&[json!({"idx": 2, "path": "2_Dense", "type": "sentence_transformers.models.Dense"})]);
     fs::create_dir(copy.path("2_Dense")).unwrap();

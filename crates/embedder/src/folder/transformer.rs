@@ -91,7 +91,8 @@ impl TransformerConfig {
     }
 
     /// Whether the encoder is told which of two texts a token is of. As transformers decides: by `model_input_names` of
-    /// `tokenizer_config.json`, else by the tokenizer's class, of which BERT's and the general one of transformers 4 do.
+    /// `tokenizer_config.json`, else by the tokenizer's class, of which BERT's and the general one of transformers 4
+    /// do.
     pub(super) fn tells_kinds(transformer: &Path) -> Result<bool> {
         let tokenizer: TokenizerConfig = read_optional(&transformer.join("tokenizer_config.json"))?.unwrap_or_default();
         if let Some(names) = tokenizer.model_input_names {
@@ -128,7 +129,8 @@ impl TransformerConfig {
     }
 }
 
-/// Whether a setting is at the value it would have if it were not there, or only says how fast or by whose code things run.
+/// Whether a setting is at the value it would have if it were not there, or only says how fast or by whose code things
+/// run.
 fn changes_nothing(key: &str, value: &Value) -> bool {
     const HOW: [&str; 6] =
         ["trust_remote_code", "attn_implementation", "torch_dtype", "dtype", "add_pooling_layer", "use_safetensors"];

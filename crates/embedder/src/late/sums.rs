@@ -24,8 +24,8 @@ impl Sum {
     }
 }
 
-/// The sums of one sequence: hidden `rows` \[T, H\], and for each of its T tokens the span it counts for, if any. Tokens of
-/// a span follow one another, but for those that count for none.
+/// The sums of one sequence: hidden `rows` \[T, H\], and for each of its T tokens the span it counts for, if any.
+/// Tokens of a span follow one another, but for those that count for none.
 pub(super) fn sums(rows: &[f32], width: usize, owners: &[Option<usize>]) -> Vec<Sum> {
     assert_eq!(rows.len(), owners.len() * width, "one row a token");
     let mut sums: Vec<Sum> = Vec::new();

@@ -1,5 +1,5 @@
-//! Chunks of whole documents on the tiny model, against plain embedding and against vectors pooled by hand; seams on a real
-//! model where `CENTO_MODEL_DIR` names a folder with one.
+//! Chunks of whole documents on the tiny model, against plain embedding and against vectors pooled by hand; seams on a
+//! real model where `CENTO_MODEL_DIR` names a folder with one.
 
 use std::path::{Path, PathBuf};
 
@@ -244,7 +244,8 @@ fn window_rows(embedder: &Embedder, ids: &[u32], windows: &[Window]) -> Vec<Vec<
     windows.iter().map(of_window).collect()
 }
 
-/// The reference's crop of the same windows: each but the first leaves out the first tokens that it shares with the one before.
+/// The reference's crop of the same windows: each but the first leaves out the first tokens that it shares with the one
+/// before.
 fn left_only(windows: &[Window]) -> Vec<Window> {
     let mut next = 0;
     let crop = |Window { read, .. }: &Window| {
@@ -308,7 +309,8 @@ fn cropping_both_sides_is_closer_to_the_whole_than_cropping_the_left() {
     }
 }
 
-/// What the default overlap is chosen by: windows of a quarter of the trained length, several seams in a passage of the trained length.
+/// What the default overlap is chosen by: windows of a quarter of the trained length, several seams in a passage of the
+/// trained length.
 #[test]
 fn more_overlap_is_closer_to_the_whole_at_a_seam() {
     let Some((embedder, ids)) = real_model_and_text() else { return };

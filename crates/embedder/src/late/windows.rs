@@ -1,9 +1,10 @@
 //! Windows: which tokens of a long document are read together, and which of them each reading is asked for.
 //!
-//! As many windows as the overlap demands, all full, spread evenly. Where two overlap, each gives the half that is farther
-//! from its own edge, so that no token's vector comes from nearer to a seam than half the overlap, on either side.
-//! Differs: in the reference each window but the first leaves out as many of its first tokens as overlap, so that the last
-//! token before a seam sees nothing behind it.
+//! As many windows as the overlap demands, all full, spread evenly. Where two overlap, each gives the half that is
+//! farther from its own edge, so that no token's vector comes from nearer to a seam than half the overlap, on either
+//! side.
+//! Differs: in the reference each window but the first leaves out as many of its first tokens as overlap, so that the
+//! last token before a seam sees nothing behind it.
 //! Cost: `capacity / (capacity - overlap)` times the tokens of the document, at most one window more.
 
 use std::ops::Range;

@@ -1,8 +1,8 @@
 //! The parts encoders are made of, over packed tokens: rows `[T, H]` without padding.
 //!
-//! Each part has two forms of the same computation. On the CPU it calls our kernels on buffers that a [`Workspace`] lends, so
-//! that nothing is allocated from one batch to the next; on other devices it is written in the tensor library's operations, or in
-//! kernels of ours where those are slow. Tests hold the one against the other.
+//! Each part has two forms of the same computation. On the CPU it calls our kernels on buffers that a [`Workspace`]
+//! lends, so that nothing is allocated from one batch to the next; on other devices it is written in the tensor
+//! library's operations, or in kernels of ours where those are slow. Tests hold the one against the other.
 
 pub(crate) mod attention;
 pub(crate) mod embedding;

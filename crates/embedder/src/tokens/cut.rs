@@ -1,14 +1,15 @@
 //! Where text may be cut without changing its tokens.
 //!
-//! Two rules, each for tokenizers whose words end there whatever follows; with any other tokenizer, nowhere. Tests hold both
-//! against the uncut text.
+//! Two rules, each for tokenizers whose words end there whatever follows; with any other tokenizer, nowhere. Tests hold
+//! both against the uncut text.
 //!
-//! - BERT's pre-tokenizer (words end at white space, punctuation stands alone) with BERT's normaliser or none: after a space, tab or
-//!   line break, and after the commonest punctuation, ASCII and Chinese. None of these is dropped, replaced or joined with its
-//!   neighbours by the normaliser, no word spans them, and no added token contains them (checked).
-//! - Byte-level and metaspace pre-tokenizers (a word begins with the space before it) with normalisers that change characters one
-//!   by one: before a single space between a visible character and a letter or digit. A piece that begins with a space is read
-//!   as in the middle of a text.
+//! - BERT's pre-tokenizer (words end at white space, punctuation stands alone) with BERT's normaliser or none: after a
+//!   space, tab or line break, and after the commonest punctuation, ASCII and Chinese. None of these is dropped,
+//!   replaced or joined with its neighbours by the normaliser, no word spans them, and no added token contains them
+//!   (checked).
+//! - Byte-level and metaspace pre-tokenizers (a word begins with the space before it) with normalisers that change
+//!   characters one by one: before a single space between a visible character and a letter or digit. A piece that
+//!   begins with a space is read as in the middle of a text.
 
 use serde_json::Value;
 
@@ -105,7 +106,8 @@ fn changes_single_characters(normalizer: &Value) -> bool {
     }
 }
 
-/// Whether an added token can hold a single space between words: within itself, or as what it takes with it to its right.
+/// Whether an added token can hold a single space between words: within itself, or as what it takes with it to its
+/// right.
 fn reaches_over_spaces(token: &Value) -> bool {
     let Some(content) = token["content"].as_str() else { return true };
     let is_run_of_space = content.len() > 1 && content.chars().all(char::is_whitespace);

@@ -12,7 +12,8 @@ pub(crate) struct Placed {
     /// For each token the byte its first character that is not white space begins at; `None` where there is no such
     /// character, in tokens of white space and in those that the tokenizer puts in by itself.
     ///
-    /// White space does not count since some tokenizers make a blank part of the word behind it, and chunks end with it.
+    /// White space does not count since some tokenizers make a blank part of the word behind it, and chunks end with
+    /// it.
     pub(crate) places: Vec<Option<usize>>,
 }
 

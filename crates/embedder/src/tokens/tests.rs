@@ -1,5 +1,5 @@
-//! Counts, ends and windows: in detail for the tiny model's tokenizer, which is BERT's with a small vocabulary, and as laws for the
-//! tokenizers of all families.
+//! Counts, ends and windows: in detail for the tiny model's tokenizer, which is BERT's with a small vocabulary, and as
+//! laws for the tokenizers of all families.
 
 use std::sync::OnceLock;
 

@@ -49,8 +49,8 @@ struct Index {
 }
 
 impl Checkpoint {
-    /// Opens `path` (`model.safetensors`) or, where it is not, the files that the index beside it names. The second result is the
-    /// BLAKE3 hash of the file's bytes; of several files, of their hashes in the order of their names.
+    /// Opens `path` (`model.safetensors`) or, where it is not, the files that the index beside it names. The second
+    /// result is the BLAKE3 hash of the file's bytes; of several files, of their hashes in the order of their names.
     pub(super) fn open(path: &Path, hashes: &dyn WeightHashes) -> Result<(Self, blake3::Hash)> {
         if path.exists() {
             let mut checkpoint = Self { path: path.to_owned(), shards: Vec::new(), tensors: BTreeMap::new() };

@@ -1,8 +1,9 @@
 //! The header of a safetensors file: which tensors, of what type and shape, at which bytes. Nothing in it is believed.
 //!
-//! Source: the format of safetensors 0.8: eight bytes with the header's length, the header as JSON, then the tensors' bytes
-//! without gaps or overlaps.
-//! Differs: every error names the tensor; no number is added, multiplied or allocated before it is held against the file.
+//! Source: the format of safetensors 0.8: eight bytes with the header's length, the header as JSON, then the tensors'
+//! bytes without gaps or overlaps.
+//! Differs: every error names the tensor; no number is added, multiplied or allocated before it is held against the
+//! file.
 
 use std::collections::BTreeMap;
 use std::io::{self, Read};

@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 use std::thread;
 
+use cento_collection::fs::OsFs;
 use cento_embedder::{DeviceChoice, Embedder, Embedding, Kind, LoadOptions, Precision, cache};
 use serde::{Deserialize, Serialize};
 
@@ -231,7 +232,7 @@ pub fn embed(
 ) -> Result<EmbedReport> {
     let names = Names::new(array)?;
     if part::is_whole(&names) {
-        part::publish(&names)?;
+        part::publish(&OsFs, &names)?;
     }
     let existing = names.existing()?;
     let encoder = Encoder::load(options)?;

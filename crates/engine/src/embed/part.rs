@@ -16,6 +16,7 @@ use std::io::{self, BufRead, BufReader, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use cento_collection::fs::{Fs, OsFs, write_atomically};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -24,6 +25,9 @@ use super::input::Prefix;
 use super::npy;
 use super::quantize::{OutputType, Ranges};
 use crate::error::{AtPath, Error, Result};
+
+#[cfg(test)]
+mod tests;
 
 /// Between two lines of the journal, at least: what a kill loses is this and a batch.
 const SYNC_INTERVAL: Duration = Duration::from_secs(1);
@@ -135,7 +139,7 @@ impl Part {
         let lock = hold(&folder)?;
         let plan_path = folder.join(PLAN);
         match std::fs::read(&plan_path) {
-            Err(error) if error.kind() == ErrorKind::NotFound => write_whole(&plan_path, &to_json(plan))?,
+            Err(error) if error.kind() == ErrorKind::NotFound => write_atomically(&OsFs, &plan_path, &to_json(plan))?,
             read => compare(&folder, &read.at(&plan_path)?, plan)?,
         }
         let open = |name: &str| {
@@ -167,7 +171,7 @@ impl Part {
         if names.part.exists() {
             let _lock = hold(&names.part)?;
             for name in [MANIFEST, PLAN, JOURNAL, VECTORS, IDS, CONVERTED, RANGES] {
-                remove_file(&names.part.join(name))?;
+                remove_file(&OsFs, &names.part.join(name))?;
             }
         }
         Ok(())
@@ -282,11 +286,11 @@ impl Part {
         if let Some(ranges) = ranges {
             let mut bytes = npy::header("<f4", 2, self.dimensions).to_vec();
             bytes.extend(ranges.rows().flat_map(|value| value.to_le_bytes()));
-            write_whole(&self.folder.join(RANGES), &bytes)?;
+            write_atomically(&OsFs, &self.folder.join(RANGES), &bytes)?;
         }
         self.ids.sync_all().at(&self.folder.join(IDS))?;
-        write_whole(&self.folder.join(MANIFEST), &to_json(manifest))?;
-        publish(names)
+        write_atomically(&OsFs, &self.folder.join(MANIFEST), &to_json(manifest))?;
+        publish(&OsFs, names)
     }
 
     fn convert(&mut self, output: OutputType, header: &[u8], ranges: Option<&Ranges>) -> Result<()> {
@@ -303,30 +307,53 @@ impl Part {
     }
 }
 
-/// Renames the files of a whole run to where they belong; begins where an earlier call was cut short.
-pub(super) fn publish(names: &Names) -> Result<()> {
+/// Moves the files of a whole run to where they belong; begins where an earlier call was cut short.
+///
+/// Each step is on the disk before the next begins: a manifest never stands beside files of another run.
+pub(super) fn publish(fs: &dyn Fs, names: &Names) -> Result<()> {
     let from = |name: &str| names.part.join(name);
+    let parent = names.array.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let manifest = std::fs::read(from(MANIFEST)).at(&from(MANIFEST))?;
+    let has_ranges = serde_json::from_slice(&manifest).is_ok_and(|manifest: Manifest| manifest.ranges.is_some());
     let converted = from(CONVERTED).exists();
     if converted {
-        remove_file(&from(VECTORS))?;
+        remove_file(fs, &from(VECTORS))?;
+        fs.sync_dir(&names.part).at(&names.part)?; // were it back, it would be taken for the matrix
     }
-    remove_file(&names.manifest)?; // the old one, which says nothing of the new files
-    let rename = |name: &str, to: &Path| match std::fs::rename(from(name), to) {
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()), // renamed before the earlier call was cut short
-        renamed => renamed.at(to),
-    };
-    rename(if converted { CONVERTED } else { VECTORS }, &names.array)?;
-    rename(IDS, &names.ids)?;
-    match Manifest::read(&from(MANIFEST)).is_some_and(|manifest| manifest.ranges.is_some()) {
-        true => rename(RANGES, &names.ranges)?,
-        false => remove_file(&names.ranges)?, // of the old one
+    let array = from(if converted { CONVERTED } else { VECTORS });
+    let mut moves = vec![(array, &names.array), (from(IDS), &names.ids)];
+    remove_file(fs, &names.manifest)?; // the old one, which says nothing of the new files
+    fs.sync_dir(parent).at(parent)?;
+    if has_ranges {
+        moves.push((from(RANGES), &names.ranges));
+    } else {
+        remove_file(fs, &names.ranges)?; // of the old one
     }
-    remove_file(&from(JOURNAL))?;
-    remove_file(&from(PLAN))?;
-    rename(MANIFEST, &names.manifest)?;
-    let parent = names.array.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    File::open(parent).and_then(|folder| folder.sync_all()).at(parent)?;
-    std::fs::remove_dir_all(&names.part).at(&names.part)
+    for (_, to) in moves.iter().filter(|(file, _)| file.exists()) {
+        remove_file(fs, to)?; // so that a file which is there is known to be the new one
+    }
+    fs.sync_dir(parent).at(parent)?;
+    for (file, to) in &moves {
+        match fs.rename(file, to) {
+            Err(error) if error.kind() == ErrorKind::NotFound && to.exists() => {} // renamed by the earlier call
+            Err(error) if error.kind() == ErrorKind::NotFound => return forget(fs, names),
+            renamed => renamed.at(to)?,
+        }
+    }
+    remove_file(fs, &from(JOURNAL))?;
+    remove_file(fs, &from(PLAN))?;
+    fs.sync_dir(&names.part).at(&names.part)?;
+    fs.sync_dir(parent).at(parent)?;
+    write_atomically(fs, &parent.join(names.manifest.file_name().unwrap_or_default()), &manifest)?;
+    fs.remove_dir(&names.part).at(&names.part)
+}
+
+/// A power loss kept a file in neither folder: nothing is left of the run, and the next one begins anew.
+fn forget(fs: &dyn Fs, names: &Names) -> Result<()> {
+    for file in [&names.array, &names.ids, &names.ranges] {
+        remove_file(fs, file)?;
+    }
+    fs.remove_dir(&names.part).at(&names.part)
 }
 
 /// Whether all is there but for the renames.
@@ -375,8 +402,8 @@ fn cut(file: &mut File, n_bytes: u64) -> io::Result<()> {
     file.seek(SeekFrom::Start(n_bytes)).map(drop)
 }
 
-fn remove_file(path: &Path) -> Result<()> {
-    match std::fs::remove_file(path) {
+fn remove_file(fs: &dyn Fs, path: &Path) -> Result<()> {
+    match fs.remove_file(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
         removed => removed.at(path),
     }
@@ -386,11 +413,4 @@ fn to_json(value: &impl Serialize) -> Vec<u8> {
     let mut json = serde_json::to_vec_pretty(value).expect("plain data becomes JSON");
     json.push(b'\n');
     json
-}
-
-/// Write, sync, rename: whoever sees the file sees all of it.
-fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
-    let new = path.with_extension("new");
-    let written = File::create(&new).and_then(|mut file| file.write_all(bytes).and_then(|()| file.sync_all()));
-    written.and_then(|()| std::fs::rename(&new, path)).at(path)
 }

@@ -6,6 +6,7 @@ pub(crate) mod filter;
 pub(crate) mod scope;
 pub(crate) mod selection;
 pub(crate) mod documents;
+mod citation;
 
 pub(crate) mod search;
 pub(crate) mod dense;

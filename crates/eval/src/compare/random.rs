@@ -1,7 +1,7 @@
 //! Random numbers for resampling: fast, small, and the same everywhere.
 //!
-//! Source: xoshiro256++ 1.0 and splitmix64, Blackman and Vigna 2019, <https://prng.di.unimi.it>; the reduction to a range is Lemire
-//! 2019 without its rejection step, whose bias is below n / 2^64.
+//! Source: xoshiro256++ 1.0 and splitmix64, Blackman and Vigna 2019, <https://prng.di.unimi.it>; the reduction to a
+//! range is Lemire 2019 without its rejection step, whose bias is below n / 2^64.
 
 /// The state of the generator.
 pub(super) struct Xoshiro([u64; 4]);

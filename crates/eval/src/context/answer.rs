@@ -2,11 +2,11 @@
 //!
 //! Source: arXiv 2607.00725: a gold answer is a contiguous run of words of the packed text. Words are those of SQuAD's
 //! evaluation (arXiv 1606.05250): lower case, without punctuation and without the articles a, an, the.
-//! Differs: the text is that of the delivered pieces, each by itself; a title in a header does not count, nor does a run
-//! from one piece into another that it does not touch in its document. Punctuation is also Unicode's general and CJK
-//! punctuation, so that quotes and dashes of any style are dropped.
-//! Range: 0 or 1. `yes` and `no` are no text to be found: a question with no other answer has no figure. Long answers in
-//! an annotator's own words (QMSum) are hardly ever found; there the figure says nothing.
+//! Differs: the text is that of the delivered pieces, each by itself; a title in a header does not count, nor does a
+//! run from one piece into another that it does not touch in its document. Punctuation is also Unicode's general and
+//! CJK punctuation, so that quotes and dashes of any style are dropped.
+//! Range: 0 or 1. `yes` and `no` are no text to be found: a question with no other answer has no figure. Long answers
+//! in an annotator's own words (QMSum) are hardly ever found; there the figure says nothing.
 //! Cost: one substring search for each answer and piece.
 
 use super::Piece;
@@ -38,8 +38,8 @@ fn words(text: &str) -> String {
     words
 }
 
-/// ASCII punctuation as Python's `string.punctuation` has it, inverted marks, guillemets, general and CJK punctuation; no
-/// white space.
+/// ASCII punctuation as Python's `string.punctuation` has it, inverted marks, guillemets, general and CJK punctuation;
+/// no white space.
 fn is_punctuation(c: char) -> bool {
     c.is_ascii_punctuation()
         || matches!(c, '¡' | '¿' | '«' | '»' | '\u{2010}'..='\u{2027}' | '\u{2030}'..='\u{205e}' | '\u{3001}'..='\u{303f}')

@@ -3,8 +3,8 @@
 //!
 //! Source: SEAL-RAG (arXiv 2512.10787): `P = |E & G| / |E|`, `R = |E & G| / |G|`, `F1 = 2PR / (P + R)`; `E` delivered,
 //! `G` gold.
-//! Differs: at a cutoff `k` the set is the first `k` documents of the context, so `|E| <= k` is true; their released code
-//! delivers more than `k`. Without a cutoff `E` is every document that the budget brought.
+//! Differs: at a cutoff `k` the set is the first `k` documents of the context, so `|E| <= k` is true; their released
+//! code delivers more than `k`. Without a cutoff `E` is every document that the budget brought.
 //! Range: `[0, 1]`. Nothing delivered: P = R = F1 = 0. P is at most `min(1, |G| / |E|)`, R at most `min(1, k / |G|)`.
 //! Cost: one search among the gold documents for each delivered one.
 

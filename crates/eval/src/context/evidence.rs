@@ -1,12 +1,12 @@
 //! Evidence coverage: how much of the gold text is delivered, and how much of what is delivered is gold text.
 //!
-//! Source: Smith and Troynikov, "Evaluating Chunking Strategies for Retrieval" (Chroma, 2024): with `g` the gold and `d`
-//! the delivered tokens, `precision = |g & d| / |d|`, `recall = |g & d| / |g|`, `IoU = |g & d| / (|d| + |g| - |g & d|)`.
-//! A gold token counts once, however many references or pieces have it; delivered tokens count as often as they are
-//! delivered.
+//! Source: Smith and Troynikov, "Evaluating Chunking Strategies for Retrieval" (Chroma, 2024): with `g` the gold and
+//! `d` the delivered tokens, `precision = |g & d| / |d|`, `recall = |g & d| / |g|`,
+//! `IoU = |g & d| / (|d| + |g| - |g & d|)`. A gold token counts once, however many references or pieces have it;
+//! delivered tokens count as often as they are delivered.
 //! Differs: tokens are those of the whole document, and all of the context is delivered: headers, marks and separators
-//! too. Over characters only the cited texts are, as in their code, which counts characters; there a stretch of gold that
-//! two references share counts twice in the denominator of recall, here once, so that recall can reach 1.
+//! too. Over characters only the cited texts are, as in their code, which counts characters; there a stretch of gold
+//! that two references share counts twice in the denominator of recall, here once, so that recall can reach 1.
 //! Range: `[0, 1]`. No gold: no figure. Nothing delivered: 0.
 //! Cost: a sort of the spans, two binary searches in the token ends of the document for each.
 
@@ -41,8 +41,8 @@ impl Coverage {
         share(self.n_found, self.n_delivered() + self.n_gold - self.n_found)
     }
 
-    /// A piece that starts or ends inside a token of its document has fewer tokens by itself than the document has there;
-    /// a context of nothing else would have a precision above 1.
+    /// A piece that starts or ends inside a token of its document has fewer tokens by itself than the document has
+    /// there; a context of nothing else would have a precision above 1.
     fn n_delivered(&self) -> u64 {
         self.n_delivered.max(self.n_found)
     }
@@ -92,8 +92,8 @@ fn tokens_of(ends: &[u64], span: &Range<u64>) -> Range<u64> {
     first as u64..(last as u64 + 1).min(ends.len() as u64)
 }
 
-/// Token ends made such that every token holds a byte and together they hold the text: ends that repeat are one, and what
-/// follows the last end belongs to the last token. The reason, if they descend or leave the text.
+/// Token ends made such that every token holds a byte and together they hold the text: ends that repeat are one, and
+/// what follows the last end belongs to the last token. The reason, if they descend or leave the text.
 pub(crate) fn contiguous(mut ends: Vec<u64>, n_bytes: u64) -> Result<Vec<u64>, String> {
     if let Some(pair) = ends.windows(2).find(|pair| pair[0] > pair[1]) {
         return Err(format!("the token that ends at byte {} follows one that ends at {}", pair[1], pair[0]));
@@ -144,7 +144,8 @@ mod tests {
 
     #[test]
     fn a_gold_character_counts_once_however_many_pieces_and_references_have_it() {
-        // Gold: "éb" and "bc" are 3 characters. Delivered: "bcd" twice and "é": 7 characters, all 3 gold ones are found.
+        // Gold: "éb" and "bc" are 3 characters. Delivered: "bcd" twice and "é": 7 characters, all 3 gold ones are
+        // found.
         let text = "aébcd";
         let (gold, delivered) = ([1..4, 3..5], [3..6, 3..6, 1..3]);
         let coverage = Coverage { n_delivered: 3 + 3 + 1, ..chars(text, gold.iter(), delivered.iter()) };

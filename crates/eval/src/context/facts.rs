@@ -2,8 +2,8 @@
 //!
 //! Source: the supporting facts of HotpotQA (arXiv 1809.09600) and the rationales of SciFact (arXiv 2004.14974), as
 //! recall.
-//! Differs: a sentence is looked for in the delivered pieces of its document, with every run of white space as one space
-//! and case kept; a sentence that is cut off or stands in another document is not found.
+//! Differs: a sentence is looked for in the delivered pieces of its document, with every run of white space as one
+//! space and case kept; a sentence that is cut off or stands in another document is not found.
 //! Range: `[0, 1]`. A question without facts has no figure.
 //! Cost: one substring search in the pieces of its document for each sentence.
 
@@ -24,8 +24,8 @@ pub fn recall(facts: &[Fact], pieces: &[Piece<'_>]) -> Option<f64> {
     (n_sentences > 0).then(|| n_found as f64 / n_sentences as f64)
 }
 
-/// The share of excerpts whose whole text stands in a delivered piece, of whatever document: unlike evidence by place, it counts
-/// a copy of the text as the text. None without excerpts.
+/// The share of excerpts whose whole text stands in a delivered piece, of whatever document: unlike evidence by place,
+/// it counts a copy of the text as the text. None without excerpts.
 pub fn excerpts(evidence: &[Evidence], pieces: &[Piece<'_>]) -> Option<f64> {
     let delivered: Vec<String> = pieces.iter().map(|piece| spaced_once(&piece.text)).collect();
     let found = |one: &&Evidence| {

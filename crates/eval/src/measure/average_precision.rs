@@ -1,7 +1,7 @@
 //! Average precision: the precision at each relevant document, averaged over all relevant documents.
 //!
-//! Source: trec_eval's `map` and `map_cut_k`: the sum of `n_found / rank` at the ranks of relevant documents, divided by the number of
-//! relevant documents, retrieved or not; a cutoff does not make that number smaller.
+//! Source: trec_eval's `map` and `map_cut_k`: the sum of `n_found / rank` at the ranks of relevant documents, divided
+//! by the number of relevant documents, retrieved or not; a cutoff does not make that number smaller.
 //! Range: `[0, 1]`; 0 when nothing is relevant.
 
 pub(super) fn average_precision(relevance: impl Iterator<Item = bool>, n_relevant: usize) -> f64 {

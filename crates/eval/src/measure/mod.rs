@@ -58,7 +58,7 @@ pub struct Graded {
 }
 
 impl Measure {
-    /// What the ranking is worth.
+    /// The worth of the ranking.
     pub fn of(&self, graded: &Graded) -> f64 {
         let top = match self.cutoff {
             Some(cutoff) => &graded.retrieved[..cutoff.min(graded.retrieved.len())],
@@ -83,7 +83,8 @@ impl Measure {
 }
 
 impl Graded {
-    /// From the grades of the retrieved documents, best document first, and those of all judged documents, in any order.
+    /// From the grades of the retrieved documents, best document first, and those of all judged documents, in any
+    /// order.
     pub fn new(retrieved: impl Into<Vec<Option<i32>>>, judged: impl Into<Vec<i32>>) -> Self {
         let (retrieved, mut judged) = (retrieved.into(), judged.into());
         judged.sort_unstable_by(|a, b| b.cmp(a));
@@ -97,7 +98,7 @@ impl Graded {
     }
 }
 
-/// Whether each document is relevant.
+/// True for each relevant document.
 fn relevance(top: &[Option<i32>], rel: i32) -> impl Iterator<Item = bool> {
     top.iter().map(move |grade| grade.is_some_and(|grade| grade >= rel))
 }

@@ -1,10 +1,11 @@
 //! nDCG: the gain of the ranking, discounted by rank, as a share of the best gain that the judgements allow.
 //!
-//! Source: Järvelin and Kekäläinen 2002; `DCG = sum over ranks i of gain(grade_i) / log2(i + 1)`. The ideal ranking holds all judged
-//! documents by grade and is cut at the same rank. trec_eval's gain is the grade, that of Burges et al. 2005 is `2^grade - 1`.
+//! Source: Järvelin and Kekäläinen 2002; `DCG = sum over ranks i of gain(grade_i) / log2(i + 1)`. The ideal ranking
+//! holds all judged documents by grade and is cut at the same rank. trec_eval's gain is the grade, that of Burges et
+//! al. 2005 is `2^grade - 1`.
 //! Range: `[0, 1]`; 0 when no document has a positive grade. Negative grades gain nothing.
 
-/// What a document of a grade is worth.
+/// The worth of a document of a grade.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Gain {
     /// The grade: trec_eval's, and the usual one.

@@ -1,7 +1,7 @@
 //! BEIR folders: questions whose gold is whole documents, and sentences of them where the set says which.
 //!
-//! `queries.jsonl` has `{_id, text, metadata: {answer | answers, scope}}`, `qrels/*.tsv` the judged documents. Sentences
-//! are in `facts.jsonl` (`{query, doc, sentences}`), or, as SciFact has it, in `rationales.jsonl`
+//! `queries.jsonl` has `{_id, text, metadata: {answer | answers, scope}}`, `qrels/*.tsv` the judged documents.
+//! Sentences are in `facts.jsonl` (`{query, doc, sentences}`), or, as SciFact has it, in `rationales.jsonl`
 //! (`{query, doc, sentence_sets}`), whose numbers point into `sentences.json` (`{doc: sentences}`).
 //! Cost: judgements, questions and facts in memory; `sentences.json` while it is read. The corpus is not read.
 

@@ -1,7 +1,7 @@
 //! Reading a run, one query at a time.
 //!
-//! Source: the six columns of trec_eval (`query Q0 document rank score tag`, at white space), the three of MS MARCO (`query
-//! document rank`, score = -rank), and the predictions of mteb (JSON). The first line tells which.
+//! Source: the six columns of trec_eval (`query Q0 document rank score tag`, at white space), the three of MS MARCO
+//! (`query document rank`, score = -rank), and the predictions of mteb (JSON). The first line tells which.
 //! Cost: one query's results and the ids of the queries before it; JSON is read whole.
 
 use std::collections::HashSet;
@@ -16,8 +16,9 @@ use crate::lines::{Fault, Lines, column_of};
 /// The rankings of a run, in the order of the file.
 ///
 /// # Errors
-/// Items are [`Error::Malformed`] for a line with other columns or a score that is no finite number, [`Error::Duplicate`] for a
-/// document that a query has twice, [`Error::Scattered`] for a query that comes again after others. Nothing follows an error.
+/// Items are [`Error::Malformed`] for a line with other columns or a score that is no finite number,
+/// [`Error::Duplicate`] for a document that a query has twice, [`Error::Scattered`] for a query that comes again after
+/// others. Nothing follows an error.
 pub struct Rankings {
     source: Source,
 }

@@ -201,7 +201,8 @@ impl File for DamagedFile {
     }
 }
 
-/// Whatever byte of whatever file cannot be read: the answer is right, or an error that names the file and keeps its cause.
+/// Whatever byte of whatever file cannot be read: the answer is right, or an error that names the file and keeps its
+/// cause.
 #[test]
 fn a_damaged_byte_is_an_error_or_was_not_needed() {
     let files = write(&english(), &rows(&corpus()));

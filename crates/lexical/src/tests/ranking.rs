@@ -1,4 +1,5 @@
-//! How rows and documents are scored: against a scorer that counts in plain vectors, and against themselves cut otherwise.
+//! How rows and documents are scored: against a scorer that counts in plain vectors, and against themselves cut
+//! otherwise.
 
 use proptest::prelude::*;
 use roaring::RoaringBitmap;

@@ -1,4 +1,5 @@
-//! A source that sends without end, or lies about sizes, is given up at once: nothing grows, and the next source is tried.
+//! A source that sends without end, or lies about sizes, is given up at once: nothing grows, and the next source is
+//! tried.
 
 use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
@@ -9,8 +10,8 @@ use super::*;
 /// Bytes that may lie between two sockets when the reader hangs up.
 const IN_FLIGHT_BYTES_MAX: u64 = 64 << 20;
 
-/// A hub that answers every request for a file with `head`, and a download with bytes until nobody reads them; gives back its
-/// address and how many it sent.
+/// A hub that answers every request for a file with `head`, and a download with bytes until nobody reads them; gives
+/// back its address and how many it sent.
 fn endless_hub(head: &'static str) -> (String, Arc<AtomicU64>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}", listener.local_addr().unwrap());

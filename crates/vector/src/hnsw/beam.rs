@@ -1,9 +1,9 @@
 //! The beam search that every walk through a graph is: of a query, of a row that is added, of the repair.
 //!
 //! Source: Malkov and Yashunin 2018, algorithm 2.
-//! Differs: where every row is admitted, candidates and results are one sorted list, as in NSG (Fu et al. 2019, algorithm 1).
-//! Where some are not, these are walked through, but take no place among the results; candidates and results are heaps then.
-//! Ties go by number, so the outcome does not depend on the order of the lists.
+//! Differs: where every row is admitted, candidates and results are one sorted list, as in NSG (Fu et al. 2019,
+//! algorithm 1). Where some are not, these are walked through, but take no place among the results; candidates and
+//! results are heaps then. Ties go by number, so the outcome does not depend on the order of the lists.
 //! Cost: no allocation once a [`Scratch`] has grown; what was visited is forgotten by counting an epoch.
 
 use std::cmp::Reverse;
@@ -33,8 +33,8 @@ pub(crate) trait Space {
     fn no_such_node(&self, named_by: u32) -> crate::Error;
 }
 
-/// A node and its distance, as one number: ordered by distance, then by node. The lowest bit tells whether a walk has been
-/// there.
+/// A node and its distance, as one number: ordered by distance, then by node. The lowest bit tells whether a walk has
+/// been there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Candidate(u64);
 
@@ -74,7 +74,7 @@ impl Candidate {
     }
 }
 
-/// How a walk ended.
+/// The end of a walk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Walk {
     /// Nothing nearer is left near what was seen.
@@ -83,7 +83,7 @@ pub(crate) enum Walk {
     GaveUp,
 }
 
-/// What walks need, kept for the next ones.
+/// The working memory of walks, kept for the next ones.
 #[derive(Debug, Default)]
 pub(crate) struct Scratch {
     /// A node was visited in this walk if its mark is the epoch.
@@ -258,7 +258,7 @@ impl Scratch {
     }
 }
 
-/// What walks of several threads work on, to borrow.
+/// Working memory that walks of several threads borrow.
 #[derive(Debug, Default)]
 pub(crate) struct Pool<T>(Mutex<Vec<T>>);
 

@@ -1,9 +1,11 @@
 //! Builds a graph: rows are added in batches, each row searched for in the graph as it was before its batch.
 //!
-//! Source: Malkov and Yashunin 2018, algorithm 1; batches against a graph that stands still are those of ParlayANN (Manohar et al.
-//! 2024), where they make construction parallel without locks and the outcome the same for any number of threads.
-//! Differs: batches are of one size, because a row is also compared with all rows of its batch that come before it: it sees
-//! what it would see if rows were added one by one, and the first batch needs no graph. Distances are those of codes.
+//! Source: Malkov and Yashunin 2018, algorithm 1; batches against a graph that stands still are those of ParlayANN
+//! (Manohar et al. 2024), where they make construction parallel without locks and the outcome the same for any number
+//! of threads.
+//! Differs: batches are of one size, because a row is also compared with all rows of its batch that come before it: it
+//! sees what it would see if rows were added one by one, and the first batch needs no graph. Distances are those of
+//! codes.
 //! Cost: about `15 * ef_construction` code distances a row; memory, codes of one byte a dimension and the lists.
 
 use std::ops::ControlFlow;
@@ -26,12 +28,12 @@ const BATCH_ROWS: usize = 512;
 /// Rows that a thread takes at a time.
 const SPAN_ROWS: usize = 8;
 
-/// Builds the graph of these rows, with so many threads; 0 takes those of the current rayon pool. Their number changes no bit.
-/// `progress` is told the number of rows done, now and then up to N, and may stop the work.
+/// Builds the graph of these rows, with so many threads; 0 takes those of the current rayon pool. Their number changes
+/// no bit. `progress` is told the number of rows done, now and then up to N, and may stop the work.
 ///
 /// # Errors
-/// [`Error::Setting`] for the configuration or the number of rows, [`Error::Corrupt`] for the rows, which are all verified,
-/// [`Error::Threads`]; [`Error::Cancelled`] where `progress` breaks.
+/// [`Error::Setting`] for the configuration or the number of rows, [`Error::Corrupt`] for the rows, which are all
+/// verified, [`Error::Threads`]; [`Error::Cancelled`] where `progress` breaks.
 pub fn build(
     rows: &Rows,
     config: &HnswConfig,
@@ -90,7 +92,8 @@ impl Builder {
         links.into_iter().enumerate().try_for_each(|(layer, links)| self.link_back(layer, links))
     }
 
-    /// The neighbours of a node among those before its batch, which the graph knows, and those of its batch before itself.
+    /// The neighbours of a node among those before its batch, which the graph knows, and those of its batch before
+    /// itself.
     fn choose(&self, start: u32, node: u32, scratch: &mut Scratch) -> Result<Choice> {
         let (draft, ef) = (&self.draft, self.config.ef_construction);
         let target = draft.codes.target(node);
@@ -124,7 +127,8 @@ impl Builder {
         Ok(choice)
     }
 
-    /// Links nodes from the neighbours that they chose: `links` are (neighbour, node). Lists that overflow are chosen anew.
+    /// Links nodes from the neighbours that they chose: `links` are (neighbour, node). Lists that overflow are chosen
+    /// anew.
     fn link_back(&mut self, layer: usize, mut links: Vec<(u32, u32)>) -> Result<()> {
         links.sort_unstable();
         let groups: Vec<&[(u32, u32)]> = links.chunk_by(|a, b| a.0 == b.0).collect();

@@ -8,7 +8,7 @@ pub const M_MAX: usize = 128;
 /// The largest `ef_construction`.
 pub const EF_CONSTRUCTION_MAX: usize = 65_536;
 
-/// How densely a graph is linked and how carefully.
+/// The density of a graph's links, and the care taken to find them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HnswConfig {
     /// Neighbours of a row in each upper layer; twice as many in layer 0.
@@ -42,8 +42,9 @@ impl HnswConfig {
         if layer == 0 { 2 * self.m } else { self.m }
     }
 
-    /// Neighbours that a row chooses when it is added: the rest of its list is for those that choose it. On clustered rows and on
-    /// those of a real model, choosing 24 of 32 needs a tenth fewer comparisons than 16 for the same recall; 32 gain no more.
+    /// Neighbours that a row chooses when it is added: the rest of its list is for those that choose it. On clustered
+    /// rows and on those of a real model, choosing 24 of 32 needs a tenth fewer comparisons than 16 for the same
+    /// recall; 32 gain no more.
     pub(crate) fn degree_chosen(&self, layer: usize) -> usize {
         self.degree_max(layer) * if layer == 0 { 3 } else { 4 } / 4
     }

@@ -1,7 +1,7 @@
 //! A graph in a mapped file. Nothing is read into memory: lists and codes are slices of the mapping.
 //!
-//! Opening reads the parameters and places every part within the payload; what lies in the parts is checked as it is read,
-//! so that no content of a file, however made, leads out of bounds. The layout is in the file `graph`.
+//! Opening reads the parameters and places every part within the payload; what lies in the parts is checked as it is
+//! read, so that no content of a file, however made, leads out of bounds. The layout is in the file `graph`.
 
 use std::ops::Range;
 use std::sync::OnceLock;
@@ -137,7 +137,7 @@ impl FrozenGraph {
         self.n_rows
     }
 
-    /// Whether there are no rows.
+    /// True if there are no rows.
     pub fn is_empty(&self) -> bool {
         self.n_rows == 0
     }
@@ -147,7 +147,7 @@ impl FrozenGraph {
         self.dimensions
     }
 
-    /// How the graph was built.
+    /// The settings the graph was built with.
     pub fn config(&self) -> HnswConfig {
         self.config
     }
@@ -157,8 +157,8 @@ impl FrozenGraph {
         &self.file
     }
 
-    /// Reads everything: block checksums, then that every list and every row that it names is in bounds, and that scales are
-    /// those of vectors.
+    /// Reads everything: block checksums, then that every list and every row that it names is in bounds, and that
+    /// scales are those of vectors.
     ///
     /// # Errors
     /// [`Error::Corrupt`] at the first that is not.

@@ -13,8 +13,8 @@
 //! | layer 0 | the list of each row, which holds rows |
 //! | codes | of each row, padded: one byte a dimension |
 //!
-//! A list that does not fill its slots ends with a word of ones. Equal rows stand in the graph once, by the first of them; the
-//! others are its twins: they have codes, but their lists are empty.
+//! A list that does not fill its slots ends with a word of ones. Equal rows stand in the graph once, by the first of
+//! them; the others are its twins: they have codes, but their lists are empty.
 //!
 //! Counts of the header: rows, dimensions.
 
@@ -41,7 +41,7 @@ pub struct Graph {
     repairs: Repairs,
 }
 
-/// What the repair had to add.
+/// The links that the repair had to add.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Repairs {
     /// Rows that could not be reached.
@@ -67,7 +67,7 @@ impl Graph {
         self.nodes.len()
     }
 
-    /// Whether there are no rows.
+    /// True if there are no rows.
     pub fn is_empty(&self) -> bool {
         self.nodes.is_empty()
     }
@@ -77,7 +77,7 @@ impl Graph {
         self.order.rows.len()
     }
 
-    /// What had to be repaired.
+    /// The repairs that were needed.
     pub fn repairs(&self) -> Repairs {
         self.repairs
     }

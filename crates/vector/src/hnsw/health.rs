@@ -24,7 +24,7 @@ const EXACT_QUERIES: usize = 16;
 /// From here on, rows named by different numbers of lists are counted together.
 pub const IN_DEGREE_COUNTED: usize = 64;
 
-/// What [`health`] looks at.
+/// The extent of what [`health`] measures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HealthConfig {
     /// Rows that are searched for.
@@ -56,7 +56,8 @@ pub struct Health {
     pub n_edges: usize,
     /// The fewest lists that name one row.
     pub in_degree_min: usize,
-    /// How many rows are named by 0, 1, 2… lists; the last number is of those named by [`IN_DEGREE_COUNTED`] or more.
+    /// Counts of rows that are named by 0, 1, 2… lists; the last number is of those named by [`IN_DEGREE_COUNTED`] or
+    /// more.
     pub in_degrees: Vec<usize>,
     /// The longest list.
     pub out_degree_max: usize,
@@ -156,7 +157,7 @@ fn share(part: usize, whole: usize) -> f64 {
     if whole == 0 { 1.0 } else { part as f64 / whole as f64 }
 }
 
-/// Which rows can be reached from the entry in layer 0.
+/// The rows that can be reached from the entry in layer 0.
 fn reached(graph: &FrozenGraph) -> Result<Vec<bool>> {
     let mut reached = vec![false; graph.len()];
     let mut queue = VecDeque::new();

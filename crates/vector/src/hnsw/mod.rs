@@ -1,11 +1,11 @@
 //! A navigable small-world graph over the rows: built once, frozen into a file, searched where it is mapped.
 //!
 //! Source: Malkov and Yashunin 2018, built in batches as ParlayANN does (Manohar et al. 2024).
-//! Differs: the graph is built and walked on codes of 8 bits a dimension, which its file holds; what a walk finds is ranked by
-//! the distances of the rows. It is repaired until every row can be reached.
+//! Differs: the graph is built and walked on codes of 8 bits a dimension, which its file holds; what a walk finds is
+//! ranked by the distances of the rows. It is repaired until every row can be reached.
 //!
-//! The same rows and configuration give the same bytes, for any number of threads and any instruction set. A graph is an
-//! approximation: [`health`] says how good a one, against [`crate::exact`].
+//! The same rows and configuration give the same bytes, for any number of threads and any instruction set. A graph is
+//! an approximation: [`health`] says how good a one, against [`crate::exact`].
 
 mod beam;
 mod config;

@@ -1,9 +1,9 @@
 //! The order in which rows are added, and the layers that they stand in: both come from one hash of the row's number.
 //!
 //! Source: Malkov and Yashunin 2018, section 4.1: a row stands in layer l or a higher one with probability `m^-l`.
-//! Differs: a row's level is no random number but tells in which of these shares the hash lies. Rows go in by ascending hash, so
-//! those of the upper layers first: each layer is a prefix of the order, and the entry, the very first, never changes. As the
-//! hash mixes the order of the rows, chunks of one document do not go in together.
+//! Differs: a row's level is no random number but tells in which of these shares the hash lies. Rows go in by ascending
+//! hash, so those of the upper layers first: each layer is a prefix of the order, and the entry, the very first, never
+//! changes. As the hash mixes the order of the rows, chunks of one document do not go in together.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -27,8 +27,8 @@ pub(crate) struct Order {
 }
 
 impl Order {
-    /// Of rows whose bits are equal only the first is added: thousands of equal rows, such as a licence header gives, would fill
-    /// the lists and the beam of everything near them.
+    /// Of rows whose bits are equal only the first is added: thousands of equal rows, such as a licence header gives,
+    /// would fill the lists and the beam of everything near them.
     ///
     /// # Errors
     /// [`Error::Corrupt`]; [`Error::Setting`] for too many rows.

@@ -1,8 +1,8 @@
 //! Makes every node of layer 0 reachable from the entry, and every node known to a few others.
 //!
-//! The construction may leave nodes that no list names: lists that overflow are chosen anew. A node that cannot be reached is
-//! linked from its nearest nodes that can, until none is left; then a node named by fewer than [`IN_DEGREE_MIN`] lists is added
-//! to the lists of its own neighbours.
+//! The construction may leave nodes that no list names: lists that overflow are chosen anew. A node that cannot be
+//! reached is linked from its nearest nodes that can, until none is left; then a node named by fewer than
+//! [`IN_DEGREE_MIN`] lists is added to the lists of its own neighbours.
 //!
 //! Cost: one walk for each node that cannot be reached, of which there are few.
 
@@ -68,8 +68,8 @@ fn spread(lists: &Lists, reached: &mut [bool], from: u32) {
     }
 }
 
-/// Names each node that few lists name in the lists of its own neighbours, as far as these have room. Returns the number of
-/// edges added.
+/// Names each node that few lists name in the lists of its own neighbours, as far as these have room. Returns the
+/// number of edges added.
 fn add_back_edges(lists: &mut Lists) -> usize {
     let mut in_degree = vec![0_usize; lists.n_nodes()];
     for node in 0..lists.n_nodes() as u32 {

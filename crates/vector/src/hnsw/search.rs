@@ -1,9 +1,9 @@
 //! Searches a frozen graph for the rows nearest to a query.
 //!
-//! Down the upper layers the search goes to the nearest row it can see; in layer 0 it walks with a beam from there and from
-//! the entry, from which every row can be reached. The walk goes by codes; what it finds is ranked by the rows. A filter keeps
-//! rows out of the results, not out of the walk. Where a walk would visit more rows than an exact scan, or has, the scan
-//! answers: so there are always as many results as rows allow.
+//! Down the upper layers the search goes to the nearest row it can see; in layer 0 it walks with a beam from there and
+//! from the entry, from which every row can be reached. The walk goes by codes; what it finds is ranked by the rows. A
+//! filter keeps rows out of the results, not out of the walk. Where a walk would visit more rows than an exact scan, or
+//! has, the scan answers: so there are always as many results as rows allow.
 
 use rayon::prelude::*;
 use roaring::RoaringBitmap;
@@ -16,14 +16,14 @@ use crate::rows::{Query, Rows};
 use crate::threads::Threads;
 use crate::{Error, Neighbor, Result, exact};
 
-/// Rows that a walk compares with the query for each result it keeps. Measured at an `m` of 16, on clustered rows and on those
-/// of a real model: 14 at an `ef` of 16, 7 to 8 at 64, 6 at 256.
+/// Rows that a walk compares with the query for each result it keeps. Measured at an `m` of 16, on clustered rows and
+/// on those of a real model: 14 at an `ef` of 16, 7 to 8 at 64, 6 at 256.
 const VISITS_PER_RESULT: u64 = 8;
 
 /// A row whose code distance is so many standard errors above the k-th's is not looked at again.
 const RANKED_ERRORS: f32 = 4.0;
 
-/// How a search is answered.
+/// The way a search is answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Path {
     /// By a walk through the graph: approximately.
@@ -32,17 +32,17 @@ pub enum Path {
     Scan,
 }
 
-/// What a search found.
+/// The result of a search.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Found {
     /// The rows, nearest first, equal distances by row.
     pub neighbors: Vec<Neighbor>,
-    /// How they were found.
+    /// The way they were found.
     pub path: Path,
 }
 
-/// The way that is expected to be the shorter: a scan of the allowed rows, or a walk that keeps the `max(ef, k)` nearest
-/// allowed rows of those that it passes.
+/// The way that is expected to be the shorter: a scan of the allowed rows, or a walk that keeps the `max(ef, k)`
+/// nearest allowed rows of those that it passes.
 pub fn plan(n_rows: usize, n_allowed: u64, k: usize, ef: usize) -> Path {
     let n_kept = ef.max(k) as u64;
     // Of the rows that a walk passes, a share of n_allowed / n_rows is kept.
@@ -52,8 +52,8 @@ pub fn plan(n_rows: usize, n_allowed: u64, k: usize, ef: usize) -> Path {
 
 /// About the k nearest of the allowed rows: exactly as many as there are, up to k.
 ///
-/// `ef` is the width of the beam, at least k: the larger, the better and the slower. `allowed` keeps rows out of the results;
-/// bits past the last row mean nothing. Distances are those of [`exact`], bit for bit.
+/// `ef` is the width of the beam, at least k: the larger, the better and the slower. `allowed` keeps rows out of the
+/// results; bits past the last row mean nothing. Distances are those of [`exact`], bit for bit.
 ///
 /// # Errors
 /// [`Error::OtherRows`], [`Error::Dimension`], [`Error::NotFinite`], [`Error::NotUnit`], [`Error::Corrupt`].
@@ -68,7 +68,7 @@ pub fn search(
     search_query(graph, rows, &rows.query(query, 0)?, k, ef, allowed)
 }
 
-/// What [`search`] finds for each query, with so many threads; 0 takes those of the current rayon pool.
+/// The results of [`search`] for each query, with so many threads; 0 takes those of the current rayon pool.
 ///
 /// Shapes: queries `[Q, D]`; Q answers, in their order.
 ///
@@ -133,13 +133,13 @@ pub(crate) fn check_rows(graph: &FrozenGraph, rows: &Rows) -> Result<()> {
     Ok(())
 }
 
-/// What a search works on, kept for the next one.
+/// The working memory of a search, kept for the next one.
 #[derive(Debug, Default)]
 pub(super) struct Desk {
     scratch: Scratch,
     /// Of the query.
     codes: Vec<u8>,
-    /// What the walk found, to be ranked.
+    /// The rows that the walk found, to be ranked.
     rows: Vec<u32>,
     distances: Vec<f32>,
 }

@@ -28,7 +28,7 @@ pub enum Stored<'a> {
     String(&'a str),
 }
 
-/// How the values that are asked for stand to what they are compared with.
+/// The order between the values asked for and the value they are compared with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Comparison {
     /// Before it.
@@ -98,8 +98,8 @@ impl MetadataColumns {
         Ok(found)
     }
 
-    /// The documents with a value that stands so to what `position` compares with: before it, in it, or after it. Of a type
-    /// whose values `position` does not compare there is none.
+    /// The documents with a value that stands so to what `position` compares with: before it, in it, or after it. Of a
+    /// type whose values `position` does not compare there is none.
     pub fn matching(
         &self,
         field: &str,
@@ -143,7 +143,7 @@ impl MetadataColumns {
         Ok(self.directory()?.fields.get(field).map_or(&[], Vec::as_slice))
     }
 
-    /// How many values of a column come first for which `is_before` holds; it holds for none behind them.
+    /// The number of values at the start of a column for which `is_before` holds; it holds for none behind them.
     fn partition_point(&self, column: &Column, is_before: impl Fn(Stored<'_>) -> bool) -> Result<usize> {
         let (mut low, mut high) = (0, column.values.len());
         while low < high {

@@ -5,7 +5,7 @@
 //! | `id` | its public id |
 //! | `root` | the label of its root: the first part of its file's name in the collection |
 //! | `path` | the rest of that name: the file's path inside its root; the label itself where the root is a file |
-//! | `type` | what it was read as, `markdown`, `text`, `html`, `jsonl` or `csv`; the extension of its file; `md` for Markdown |
+//! | `type` | its format, `markdown`, `text`, `html`, `jsonl` or `csv`; the extension of its file; `md` for Markdown |
 //! | `title` | its title, if it has one |
 //!
 //! What the metadata has under one of these names is the field `meta.NAME`.
@@ -20,7 +20,7 @@ use super::layout::FieldType;
 /// The fields of every document; all are strings.
 pub const BUILT_IN: [&str; 5] = ["id", "path", "root", "title", "type"];
 
-/// What the fields of a document are made of.
+/// The sources of a document's fields.
 #[derive(Debug, Clone, Copy)]
 pub struct Described<'a> {
     /// Public id.
@@ -112,7 +112,8 @@ impl Ord for Finite {
     }
 }
 
-/// Key of a float in stored metadata, whose digits are a string: what reads JSON may be off by a unit in the last place.
+/// Key of a float in stored metadata, whose digits are a string: what reads JSON may be off by a unit in the last
+/// place.
 const FLOAT: &str = "float";
 
 /// Metadata as it is stored with a document: JSON from which [`read_metadata`] makes the same values to the last bit.

@@ -6,7 +6,7 @@
 //! | part | what |
 //! |---|---|
 //! | columns | name, type, where its values and its documents lie; ascending by name, then type |
-//! | values | of a column one after another, ascending: the bits of a number or the place of a string; its first document |
+//! | values | of a column in a row, ascending: the bits of a number or the place of a string; its first document |
 //! | documents | of a value one after another, ascending: numbers of 32 bits |
 //! | heap | names and strings, each once |
 //!

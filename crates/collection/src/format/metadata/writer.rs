@@ -40,7 +40,7 @@ impl MetadataWriter {
         out.finish([parts.columns.len() as u64, u64::from(self.n_documents)]).at(path)?.sync().at(path)
     }
 
-    /// What [`MetadataWriter::write`] writes behind the header.
+    /// The payload that [`MetadataWriter::write`] writes behind the header.
     pub fn payload(&self) -> Vec<u8> {
         self.parts().bytes()
     }

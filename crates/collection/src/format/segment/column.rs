@@ -90,8 +90,8 @@ impl NewColumn {
         Ok(())
     }
 
-    /// Writes and syncs the files; from `graph_rows_min` rows on there is a graph, whose health comes back. A graph that
-    /// is not fit to be searched is an error.
+    /// Writes and syncs the files; from `graph_rows_min` rows on there is a graph, whose health comes back. A graph
+    /// that is not fit to be searched is an error.
     pub(crate) fn finish(
         self,
         fs: &dyn Fs,

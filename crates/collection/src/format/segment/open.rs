@@ -156,13 +156,13 @@ impl Segment {
         self.documents.text(self.document(document)?.id)
     }
 
-    /// What a document's reader knew of it besides its text.
+    /// Everything a document's reader knew of it besides its text.
     pub fn metadata_of(&self, record: &DocumentRecord) -> Result<corpus::Metadata> {
         let read = read_metadata(self.documents.text(record.metadata)?);
         read.map_err(|reason| self.corrupt_documents(format!("metadata: {reason}")))
     }
 
-    /// What a document was read as.
+    /// The format a document was read as.
     pub fn format(&self, record: &DocumentRecord) -> Result<corpus::Format> {
         record.format().ok_or_else(|| self.corrupt_documents(format!("no format has number {}", record.format)))
     }
@@ -201,7 +201,7 @@ impl Segment {
         checks
     }
 
-    /// Whether the columns of metadata are those of the documents.
+    /// Checks that the columns of metadata are those of the documents.
     fn verify_metadata(&self) -> Result<()> {
         let mut columns = MetadataWriter::default();
         for document in 0..self.documents.len() as u32 {

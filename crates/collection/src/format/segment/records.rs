@@ -12,7 +12,7 @@ pub(crate) const NONE: u32 = u32::MAX;
 /// No map to the source file.
 pub(crate) const NO_SOURCE: u64 = u64::MAX;
 
-/// What `documents.table` holds of a document.
+/// A document in `documents.table`.
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
 pub struct DocumentRecord {
@@ -48,7 +48,7 @@ pub struct DocumentRecord {
     pub reserved: u32,
 }
 
-/// What `sections.table` holds of a section; `parent` counts from the document's first section.
+/// A section in `sections.table`; `parent` counts from the document's first section.
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
 pub struct SectionRecord {
@@ -74,8 +74,8 @@ pub struct SectionRecord {
     pub page: u32,
 }
 
-/// What `chunks.table` holds of a chunk; `index` is its number within its document, hidden chunks counted. Its header is not
-/// kept: document, sections and `header_skip` say what it was.
+/// A chunk in `chunks.table`; `index` is its number within its document, hidden chunks counted. Its header
+/// is not kept: document, sections and `header_skip` say what it was.
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
 pub struct ChunkRecord {
@@ -108,7 +108,7 @@ pub struct ChunkRecord {
 }
 
 impl DocumentRecord {
-    /// What the document was read as; `None` if the record is damaged.
+    /// The format the document was read as; `None` if the record is damaged.
     pub fn format(&self) -> Option<Format> {
         Format::of_number(self.format)
     }
@@ -123,7 +123,7 @@ impl DocumentRecord {
         self.text_start.saturating_add(span.start)..self.text_start.saturating_add(span.end)
     }
 
-    /// Which text spans point into: the file's own bytes, or text extracted from it.
+    /// The text that spans point into: the file's own bytes, or text extracted from it.
     pub fn text_kind(&self) -> &'static str {
         match self.is_extracted {
             0 => "source",
@@ -140,14 +140,14 @@ impl SectionRecord {
 }
 
 impl ChunkRecord {
-    /// What a chunk's text is known by.
+    /// The hash by which a chunk's text is known.
     pub fn hash(text: &str) -> [u8; 16] {
         let mut hash = [0; 16];
         hash.copy_from_slice(&blake3::hash(text.as_bytes()).as_bytes()[..16]);
         hash
     }
 
-    /// Whether this is the text that was indexed.
+    /// True if this is the text that was indexed.
     pub fn is_of(&self, text: &str) -> bool {
         self.hash == Self::hash(text)
     }

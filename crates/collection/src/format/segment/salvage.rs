@@ -14,7 +14,7 @@ use crate::format::table::Table;
 use crate::format::text::Texts;
 use crate::fs::Folder;
 
-/// How far from 1 the length of a stored vector may be, rounded as it is; one that is farther was not stored by us.
+/// The largest distance from 1 of a stored vector's length, rounded as it is; one beyond was not stored by us.
 const UNIT_TOLERANCE: f32 = 2e-3;
 
 /// The files of a segment that can be opened. A block of them may still be damaged.

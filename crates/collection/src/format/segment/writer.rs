@@ -182,8 +182,8 @@ impl<'f> SegmentWriter<'f> {
     }
 }
 
-/// The folder of a segment in the making. What was written goes with it if it is not finished, since what failed may have been
-/// for want of room.
+/// The folder of a segment in the making. What was written goes with it if it is not finished, since what failed may
+/// have been for want of room.
 struct Unfinished<'f> {
     fs: &'f dyn Fs,
     folder: PathBuf,

@@ -1,9 +1,9 @@
 //! Products in tile registers: 16 rows of 64 bytes each, multiplied as whole matrices.
 //!
-//! Source: Intel 64 and IA-32 Architectures Software Developer's Manual, volume 1, chapter 18. The intrinsics are not stable, so the
-//! instructions are written out.
-//! Shapes: a tile of rows is 16 rows of 64 bytes of inputs; a tile of weights is 16 steps of 16 words, a word being the two
-//! bf16 or four bytes of one output that meet the same step of the rows; a tile of sums is 16 x 16.
+//! Source: Intel 64 and IA-32 Architectures Software Developer's Manual, volume 1, chapter 18. The intrinsics are not
+//! stable, so the instructions are written out.
+//! Shapes: a tile of rows is 16 rows of 64 bytes of inputs; a tile of weights is 16 steps of 16 words, a word being the
+//! two bf16 or four bytes of one output that meet the same step of the rows; a tile of sums is 16 x 16.
 #![expect(
     unsafe_code,
     reason = "tile instructions, on checked slices, where the processor has and the system permits them"
@@ -41,8 +41,8 @@ impl Tiles {
             Configuration { palette: 1, start_row: 0, reserved: [0; 14], row_bytes: [0; 16], rows: [0; 16] };
         configuration.row_bytes[..8].fill(64);
         configuration.rows[..8].fill(16);
-        // SAFETY: `Amx` proves that the instruction may be used; it reads the 64 bytes of the configuration, which is of the
-        // first palette. No Rust code keeps values in tile registers.
+        // SAFETY: `Amx` proves that the instruction may be used; it reads the 64 bytes of the configuration, which is
+        // of the first palette. No Rust code keeps values in tile registers.
         unsafe {
             asm!("ldtilecfg [{}]", in(reg) &raw const configuration, options(nostack, readonly, preserves_flags));
         }
@@ -80,7 +80,8 @@ pub(super) struct ByteTiles<'a> {
     tiles: PhantomData<&'a Tiles>,
 }
 
-/// Bytes of the next weights that are asked for with every tile of these: enough for all of them in eight blocks of 32 rows.
+/// Bytes of the next weights that are asked for with every tile of these: enough for all of them in eight blocks of 32
+/// rows.
 const AHEAD: usize = 256;
 
 /// Sums of up to 32 rows and 32 outputs: two tiles by two, or one by two for up to 16 rows.
@@ -96,9 +97,9 @@ macro_rules! multiply {
         let in_loop = ($next.len() * 4 * WIDTH).min(n_tiles * AHEAD) / (4 * WIDTH);
         prefetch(&$next[in_loop..]);
         if height == 32 {
-            // SAFETY: a `Tiles` lives, so the registers are set up. The loads read, for each of `n_tiles` rounds, 64 bytes
-            // of 32 rows `stride` apart and 16 lines of 128 bytes; the stores write 32 lines of 128 bytes: all held to
-            // their slices above. What is prefetched is never read. Tile registers are used by nothing else.
+            // SAFETY: a `Tiles` lives, so the registers are set up. The loads read, for each of `n_tiles` rounds, 64
+            // bytes of 32 rows `stride` apart and 16 lines of 128 bytes; the stores write 32 lines of 128 bytes: all
+            // held to their slices above. What is prefetched is never read. Tile registers are used by nothing else.
             unsafe {
                 asm!(
                     "tilezero tmm0", "tilezero tmm1", "tilezero tmm2", "tilezero tmm3",

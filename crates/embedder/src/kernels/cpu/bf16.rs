@@ -1,7 +1,7 @@
 //! Dense layers in bf16: weights and inputs rounded to 8 bits of mantissa, to nearest and ties to even, sums in f32.
 //!
-//! Differs: every set adds in an order of its own (tiles, pairs, or one fused multiply-add after the other), so bits are equal on
-//! one set, for any number of rows, and close between sets.
+//! Differs: every set adds in an order of its own (tiles, pairs, or one fused multiply-add after the other), so bits
+//! are equal on one set, for any number of rows, and close between sets.
 
 use std::ops::Range;
 

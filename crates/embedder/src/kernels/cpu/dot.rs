@@ -90,7 +90,8 @@ fn bf16(register: __m512i) -> __m512bh {
     unsafe { std::mem::transmute(register) }
 }
 
-/// Some rows of `n` values that start `stride` apart, as bf16 in rows of `width`: nearest, ties to even, 0 beyond their end.
+/// Some rows of `n` values that start `stride` apart, as bf16 in rows of `width`: nearest, ties to even, 0 beyond their
+/// end.
 pub(super) fn round_rows(
     _proof: Bf16Dot,
     [n_rows, n, stride]: [usize; 3],
@@ -105,8 +106,8 @@ pub(super) fn round_rows(
 }
 
 /// # Safety
-/// `rows` holds `n` values at each of `n_rows` places `stride` apart, `target` as many rows of `width`, a multiple of 16 that is
-/// at least `n`.
+/// `rows` holds `n` values at each of `n_rows` places `stride` apart, `target` as many rows of `width`, a multiple of
+/// 16 that is at least `n`.
 #[target_feature(enable = "avx512f,avx512bf16")]
 unsafe fn round_all([n_rows, n, stride]: [usize; 3], rows: &[f32], width: usize, target: &mut [u16]) {
     for i in 0..n_rows {
@@ -134,7 +135,8 @@ pub(super) fn round_tiles(
     assert!(n_rows <= height && n_tiles * WIDTH <= width && target.len() >= n_rows * width);
     for (c, tile) in tiles.chunks_exact(height).enumerate() {
         let target = &mut target[c * WIDTH..];
-        // SAFETY: `Bf16Dot` proves the instructions; the lines of a tile follow each other, and the shapes were checked.
+        // SAFETY: `Bf16Dot` proves the instructions; the lines of a tile follow each other, and the shapes were
+        // checked.
         unsafe { round_tile(&tile[..n_rows], width, target) }
     }
 }

@@ -34,7 +34,8 @@ pub(crate) enum Activation {
     Tanh,
 }
 
-/// A function of one number. A trait and no closures: only `#[inline(always)]` code is compiled for the instruction set in use.
+/// A function of one number. A trait and no closures: only `#[inline(always)]` code is compiled for the instruction set
+/// in use.
 pub(super) trait Function: Copy {
     fn of(self, x: f32) -> f32;
 }
@@ -54,7 +55,8 @@ macro_rules! functions {
 }
 functions!(Identity = std::convert::identity, Gelu = gelu, GeluTanh = gelu_tanh, Relu = relu, Silu = silu, Tanh = tanh);
 
-/// The expression, with the name bound to the [`Function`] of the activation: a loop for each of them, chosen outside of it.
+/// The expression, with the name bound to the [`Function`] of the activation: a loop for each of them, chosen outside
+/// of it.
 macro_rules! with_function {
     ($activation:expr, $function:ident => $body:expr) => {{
         use $crate::kernels::cpu::elementary as e;
@@ -121,7 +123,8 @@ pub(super) fn exp_of_negative(x: f32) -> f32 {
     if x < EXP_MIN { 0.0 } else { power }
 }
 
-/// `x Φ(x)`, the exact GELU, absolute error below 3e-7 for every finite `x`, relative below 1e-6 for small and for large ones.
+/// `x Φ(x)`, the exact GELU, absolute error below 3e-7 for every finite `x`, relative below 1e-6 for small and for
+/// large ones.
 #[inline(always)]
 pub(super) fn gelu(x: f32) -> f32 {
     let a = if x.abs() > TAIL { TAIL } else { x.abs() };

@@ -1,8 +1,9 @@
-//! Kernels for the CPU: safe Rust that the compiler vectorises, compiled once per instruction set and chosen at run time.
+//! Kernels for the CPU: safe Rust that the compiler vectorises, compiled once per instruction set and chosen at run
+//! time.
 //!
-//! **Same bits everywhere.** Every output element is one fixed chain of IEEE operations (fused multiply-adds in index order,
-//! sums over [`LANES`] fixed partial sums). Neither the number of rows beside it, nor the thread, nor the instruction set
-//! changes a bit of it; the instruction sets differ only in how many such chains run side by side.
+//! **Same bits everywhere.** Every output element is one fixed chain of IEEE operations (fused multiply-adds in index
+//! order, sums over [`LANES`] fixed partial sums). Neither the number of rows beside it, nor the thread, nor the
+//! instruction set changes a bit of it; the instruction sets differ only in how many such chains run side by side.
 //!
 //! Letters: T rows (tokens), K inputs, N outputs of a product; S tokens of one text; H hidden, D = H / heads; F inner.
 
@@ -30,7 +31,8 @@ pub(crate) use simd::Simd;
 /// Partial sums of a reduction: a multiple of every vector length in use, so that all of them add in the same order.
 const LANES: usize = 32;
 
-/// Sum of `term` over `values`: element `i` goes into partial sum `i % LANES`, the partial sums are added as a binary tree.
+/// Sum of `term` over `values`: element `i` goes into partial sum `i % LANES`, the partial sums are added as a binary
+/// tree.
 #[inline(always)]
 fn lane_sum(values: &[f32], term: impl Fn(f32) -> f32) -> f32 {
     let (chunks, tail) = values.as_chunks::<LANES>();

@@ -1,6 +1,7 @@
 //! Layer normalisation of rows, with the residual added on the way in.
 //!
-//! Source: Ba, Kiros and Hinton 2016, eq. 4. Mean first, then the variance around it: `E[x²] - E[x]²` cancels for large means.
+//! Source: Ba, Kiros and Hinton 2016, eq. 4. Mean first, then the variance around it: `E[x²] - E[x]²` cancels for large
+//! means.
 //! Cost: three passes over a row that stays in the first-level cache.
 
 use super::lane_sum;

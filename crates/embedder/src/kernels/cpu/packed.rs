@@ -1,8 +1,9 @@
 //! Products of short numbers: several inputs of one output in a word, multiplied and summed by one instruction.
 //!
-//! Shapes: a step is the inputs that share a word: two bf16 or four bytes. A weight \[N, K\] is, for every [`WIDTH`] outputs, its
-//! steps as lines of one word per output.
-//! Differs: weights and rows are padded with zeros to whole tiles, for every instruction set, so that one layout serves all.
+//! Shapes: a step is the inputs that share a word: two bf16 or four bytes. A weight \[N, K\] is, for every [`WIDTH`]
+//! outputs, its steps as lines of one word per output.
+//! Differs: weights and rows are padded with zeros to whole tiles, for every instruction set, so that one layout serves
+//! all.
 
 use std::ops::Range;
 
@@ -27,7 +28,8 @@ pub(super) trait Tile: Copy {
     const HEIGHT: usize;
 
     /// `sums[i][j] = Σ rows[i][k] * weight of output j and input k` for the first `n` rows, at least 1 and at most
-    /// [`Tile::HEIGHT`]; rows and sums up to that height may be read and overwritten. Meanwhile `next` is brought closer.
+    /// [`Tile::HEIGHT`]; rows and sums up to that height may be read and overwritten. Meanwhile `next` is brought
+    /// closer.
     fn multiply(
         self,
         rows: TileRows<'_, Self::Row>,
@@ -63,7 +65,8 @@ impl Packed {
         Self { words: Buffer::new(), n_inputs: 0, n_outputs: 0, n_steps: 0, per_word: 1 }
     }
 
-    /// Makes room for a weight \[N, K\] with `per_word` inputs to a word. The words are zeros, or what was there before.
+    /// Makes room for a weight \[N, K\] with `per_word` inputs to a word. The words are zeros, or what was there
+    /// before.
     pub(super) fn start(&mut self, n_outputs: usize, n_inputs: usize, per_word: usize) {
         (self.n_inputs, self.n_outputs, self.per_word) = (n_inputs, n_outputs, per_word);
         self.n_steps = n_inputs.div_ceil(per_word).next_multiple_of(STEPS);
@@ -162,8 +165,8 @@ pub(super) fn load(line: &mut [f32; WIDTH], from: &[f32]) {
     line[..from.len()].copy_from_slice(from);
 }
 
-/// Writes `value` of every row of some and every output of some, to \[T, all\]: a full line in one piece, as all are but the
-/// last of a weight.
+/// Writes `value` of every row of some and every output of some, to \[T, all\]: a full line in one piece, as all are
+/// but the last of a weight.
 macro_rules! store_lines {
     ($out:expr, $all:expr, $rows:expr, $outputs:expr, |$i:ident, $t:ident, $j:ident| $value:expr) => {{
         let (rows, outputs): (Range<usize>, Range<usize>) = ($rows, $outputs);

@@ -1,8 +1,11 @@
-//! Rows times a weight matrix that was laid out in panels beforehand, with bias and activation applied on the way out: f32.
+//! Rows times a weight matrix that was laid out in panels beforehand, with bias and activation applied on the way out:
+//! f32.
 //!
-//! Source: Goto and van de Geijn 2008: panels of the right matrix stay in the first-level cache, blocks of rows in the second.
+//! Source: Goto and van de Geijn 2008: panels of the right matrix stay in the first-level cache, blocks of rows in the
+//! second.
 //! Shapes: rows \[T, K\] times weight \[K, N\] gives \[T, N\].
-//! Differs: an output element is `fma(a[k], b[k], …)` for k = 0, 1, … K-1 from the bias on, whatever T, tile or block it is in.
+//! Differs: an output element is `fma(a[k], b[k], …)` for k = 0, 1, … K-1 from the bias on, whatever T, tile or block
+//! it is in.
 //! Cost: T K N fused multiply-adds; one copy of the rows per block of [`ROWS_PER_BLOCK`].
 
 use std::ops::Range;
@@ -24,12 +27,12 @@ const WIDE: (usize, usize) = (12, 32);
 const NARROW_DEPTH: usize = PANEL_VALUES / NARROW.1;
 const WIDE_DEPTH: usize = PANEL_VALUES / WIDE.1;
 
-/// Ranges of inputs and outputs of a product start at a multiple of this: the width of the wider panel, and of the partial sums
-/// of a softmax over outputs.
+/// Ranges of inputs and outputs of a product start at a multiple of this: the width of the wider panel, and of the
+/// partial sums of a softmax over outputs.
 pub(crate) const ALIGNMENT: usize = WIDE.1;
 
-/// A matrix \[K, N\] cut into panels of `width` columns, and each panel into blocks of `depth` rows: block by block, panel
-/// by panel, row by row. Columns beyond N hold anything.
+/// A matrix \[K, N\] cut into panels of `width` columns, and each panel into blocks of `depth` rows: block by block,
+/// panel by panel, row by row. Columns beyond N hold anything.
 #[derive(Debug, Clone)]
 pub(crate) struct Panels {
     values: Buffer<f32>,
@@ -64,7 +67,8 @@ impl Panels {
         panels
     }
 
-    /// Takes the transpose of `n_outputs` rows of `n_inputs` values that start `stride` apart. Reuses the memory it has.
+    /// Takes the transpose of `n_outputs` rows of `n_inputs` values that start `stride` apart. Reuses the memory it
+    /// has.
     #[inline(always)]
     pub(super) fn fill_transposed(&mut self, rows: &[f32], stride: usize, n_outputs: usize, n_inputs: usize) {
         self.start(n_inputs, n_outputs);
@@ -218,8 +222,9 @@ impl Product<'_> {
     }
 }
 
-/// The inner loop: a column of `HEIGHT` inputs times a line of `WIDTH` weights, added to the tile of sums. Meanwhile `next`, which
-/// is no longer than `lines`, is brought closer, a line at a time: a short text spends more time on that than on products.
+/// The inner loop: a column of `HEIGHT` inputs times a line of `WIDTH` weights, added to the tile of sums. Meanwhile
+/// `next`, which is no longer than `lines`, is brought closer, a line at a time: a short text spends more time on that
+/// than on products.
 #[inline(always)]
 fn accumulate<const HEIGHT: usize, const WIDTH: usize, const DEPTH: usize>(
     rows: &[[f32; DEPTH]; HEIGHT],

@@ -1,6 +1,7 @@
 //! Rotary positions: queries and keys turned by an angle that grows with their place.
 //!
-//! Source: Su et al. 2021, eq. 34, with the halves of a head as the pairs: `(x1, x2)` becomes `(x1 cos - x2 sin, x2 cos + x1 sin)`.
+//! Source: Su et al. 2021, eq. 34, with the halves of a head as the pairs: `(x1, x2)` becomes
+//! `(x1 cos - x2 sin, x2 cos + x1 sin)`.
 
 use super::simd::{Kernel, Simd};
 

@@ -20,11 +20,13 @@ pub(crate) struct Simd {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[cfg_attr(not(target_arch = "x86_64"), expect(dead_code, reason = "the other levels are of x86-64"))]
 enum Level {
-    /// What the build target guarantees. On x86-64 without FMA the fused multiply-add is a library call: right, and slow.
+    /// What the build target guarantees. On x86-64 without FMA the fused multiply-add is a library call: right, and
+    /// slow.
     Portable,
     /// AVX2 and FMA: Intel from 2013, AMD from 2017.
     Avx2,
-    /// AVX-512 F, BW, DQ and VL: Intel servers from 2017, AMD from 2022. Integer dot products (VNNI) where there are any.
+    /// AVX-512 F, BW, DQ and VL: Intel servers from 2017, AMD from 2022. Integer dot products (VNNI) where there are
+    /// any.
     Avx512,
     /// And dot products of bf16: AMD from 2022, Intel servers from 2023.
     Bf16,
@@ -75,8 +77,8 @@ pub(super) struct Avx512(());
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Amx(());
 
-/// Work on slices that gains from wide registers. `run`, and all it calls, must be `#[inline(always)]`, because only code
-/// inlined into the functions below is compiled for their instruction set.
+/// Work on slices that gains from wide registers. `run`, and all it calls, must be `#[inline(always)]`, because only
+/// code inlined into the functions below is compiled for their instruction set.
 pub(crate) trait Kernel {
     fn run(self);
 }
@@ -87,8 +89,8 @@ impl Simd {
         Self::up_to(Level::Amx)
     }
 
-    /// The best set that [`VARIABLE`] allows, or the best there is if it is not set. A set that the processor lacks is no
-    /// error: the variable is an upper bound.
+    /// The best set that [`VARIABLE`] allows, or the best there is if it is not set. A set that the processor lacks is
+    /// no error: the variable is an upper bound.
     pub(crate) fn allowed() -> Result<Self, UnknownSet> {
         match std::env::var_os(VARIABLE) {
             None => Ok(Self::detect()),
@@ -178,7 +180,8 @@ impl Simd {
             // SAFETY: a `Simd` of this level exists only where `has_avx2` was true: the processor has avx2 and fma.
             #[cfg(target_arch = "x86_64")]
             Level::Avx2 => unsafe { run_avx2(kernel) },
-            // SAFETY: a `Simd` of these levels exists only where `has_avx512` was true: the processor has each feature named.
+            // SAFETY: a `Simd` of these levels exists only where `has_avx512` was true: the processor has each feature
+            // named.
             #[cfg(target_arch = "x86_64")]
             Level::Avx512 | Level::Bf16 | Level::Amx => unsafe { run_avx512(kernel) },
             #[cfg(not(target_arch = "x86_64"))]
@@ -237,8 +240,8 @@ mod amx {
         const ARCH_REQ_XCOMP_PERM: i64 = 0x1023;
         const XFEATURE_XTILEDATA: i64 = 18;
         let status: i64;
-        // SAFETY: the system call takes two integers, touches no memory of ours, and reports failure as a negative number;
-        // `syscall` itself overwrites rcx and r11.
+        // SAFETY: the system call takes two integers, touches no memory of ours, and reports failure as a negative
+        // number; `syscall` itself overwrites rcx and r11.
         unsafe {
             std::arch::asm!(
                 "syscall",

@@ -1,4 +1,5 @@
-//! Every kernel against a plain oracle in double precision, and every instruction set against the portable one, bit for bit.
+//! Every kernel against a plain oracle in double precision, and every instruction set against the portable one, bit for
+//! bit.
 
 use proptest::prelude::*;
 
@@ -265,7 +266,8 @@ proptest! {
         for (ours, expected) in ours.iter().zip(case.oracle()) {
             prop_assert!((f64::from(*ours) - expected).abs() < 1e-5);
         }
-        // In bf16 there are two sources of error, the scores and the weights; neither is larger than a few units of 2^-9.
+        // In bf16 there are two sources of error, the scores and the weights; neither is larger than a few units of
+        // 2^-9.
         let rounded = Case { precision: Precision::Bf16, ..case };
         for (ours, expected) in rounded.run(Simd::detect(), usize::MAX).iter().zip(case.oracle()) {
             prop_assert!((f64::from(*ours) - expected).abs() < 0.02, "{} {}", ours, expected);

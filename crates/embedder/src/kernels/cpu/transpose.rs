@@ -14,8 +14,8 @@ pub(super) trait Word: Number {}
 impl Word for f32 {}
 impl Word for u32 {}
 
-/// `panel[k * width + j] = rows[j * stride + k]` for j below `n` and k below `depth`; `n <= width`. What the panel holds
-/// between `n` and the next multiple of 16 is left open.
+/// `panel[k * width + j] = rows[j * stride + k]` for j below `n` and k below `depth`; `n <= width`. What the panel
+/// holds between `n` and the next multiple of 16 is left open.
 pub(super) fn transpose<T: Word>(
     simd: Simd,
     rows: &[T],
@@ -31,7 +31,8 @@ pub(super) fn transpose<T: Word>(
     {
         let (from, to) = (rows.as_ptr().cast(), panel.as_mut_ptr().cast());
         if simd.avx512().is_some() && width.is_multiple_of(16) {
-            // SAFETY: the assertion above holds both slices to the shape; `T` has four bytes; the processor has AVX-512.
+            // SAFETY: the assertion above holds both slices to the shape; `T` has four bytes; the processor has
+            // AVX-512.
             return unsafe { avx512::transpose(from, stride, [n, depth], to, width) };
         }
         if simd.avx2().is_some() {
@@ -75,7 +76,8 @@ mod avx512 {
                 let mask = (0xffff_u32 >> (16 - n_words)) as u16;
                 let mut block = [_mm512_setzero_ps(); 16];
                 for (i, row) in block.iter_mut().enumerate() {
-                    // SAFETY: a row below `n`, the last one again where there are fewer; words below `depth` by the mask.
+                    // SAFETY: a row below `n`, the last one again where there are fewer; words below `depth` by the
+                    // mask.
                     *row = unsafe { _mm512_maskz_loadu_ps(mask, from.add((j + i).min(n - 1) * stride + k)) };
                 }
                 for (i, column) in transposed(block).into_iter().enumerate().take(n_words) {

@@ -56,7 +56,8 @@ pub(crate) fn takes(qkv: &Tensor, n_heads: usize) -> bool {
     takes_rows(qkv) && qkv.dims()[1] / 3 / n_heads <= HEAD_WIDTH_MAX
 }
 
-/// The tiles of queries of each text: first query, first token of the text, one past its last; longest texts first as they come.
+/// The tiles of queries of each text: first query, first token of the text, one past its last; longest texts first as
+/// they come.
 pub(crate) fn tiles(spans: &Spans) -> impl Iterator<Item = u32> {
     spans.iter().flat_map(|span| {
         let tile = move |first: usize| [first as u32, span.start as u32, span.end as u32];

@@ -56,7 +56,8 @@ impl OnDevice {
         self.words.narrow(0, 3 * self.n_tokens, n_words)?.reshape((n_words / TILE_WORDS, TILE_WORDS))
     }
 
-    /// What a bias adds within texts as long as those of this batch, and its reach; copied once for all layers that share it.
+    /// What a bias adds within texts as long as those of this batch, and its reach; copied once for all layers that
+    /// share it.
     pub(crate) fn bias(&self, bias: &Arc<RelativeBias>) -> Result<(Tensor, usize)> {
         let mut known = self.biases.lock().expect("no thread panics while it holds this");
         let reach = self.n_tokens_max.saturating_sub(1);

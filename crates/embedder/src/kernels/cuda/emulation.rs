@@ -1,4 +1,5 @@
-//! The device played by the host: kernels compiled as C++ for the CPU, launched as on a GPU, with tensors in main memory.
+//! The device played by the host: kernels compiled as C++ for the CPU, launched as on a GPU, with tensors in main
+//! memory.
 
 use std::cell::Cell;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};

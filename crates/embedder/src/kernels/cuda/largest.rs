@@ -44,8 +44,8 @@ impl Largest {
         })
     }
 
-    /// Takes in the products f32 \[Q, R\] of all queries with a block of rows, the first of which is number `first_row`.
-    /// `allowed` are bits, 32 to a number: rows whose bit is not set do not count.
+    /// Takes in the products f32 \[Q, R\] of all queries with a block of rows, the first of which is number
+    /// `first_row`. `allowed` are bits, 32 to a number: rows whose bit is not set do not count.
     pub(crate) fn push(&mut self, products: &Tensor, first_row: u32, allowed: Option<&Tensor>) -> Result<()> {
         let (n_queries, n_rows) = products.dims2()?;
         let capacity = self.keys.dim(1)?;

@@ -33,7 +33,8 @@ pub(super) struct Address(u64);
 impl Address {
     pub(super) const NULL: Self = Self(0);
 
-    /// Where the first value of a contiguous tensor lies. It stays there as long as the tensor, or work queued on its stream.
+    /// Where the first value of a contiguous tensor lies. It stays there as long as the tensor, or work queued on its
+    /// stream.
     pub(super) fn of(tensor: &Tensor) -> Result<Self> {
         assert!(tensor.is_contiguous(), "kernels take rows that lie one after another, not {:?}", tensor.layout());
         let (storage, layout) = tensor.storage_and_layout();
@@ -80,8 +81,9 @@ pub(super) fn unfilled(shape: impl Into<Shape>, dtype: DType, device: &Device) -
 
 /// Queues `kernel` for rows of `dtype` on the stream of `device`.
 ///
-/// The caller vouches for the arguments: `A` is `#[repr(C)]` and field by field the struct in the kernel's source; addresses
-/// are of tensors on `device` that are as large as the grid makes the kernel think, and alive until this returns.
+/// The caller vouches for the arguments: `A` is `#[repr(C)]` and field by field the struct in the kernel's source;
+/// addresses are of tensors on `device` that are as large as the grid makes the kernel think, and alive until this
+/// returns.
 #[cfg_attr(not(any(feature = "cuda", test)), expect(unused_variables, reason = "there is nowhere to launch"))]
 pub(super) fn launch<A: Copy>(kernel: &str, dtype: DType, grid: Grid, arguments: A, device: &Device) -> Result<()> {
     if grid.blocks.contains(&0) {

@@ -1,4 +1,5 @@
-//! One row for each span of rows, in one launch: the vectors of texts, or of chunks within them, before they are scaled.
+//! One row for each span of rows, in one launch: the vectors of texts, or of chunks within them, before they are
+//! scaled.
 
 use candle_core::{DType, Result, Tensor};
 
@@ -35,8 +36,8 @@ struct Arguments {
     mode: u32,
 }
 
-/// Rows \[T, H\] → f32 \[S, H\]. A span is its first row, one past its last, and the place of its first row in its text; none
-/// is empty.
+/// Rows \[T, H\] → f32 \[S, H\]. A span is its first row, one past its last, and the place of its first row in its
+/// text; none is empty.
 pub(crate) fn pool(rows: &Tensor, spans: &Tensor, mode: Pool) -> Result<Tensor> {
     let (width, n_spans) = (rows.dim(1)?, spans.elem_count() / SPAN_WORDS);
     let out = unfilled((n_spans, width), DType::F32, rows.device())?;

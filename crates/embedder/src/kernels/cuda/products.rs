@@ -13,7 +13,8 @@ pub(crate) fn plain(x: &Tensor, weight: &Tensor) -> Result<Tensor> {
     x.matmul(&weight.t()?)
 }
 
-/// `x Wᵀ + b` of 16-bit rows, the bias added before the sum is rounded: x \[T, K\], W \[N, K\], b \[N\], all of one type.
+/// `x Wᵀ + b` of 16-bit rows, the bias added before the sum is rounded: x \[T, K\], W \[N, K\], b \[N\], all of one
+/// type.
 pub(crate) fn biased(x: &Tensor, weight: &Tensor, bias: &Tensor) -> Result<Tensor> {
     #[cfg(feature = "cuda")]
     if x.device().is_cuda() {
@@ -28,8 +29,8 @@ pub(crate) fn takes_biased(x: &Tensor, weight: &Tensor) -> bool {
     super::takes(x) && x.dtype() != DType::F32 && weight.dims().iter().all(|size| size.is_multiple_of(PACK))
 }
 
-/// Products f32 \[Q, R\] of queries \[Q, D\] with rows \[R, D\], both f32 or both 16-bit; sums in f32. With `onto` the products are
-/// added to it, in place.
+/// Products f32 \[Q, R\] of queries \[Q, D\] with rows \[R, D\], both f32 or both 16-bit; sums in f32. With `onto` the
+/// products are added to it, in place.
 pub(crate) fn scores(queries: &Tensor, rows: &Tensor, onto: Option<Tensor>) -> Result<Tensor> {
     #[cfg(feature = "cuda")]
     if queries.device().is_cuda() && rows.dtype() == DType::F16 {
@@ -77,7 +78,8 @@ mod cuda {
         assert!(x.is_contiguous() && weight.is_contiguous() && bias.is_contiguous(), "rows lie one after another");
         let device = x.device().as_cuda_device()?;
         let lt = lt(device)?;
-        // Column by column, as cuBLAS sees it, the sum is outᵀ [N, T] = W [N, K] xᵀ [K, T], and the bias one value a row.
+        // Column by column, as cuBLAS sees it, the sum is outᵀ [N, T] = W [N, K] xᵀ [K, T], and the bias one value a
+        // row.
         let config = MatmulConfig {
             transa: true,
             transb: false,

@@ -18,8 +18,8 @@ struct Arguments {
     half: u32,
 }
 
-/// Turns the queries and keys of `qkv` \[T, 3H\], which was just computed and nobody else holds. `cos` and `sin` are f32,
-/// \[P, R / 2\]; `positions` \[T\] pick a row of them for each token.
+/// Turns the queries and keys of `qkv` \[T, 3H\], which was just computed and nobody else holds. `cos` and `sin` are
+/// f32, \[P, R / 2\]; `positions` \[T\] pick a row of them for each token.
 pub(crate) fn rotate(qkv: &Tensor, n_heads: usize, cos: &Tensor, sin: &Tensor, positions: &Tensor) -> Result<()> {
     let (n_tokens, stride) = qkv.dims2()?;
     let (head_width, half) = (stride / 3 / n_heads, cos.dim(1)?);

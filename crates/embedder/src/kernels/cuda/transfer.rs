@@ -1,4 +1,5 @@
-//! Copies between main memory and the device that neither side waits for: through page-locked memory, in the stream's order.
+//! Copies between main memory and the device that neither side waits for: through page-locked memory, in the stream's
+//! order.
 
 use candle_core::{DType, Device, Result, Tensor};
 

@@ -8,6 +8,7 @@ use std::io::{self, BufReader, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use cento_collection::fs::{Fs, OsFs};
 use cento_embedder::cache::{self, ENTRY_BYTES, Entry, HEADER_BYTES, Key};
 
 use crate::error::{AtPath, Result};
@@ -167,8 +168,7 @@ impl SegmentWriter {
 
     /// Puts the segment among the others.
     pub(super) fn publish(self) -> Result<Self> {
-        let new = self.path.with_extension(NEW);
-        std::fs::rename(&new, &self.path).at(&new)?;
+        publish(&OsFs, &self.path)?;
         Ok(self)
     }
 
@@ -187,6 +187,15 @@ impl SegmentWriter {
     pub(super) fn set_last_use(&self, time: SystemTime) -> Result<()> {
         self.keys.set_times(FileTimes::new().set_modified(time)).at(&self.path)
     }
+}
+
+/// Gives a segment its name, durably: the old ones may go as soon as it has it.
+pub(super) fn publish(fs: &dyn Fs, path: &Path) -> Result<()> {
+    let new = path.with_extension(NEW);
+    fs.sync_dir(&new).at(&new)?;
+    fs.rename(&new, path).at(&new)?;
+    let folder = path.parent().unwrap_or(path);
+    fs.sync_dir(folder).at(folder)
 }
 
 /// Names are in the order in which segments are made.

@@ -1,8 +1,12 @@
 //! Two runs, a crash, a flipped byte, a limit: what was kept is found, or is not found, and is never another vector.
 
 use std::fs;
+use std::io::Write;
 use std::time::{Duration, SystemTime};
 
+use cento_collection::fs::Fs;
+use cento_collection::testing::random::Random;
+use cento_collection::testing::volatile::{Fault, VolatileFs};
 use cento_embedder::cache::{ENTRY_BYTES, HEADER_BYTES, key, text_bytes};
 
 use super::*;
@@ -261,4 +265,27 @@ fn what_a_crash_leaves_of_a_prune_or_of_a_new_segment_is_swept_away() {
     assert_eq!(extensions, ["new", "json"], "the one that is being made stays: {left:?}");
     living.publish().unwrap();
     assert_eq!(place.found(9), [5]);
+}
+
+#[test]
+fn a_segment_that_has_its_name_outlives_a_power_loss() {
+    let disk = tempfile::tempdir().unwrap();
+    let volatile = VolatileFs::new(disk.path(), Fault::None);
+    let path = disk.path().join("1");
+    let files = ["keys", "vectors"];
+    volatile.create_dir(&path.with_extension("new")).unwrap();
+    for name in files {
+        let mut file = volatile.create(&path.with_extension("new").join(name)).unwrap();
+        file.write_all(name.as_bytes()).unwrap();
+        file.sync().unwrap();
+    }
+    segment::publish(&volatile, &path).unwrap();
+    for seed in 0..16 {
+        let after = tempfile::tempdir().unwrap();
+        volatile.crash(volatile.n_operations(), &mut Random::new(seed), after.path());
+        for name in files {
+            let kept = fs::read(after.path().join("1").join(name));
+            assert_eq!(kept.ok().as_deref(), Some(name.as_bytes()), "seed {seed}: {name}");
+        }
+    }
 }

@@ -9,7 +9,8 @@ use super::*;
 use crate::file::{BLOCK_BYTES, HEADER_BYTES, Writer};
 use crate::testing::flip;
 
-/// What searches of the damaged graph give must be an error or what the whole graph gives. Returns whether it was an error.
+/// The results of searches of the damaged graph must be an error or what the whole graph gives. Returns whether it was
+/// an error.
 #[track_caller]
 fn check(built: &Built, path: &std::path::Path, expected: &[Found], what: &str) -> bool {
     let ask = || -> Result<(), Error> {

@@ -9,8 +9,8 @@ use crate::kernels::cpu::elementary::Activation;
 use crate::kernels::cpu::product::{ALIGNMENT, Product};
 use crate::kernels::cpu::simd::Kernel;
 
-/// Queries whose scores are in memory at once: as many as fit into half a second-level cache, in whole tiles of either height,
-/// and at least one.
+/// Queries whose scores are in memory at once: as many as fit into half a second-level cache, in whole tiles of either
+/// height, and at least one.
 const QUERIES_MIN: usize = 12;
 const SCORES: usize = 1 << 16;
 

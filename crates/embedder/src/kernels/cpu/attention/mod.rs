@@ -1,10 +1,10 @@
 //! Scaled dot-product attention of the tokens of one text among themselves.
 //!
-//! Source: Vaswani et al. 2017, eq. 1, for every head; the scores may have a bias by distance (Press et al. 2021; Raffel et al. 2020)
-//! and may be kept to a window (Beltagy et al. 2020).
+//! Source: Vaswani et al. 2017, eq. 1, for every head; the scores may have a bias by distance (Press et al. 2021;
+//! Raffel et al. 2020) and may be kept to a window (Beltagy et al. 2020).
 //! Shapes: packed queries, keys and values \[S, 3H\] (a row is `q | k | v`, each H = heads * D wide) give \[S, H\].
-//! Cost: 2 S² H multiply-adds and S² exponentials per head. Scores of some queries of one head are in memory at once, never
-//! S². What a query gets does not depend on the queries beside it.
+//! Cost: 2 S² H multiply-adds and S² exponentials per head. Scores of some queries of one head are in memory at once,
+//! never S². What a query gets does not depend on the queries beside it.
 
 mod floats;
 #[cfg(target_arch = "x86_64")]
@@ -101,8 +101,9 @@ impl Scoring<'_> {
         }
     }
 
-    /// `e^(scale * score + bias - max)` of one query and the keys it may attend to, 0 for other keys and beyond the last;
-    /// returns the sum. `row` holds the scores of `keys` in lines of [`LANES`], and as many more as fill the last line.
+    /// `e^(scale * score + bias - max)` of one query and the keys it may attend to, 0 for other keys and beyond the
+    /// last; returns the sum. `row` holds the scores of `keys` in lines of [`LANES`], and as many more as fill the last
+    /// line.
     #[inline(always)]
     fn softmax(self, row: &mut Row<'_>, head: usize, query: usize, keys: Range<usize>) -> f32 {
         let visible = match self.window {

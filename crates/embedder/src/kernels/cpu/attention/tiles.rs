@@ -1,7 +1,7 @@
 //! Attention in bf16, by tile registers: queries, keys, values and weights are rounded, sums and the softmax are f32.
 //!
-//! Shapes: queries in blocks of 32; of one head, keys as a weight \[S, D\] and values as a weight \[D, S\], in the layout of
-//! [`super::super::packed`].
+//! Shapes: queries in blocks of 32; of one head, keys as a weight \[S, D\] and values as a weight \[D, S\], in the
+//! layout of [`super::super::packed`].
 
 use std::ops::Range;
 
