@@ -94,6 +94,12 @@ pub enum Error {
         /// The misfit, with the numbers.
         reason: String,
     },
+    /// Statistics from elsewhere are not those of the query.
+    #[error("no document frequency was given for the term `{term}`; ask for the statistics of all terms of the query")]
+    Statistics {
+        /// A term of the query.
+        term: String,
+    },
     /// An explanation was asked for a row or document that does not exist or is deleted.
     #[error("part {part} has no live unit {unit}")]
     NoSuchUnit {

@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use crate::bm25::idf;
 use crate::searcher::{Postings, Searcher};
+use crate::statistics::Statistics;
 use crate::{Error, Result};
 
 /// A score and its terms.
@@ -45,29 +46,44 @@ impl Searcher<'_> {
     ///
     /// [`Error::NoSuchUnit`] for a unit that does not exist or is deleted, and those of [`Searcher::score`].
     pub fn explain(&self, query: &str, part: usize, unit: u32) -> Result<Explanation> {
+        self.explain_with(query, part, unit, None)
+    }
+
+    /// Explains a score that [`Searcher::score_under`] gave.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Statistics`], and those of [`Searcher::explain`].
+    pub fn explain_under(&self, query: &str, part: usize, unit: u32, statistics: &Statistics) -> Result<Explanation> {
+        self.explain_with(query, part, unit, Some(statistics))
+    }
+
+    fn explain_with(&self, query: &str, part: usize, unit: u32, given: Option<&Statistics>) -> Result<Explanation> {
+        let totals = given.map_or(self.totals, |given| given.totals);
         let scope =
             self.scopes.get(part).filter(|scope| scope.is_live(unit)).ok_or(Error::NoSuchUnit { part, unit })?;
         let length = scope.lengths.length(unit, self.beside_weight);
-        let average_length = self.average_length();
+        let average_length = totals.average_length(self.beside_weight);
         let mut postings = Postings::default();
         let mut frequencies = vec![Vec::new(); self.scopes.len()];
         let mut explanation = Explanation { score: 0.0, terms: Vec::new() };
         for term in self.query_terms(query) {
-            let df = self.frequencies(&term, &mut postings, &mut frequencies)?;
+            let own = self.frequencies(&term, &mut postings, &mut frequencies)?;
+            let df = given.map_or(Ok(own), |given| given.df(&term.text))?;
             let found = frequencies[part].binary_search_by_key(&unit, |frequency| frequency.unit);
             let tf = found.map_or(0.0, |at| frequencies[part][at].tf);
             let contribution = if tf > 0.0 {
-                self.term_weight(&term, df) * self.bm25.saturation(tf, length, average_length)
+                term.weight(totals.n, df) * self.bm25.saturation(tf, length, average_length)
             } else {
                 0.0
             };
             explanation.score += contribution;
             explanation.terms.push(TermExplanation {
-                idf: idf(self.statistics.n, df),
+                idf: idf(totals.n, df),
                 term: term.text,
                 n_occurrences: term.n_occurrences,
                 df,
-                n: self.statistics.n,
+                n: totals.n,
                 tf,
                 length,
                 average_length,

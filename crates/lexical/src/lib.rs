@@ -1,8 +1,9 @@
 //! BM25 over one immutable segment, with explanations.
 //!
-//! tantivy analyses the text and keeps dictionary and postings; scores are computed here, from those postings, in
-//! `f64`, with the statistics of the live rows of the whole collection. A ranking therefore does not depend on how the
-//! collection is cut into segments, nor on what was deleted from it.
+//! tantivy analyses the text and keeps dictionary and postings; scores are computed here, from those postings, in `f64`,
+//! with the statistics of the live rows of the whole collection. A ranking therefore does not depend on how the
+//! collection is cut into segments, nor on what was deleted from it. Where the collection lies in several places, each is
+//! asked for its [`Statistics`] first, and then scores under the sum of all.
 //!
 //! The flow: [`Analyzer`] → [`Writer`] → named files → [`Segment`] → [`Searcher`].
 //!
@@ -47,8 +48,9 @@ pub use directory::{File, Files, Memory};
 pub use error::{Error, Result};
 pub use explain::{Explanation, TermExplanation};
 pub use language::Language;
-pub use searcher::{Part, Scored, Searcher, Unit};
+pub use searcher::{Part, Scored, Searcher, Unit, text_statistics};
 pub use segment::Segment;
+pub use statistics::{Statistics, Totals};
 pub use tantivy::directory::OwnedBytes;
 pub use words::TERM_BYTES_MAX;
 pub use writer::{ROW_BYTES_MAX, Row, Writer};

@@ -5,7 +5,7 @@
 //! parts.
 //! Cost: linear in the postings of the terms, plus the units of each part once.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use roaring::RoaringBitmap;
@@ -16,7 +16,7 @@ use tantivy::schema::IndexRecordOption;
 
 use crate::bm25::{Bm25, idf};
 use crate::schema::{HEADER, TEXT, TITLE};
-use crate::statistics::{Statistics, UnitLengths, combined};
+use crate::statistics::{Statistics, Totals, UnitLengths, combined};
 use crate::{Error, Result, Segment};
 
 /// The unit that is ranked.
@@ -57,7 +57,7 @@ pub struct Searcher<'a> {
     pub(crate) scopes: Vec<Scope<'a>>,
     pub(crate) unit: Unit,
     pub(crate) bm25: Bm25,
-    pub(crate) statistics: Statistics,
+    pub(crate) totals: Totals,
     /// Worth of the second field: the header's weight, 1 for a title.
     pub(crate) beside_weight: f64,
 }
@@ -104,12 +104,12 @@ impl<'a> Searcher<'a> {
     pub fn new(parts: Vec<Part<'a>>, unit: Unit, bm25: Bm25) -> Result<Self> {
         bm25.check()?;
         check_analyzers(&parts)?;
-        let mut statistics = Statistics::default();
+        let mut totals = Totals::default();
         let mut scopes = Vec::with_capacity(parts.len());
         for (at, part) in parts.into_iter().enumerate() {
             check_rows(&part, at, unit)?;
             let (lengths, of_part) = UnitLengths::open(&part, at, unit)?;
-            statistics.add(of_part);
+            totals.add(of_part);
             scopes.push(Scope {
                 n_units: lengths.n_units(&part),
                 lengths,
@@ -122,7 +122,7 @@ impl<'a> Searcher<'a> {
             Unit::Row => bm25.header_weight,
             Unit::Document => 1.0,
         };
-        Ok(Self { scopes, unit, bm25, statistics, beside_weight })
+        Ok(Self { scopes, unit, bm25, totals, beside_weight })
     }
 
     /// Scores every unit that has a term of the query: for each part, by ascending unit. A query without terms finds
@@ -132,13 +132,29 @@ impl<'a> Searcher<'a> {
     ///
     /// [`Error::Io`], [`Error::Corrupt`] if a segment cannot be read.
     pub fn score(&self, query: &str) -> Result<Vec<Vec<Scored>>> {
-        let average_length = self.average_length();
+        self.score_with(query, None)
+    }
+
+    /// Scores as [`Searcher::score`] does in a collection that has these statistics, of which the parts are some.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Statistics`] where they lack a term of the query, and those of [`Searcher::score`].
+    pub fn score_under(&self, query: &str, statistics: &Statistics) -> Result<Vec<Vec<Scored>>> {
+        self.score_with(query, Some(statistics))
+    }
+
+    /// Without given statistics the postings are read once: their number is the document frequency.
+    fn score_with(&self, query: &str, given: Option<&Statistics>) -> Result<Vec<Vec<Scored>>> {
+        let totals = given.map_or(self.totals, |given| given.totals);
+        let average_length = totals.average_length(self.beside_weight);
         let mut scores: Vec<Vec<f64>> = self.scopes.iter().map(|scope| vec![0.0; scope.n_units as usize]).collect();
         let mut frequencies: Vec<Vec<Frequency>> = vec![Vec::new(); self.scopes.len()];
         let mut postings = Postings::default();
         for term in self.query_terms(query) {
-            let df = self.frequencies(&term, &mut postings, &mut frequencies)?;
-            let weight = self.term_weight(&term, df);
+            let own = self.frequencies(&term, &mut postings, &mut frequencies)?;
+            let df = given.map_or(Ok(own), |given| given.df(&term.text))?;
+            let weight = term.weight(totals.n, df);
             for ((scope, scores), frequencies) in self.scopes.iter().zip(&mut scores).zip(&frequencies) {
                 for &Frequency { unit, tf } in frequencies {
                     let length = scope.lengths.length(unit, self.beside_weight);
@@ -149,26 +165,21 @@ impl<'a> Searcher<'a> {
         Ok(self.scopes.iter().zip(&scores).map(|(scope, scores)| scope.collect(scores)).collect())
     }
 
-    /// The idf of a term as the analyser gives it, by the live rows whose text has it. Reads a dictionary; postings
-    /// only of segments with deleted rows.
+    /// The totals of the parts, and how many of their live units have each of some terms.
     ///
     /// # Errors
     ///
     /// [`Error::Io`], [`Error::Corrupt`] if a segment cannot be read.
-    pub fn idf(&self, term: &str) -> Result<f64> {
-        let (mut n, mut df, mut list) = (0, 0, Vec::new());
-        for scope in &self.scopes {
-            if let Some(live) = scope.part.live {
-                let term = QueryTerm { text: term.to_owned(), n_occurrences: 1 };
-                scope.read(0, TEXT, &term, Unit::Row, &mut list)?;
-                (n, df) = (n + live.len(), df + list.len() as u64);
-            } else {
-                let of_segment =
-                    scope.inverted[0].doc_freq(&Term::from_field_text(scope.part.segment.field(TEXT), term))?;
-                (n, df) = (n + u64::from(scope.part.segment.n_rows()), df + u64::from(of_segment));
-            }
+    pub fn statistics(&self, terms: &[String]) -> Result<Statistics> {
+        let mut statistics = Statistics { totals: self.totals, df: BTreeMap::new() };
+        let mut frequencies: Vec<Vec<Frequency>> = vec![Vec::new(); self.scopes.len()];
+        let mut postings = Postings::default();
+        for text in terms {
+            let term = QueryTerm { text: text.clone(), n_occurrences: 1 };
+            let df = self.frequencies(&term, &mut postings, &mut frequencies)?;
+            statistics.df.insert(term.text, df);
         }
-        Ok(idf(n, df.min(n)))
+        Ok(statistics)
     }
 
     /// Distinct terms of a query in the order of their first appearance.
@@ -202,15 +213,37 @@ impl<'a> Searcher<'a> {
         }
         Ok(df)
     }
+}
 
-    /// The contribution of a term at full saturation.
-    pub(crate) fn term_weight(&self, term: &QueryTerm, df: u64) -> f64 {
-        f64::from(term.n_occurrences) * idf(self.statistics.n, df)
+/// The live rows of some parts, and how many of them have each term in their text; lengths are not read and left 0. Reads
+/// dictionaries; postings only of segments with deleted rows.
+///
+/// # Errors
+///
+/// [`Error::Io`], [`Error::Corrupt`] if a segment cannot be read.
+pub fn text_statistics(parts: &[Part<'_>], terms: &[String]) -> Result<Statistics> {
+    let df = terms.iter().map(|term| (term.clone(), 0)).collect();
+    let mut statistics = Statistics { totals: Totals::default(), df };
+    let mut list = Vec::new();
+    for part in parts {
+        let inverted = part.segment.inverted(TEXT)?;
+        statistics.totals.n += part.live.map_or(u64::from(part.segment.n_rows()), RoaringBitmap::len);
+        for (term, df) in &mut statistics.df {
+            *df += if part.live.is_some() {
+                read(part, &inverted, TEXT, term, Unit::Row, &mut list)?;
+                list.len() as u64
+            } else {
+                u64::from(inverted.doc_freq(&Term::from_field_text(part.segment.field(TEXT), term))?)
+            };
+        }
     }
+    Ok(statistics)
+}
 
-    /// Average length of the live units, in terms.
-    pub(crate) fn average_length(&self) -> f64 {
-        self.statistics.average_length(self.beside_weight)
+impl QueryTerm {
+    /// What the term contributes at full saturation, where `df` of `n` units have it.
+    pub(crate) fn weight(&self, n: u64, df: u64) -> f64 {
+        f64::from(self.n_occurrences) * idf(n, df)
     }
 }
 
@@ -286,8 +319,8 @@ impl Scope<'_> {
     ) -> Result<()> {
         frequencies.clear();
         let Postings { text, beside: other } = postings;
-        self.read(0, TEXT, term, unit, text)?;
-        self.read(1, beside(unit), term, unit, other)?;
+        read(&self.part, &self.inverted[0], TEXT, &term.text, unit, text)?;
+        read(&self.part, &self.inverted[1], beside(unit), &term.text, unit, other)?;
         let mut other = other.iter().copied().peekable();
         let mut push = |unit, text, beside| {
             let tf = combined(text, beside, beside_weight);
@@ -305,37 +338,44 @@ impl Scope<'_> {
         other.for_each(|(unit, beside)| push(unit, 0, beside));
         Ok(())
     }
+}
 
-    /// Replaces `list` by the frequencies of a term in one field of the live units, by ascending unit.
-    fn read(&self, at: usize, field: usize, term: &QueryTerm, unit: Unit, list: &mut Vec<(u32, u64)>) -> Result<()> {
-        list.clear();
-        let term = Term::from_field_text(self.part.segment.field(field), &term.text);
-        let Some(mut block) = self.inverted[at].read_block_postings(&term, IndexRecordOption::WithFreqs)? else {
-            return Ok(());
-        };
-        let n_rows = self.part.segment.n_rows();
-        while let Some(&last) = block.docs().last() {
-            if last >= n_rows {
-                let reason = format!("a posting is of row {last}, but there are {n_rows} rows");
-                return Err(Error::Corrupt { name: "postings".to_owned(), reason });
-            }
-            for (&row, &frequency) in block.docs().iter().zip(block.freqs()) {
-                if self.part.live.is_some_and(|live| !live.contains(row)) {
-                    continue;
-                }
-                let unit = match unit {
-                    Unit::Row => row,
-                    Unit::Document => self.part.document_of_row[row as usize],
-                };
-                match list.last_mut() {
-                    Some((last, sum)) if *last == unit => *sum += u64::from(frequency),
-                    _ => list.push((unit, u64::from(frequency))),
-                }
-            }
-            block.advance();
+/// Replaces `list` by the frequencies of a term in one field of the live units, by ascending unit.
+fn read(
+    part: &Part<'_>,
+    inverted: &InvertedIndexReader,
+    field: usize,
+    term: &str,
+    unit: Unit,
+    list: &mut Vec<(u32, u64)>,
+) -> Result<()> {
+    list.clear();
+    let term = Term::from_field_text(part.segment.field(field), term);
+    let Some(mut block) = inverted.read_block_postings(&term, IndexRecordOption::WithFreqs)? else {
+        return Ok(());
+    };
+    let n_rows = part.segment.n_rows();
+    while let Some(&last) = block.docs().last() {
+        if last >= n_rows {
+            let reason = format!("a posting is of row {last}, but there are {n_rows} rows");
+            return Err(Error::Corrupt { name: "postings".to_owned(), reason });
         }
-        Ok(())
+        for (&row, &frequency) in block.docs().iter().zip(block.freqs()) {
+            if part.live.is_some_and(|live| !live.contains(row)) {
+                continue;
+            }
+            let unit = match unit {
+                Unit::Row => row,
+                Unit::Document => part.document_of_row[row as usize],
+            };
+            match list.last_mut() {
+                Some((last, sum)) if *last == unit => *sum += u64::from(frequency),
+                _ => list.push((unit, u64::from(frequency))),
+            }
+        }
+        block.advance();
     }
+    Ok(())
 }
 
 /// Buffers for the postings of one term, kept from term to term.

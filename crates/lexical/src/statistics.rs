@@ -1,26 +1,31 @@
-//! What BM25 needs to know about the whole collection: how many units, and how long they are.
+//! What BM25 needs to know about the whole collection: how many units, how long they are, and how many have each term.
 //!
-//! Sums are of integers, over the live rows of all parts, so they do not depend on how the rows are divided among
-//! parts.
+//! Sums are of integers, over the live rows of all parts, so they do not depend on how the rows are divided among parts, nor on
+//! whether all parts are at hand: statistics of several collections add up to those of one collection with all their rows.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
 
 use crate::Unit;
+use crate::bm25::idf;
 use crate::lengths::Lengths;
 use crate::schema::{HEADER, N_FIELDS, TEXT, TITLE};
 use crate::searcher::Part;
 use crate::{Error, Result};
 
 /// Totals over live units.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Statistics {
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Totals {
     /// Live units.
-    pub(crate) n: u64,
+    pub n: u64,
     /// Terms in their text.
-    pub(crate) text: u64,
+    pub text: u64,
     /// Terms in their header (of rows) or title (of documents).
-    pub(crate) beside: u64,
+    pub beside: u64,
 }
 
-impl Statistics {
+impl Totals {
     /// Adds those of another part.
     pub(crate) fn add(&mut self, other: Self) {
         self.n += other.n;
@@ -31,6 +36,36 @@ impl Statistics {
     /// Average length of a unit, in terms.
     pub(crate) fn average_length(&self, beside_weight: f64) -> f64 {
         combined(self.text, self.beside, beside_weight) / self.n as f64
+    }
+}
+
+/// The totals over live units, and the document frequencies of some terms.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Statistics {
+    /// Units and their lengths.
+    pub totals: Totals,
+    /// For each term that was asked for, the live units that have it.
+    pub df: BTreeMap<String, u64>,
+}
+
+impl Statistics {
+    /// Adds those of other rows.
+    pub fn add(&mut self, other: &Self) {
+        self.totals.add(other.totals);
+        for (term, df) in &other.df {
+            *self.df.entry(term.clone()).or_default() += df;
+        }
+    }
+
+    /// The idf of a term; a term that was not asked for has none.
+    #[must_use]
+    pub fn idf(&self, term: &str) -> Option<f64> {
+        Some(idf(self.totals.n, (*self.df.get(term)?).min(self.totals.n)))
+    }
+
+    /// The document frequency of a term that a score needs.
+    pub(crate) fn df(&self, term: &str) -> Result<u64> {
+        self.df.get(term).copied().ok_or_else(|| Error::Statistics { term: term.to_owned() })
     }
 }
 
@@ -50,21 +85,21 @@ pub(crate) enum UnitLengths {
 
 impl UnitLengths {
     /// Lengths and totals of a part's units. Cost: linear in the deleted rows for rows, in all rows for documents.
-    pub(crate) fn open(part: &Part<'_>, at: usize, unit: Unit) -> Result<(Self, Statistics)> {
+    pub(crate) fn open(part: &Part<'_>, at: usize, unit: Unit) -> Result<(Self, Totals)> {
         let lengths = part.segment.lengths()?;
         match unit {
             Unit::Row => {
                 let totals = lengths.totals(part.live)?;
                 let n = part.live.map_or(u64::from(part.segment.n_rows()), roaring::RoaringBitmap::len);
-                Ok((Self::Rows(lengths), Statistics { n, text: totals[TEXT], beside: totals[HEADER] }))
+                Ok((Self::Rows(lengths), Totals { n, text: totals[TEXT], beside: totals[HEADER] }))
             }
             Unit::Document => {
                 let documents = documents(part, at, &lengths)?;
-                let mut statistics = Statistics::default();
+                let mut totals = Totals::default();
                 for &[text, beside] in documents.iter().flatten() {
-                    statistics.add(Statistics { n: 1, text, beside });
+                    totals.add(Totals { n: 1, text, beside });
                 }
-                Ok((Self::Documents(documents), statistics))
+                Ok((Self::Documents(documents), totals))
             }
         }
     }

@@ -103,11 +103,11 @@ pub(super) fn functions(tokens: &[TokenTree], found: &mut Vec<(usize, usize, Str
         }
         let (true, Some(TokenTree::Ident(name))) = (is_word(Some(token), "fn"), tokens.get(at + 1)) else { continue };
         let signature = tokens[at..].iter().take_while(|token| !is_punct(Some(token), ';'));
-        let body = signature.filter_map(|token| match token {
+        let mut bodies = signature.filter_map(|token| match token {
             TokenTree::Group(group) if group.delimiter() == Delimiter::Brace => Some(group),
             _ => None,
         });
-        if let Some(body) = body.take(1).next() {
+        if let Some(body) = bodies.next() {
             let (first, last) = (token.span().start().line, body.span_close().end().line);
             found.push((first, last + 1 - first, name.to_string()));
         }

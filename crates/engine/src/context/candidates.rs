@@ -1,32 +1,16 @@
-//! Candidates: what assembly needs to know of the chunks that a query found, and of those that stand beside them.
+//! Candidates: the chunks that a query found and those that stand beside them, as assembly takes them.
 
-use std::collections::hash_map::Entry;
-use std::collections::{BTreeSet, HashMap};
-use std::ops::Range;
+use std::collections::HashMap;
 
+use cento_assembly::Candidate;
 use cento_assembly::fuse::{Contribution, Fused};
-use cento_assembly::policy::normalize_label;
-use cento_assembly::{Anchor, Candidate, Extent};
-use cento_corpus::Format;
 
 use crate::error::Result;
-use crate::retrieve::search::ChunkKey;
 use crate::retrieve::searcher::Searcher;
-use cento_collection::format::segment::{ChunkRecord, DocumentRecord, Segment};
+use crate::source::refs::{ChunkKey, ChunkRef};
 
-/// Best candidates whose neighbours are offered beside them.
-const NEIGHBORED: usize = 100;
-
-/// Chunks on either side that are offered: as far as any run of chunks is assumed to reach.
-const NEIGHBOR_RADIUS: u32 = 8;
-
-/// Best candidates whose section is offered whole.
-const SECTIONED: usize = 20;
-
-/// Chunks on either side within which a section is offered.
-const SECTION_RADIUS: u32 = 64;
-
-/// A chunk among the candidates, with what retrieval gave it; neither score nor arms if it only stands beside one that was found.
+/// A chunk among the candidates, with what retrieval gave it; neither score nor arms if it only stands beside one that
+/// was found.
 pub(crate) struct Found {
     pub(crate) key: ChunkKey,
     relevance: Option<f64>,
@@ -39,9 +23,9 @@ impl Found {
         Self { key, relevance: None, arms: Vec::new() }
     }
 
-    /// Its id, and the segment and row it lies in.
-    pub(crate) fn place(&self) -> (String, (usize, u32)) {
-        (self.key.id.clone(), (self.key.segment, self.key.row))
+    /// Its id, and the chunk itself.
+    pub(crate) fn place(&self) -> (String, ChunkRef) {
+        (self.key.id.clone(), self.key.chunk)
     }
 }
 
@@ -52,194 +36,24 @@ impl From<Fused<ChunkKey>> for Found {
 }
 
 impl Searcher {
-    /// The chunks that stand beside the best ones and were not found: what lies between two of them, or makes a window or a section
-    /// whole. In the order of their rows.
+    /// The chunks that stand beside the best ones and were not found: what lies between two of them, or makes a window
+    /// or a section whole.
     pub(crate) fn neighbors(&self, fused: &[Fused<ChunkKey>]) -> Result<Vec<Found>> {
-        let found: BTreeSet<(usize, u32)> = fused.iter().map(|fused| (fused.id.segment, fused.id.row)).collect();
-        let mut missing: BTreeSet<(usize, u32)> = BTreeSet::new();
-        for (rank, ChunkKey { segment, row, .. }) in fused.iter().map(|fused| &fused.id).enumerate().take(NEIGHBORED) {
-            let at = &self.snapshot.segments[*segment];
-            let chunk = at.chunks.record(*row as usize)?;
-            let document = at.document(chunk.document)?;
-            let rows = document.rows();
-            let near = |radius: u32| {
-                rows.start.max(row.saturating_sub(radius))..rows.end.min(row.saturating_add(radius).saturating_add(1))
-            };
-            let mut beside: Vec<u32> = near(NEIGHBOR_RADIUS).collect();
-            if rank < SECTIONED && chunk.section < document.n_sections {
-                let section = at.section(&document, chunk.section)?;
-                for row in near(SECTION_RADIUS) {
-                    let start = at.chunks.record(row as usize)?.start;
-                    if (section.start..section.end).contains(&start) {
-                        beside.push(row);
-                    }
-                }
-            }
-            missing.extend(beside.into_iter().map(|row| (*segment, row)).filter(|place| !found.contains(place)));
-        }
-        missing.into_iter().map(|(segment, row)| Ok(Found::beside(self.chunk_key(segment, row)?))).collect()
+        let ranked: Vec<(usize, ChunkRef)> = fused.iter().map(|fused| fused.id.chunk).enumerate().collect();
+        Ok(self.source.around(&ranked)?.into_iter().map(Found::beside).collect())
     }
 
-    /// What assembly needs to know of each chunk; texts are read in the order they lie in.
-    pub(crate) fn candidates(&self, mut keys: Vec<Found>) -> Result<Vec<Candidate>> {
-        keys.sort_unstable_by_key(|found| (found.key.segment, found.key.row));
-        let mut documents: HashMap<(usize, u32), DocumentFacts> = HashMap::new();
-        let mut texts: Vec<_> = self.snapshot.segments.iter().map(|segment| segment.texts.reader()).collect();
-        let mut candidates = Vec::with_capacity(keys.len());
-        for Found { key, relevance, arms } in keys {
-            let segment = &self.snapshot.segments[key.segment];
-            let chunk = segment.chunks.record(key.row as usize)?;
-            let facts = match documents.entry((key.segment, chunk.document)) {
-                Entry::Occupied(entry) => entry.into_mut(),
-                Entry::Vacant(entry) => entry.insert(DocumentFacts::read(segment, chunk.document)?),
-            };
-            let path = heading_path(segment, &facts.record, chunk.section)?;
-            let parents = facts.parents(segment, chunk.section)?;
-            let text = texts[key.segment].read(facts.record.text(chunk.start..chunk.end))?;
-            let heading = section_heading(&path, &facts.title);
-            candidates.push(Candidate {
-                id: key.id,
-                document: facts.id.clone(),
-                title: facts.title.clone(),
-                index: chunk.index,
-                n_chunks: facts.record.n_chunks,
-                section: format!("{}\u{1f}{heading}", facts.id),
-                label: normalize_label(heading),
-                path,
-                span: chunk.start..chunk.end,
-                source: facts.record.text_kind(),
-                anchor: facts.anchor(segment, &chunk, &text)?,
-                text,
-                n_tokens: chunk.n_tokens,
-                relevance: relevance.unwrap_or(0.0),
-                arms,
-                is_neighbor: relevance.is_none(),
-                parents,
-            });
+    /// What assembly needs to know of each chunk, document by document.
+    pub(crate) fn candidates(&self, found: Vec<Found>) -> Result<Vec<Candidate>> {
+        let chunks: Vec<ChunkRef> = found.iter().map(|found| found.key.chunk).collect();
+        let mut given: HashMap<ChunkRef, Found> = found.into_iter().map(|found| (found.key.chunk, found)).collect();
+        let mut candidates = self.source.chunks(&chunks)?;
+        for (candidate, chunk) in candidates.iter_mut().zip(chunks) {
+            let Some(Found { relevance: Some(relevance), arms, .. }) = given.remove(&chunk) else { continue };
+            (candidate.relevance, candidate.arms, candidate.is_neighbor) = (relevance, arms, false);
         }
+        // An order that does not depend on which segment or shard holds a document.
+        candidates.sort_by(|a, b| (&a.document, a.index).cmp(&(&b.document, b.index)));
         Ok(candidates)
-    }
-}
-
-/// What every candidate of a document shares.
-struct DocumentFacts {
-    record: DocumentRecord,
-    id: String,
-    title: String,
-    /// Without headings the whole document is no section.
-    has_headings: bool,
-    /// Numbers of the chunks of each section that was asked for.
-    sections: HashMap<u32, Range<u32>>,
-}
-
-impl DocumentFacts {
-    fn read(segment: &Segment, document: u32) -> Result<Self> {
-        let record = segment.document(document)?;
-        let (id, title) =
-            (segment.documents.text(record.id)?.to_owned(), segment.documents.text(record.title)?.to_owned());
-        let (mut has_headings, mut number) = (false, 1); // 0 is the whole document
-        while !has_headings && number < record.n_sections {
-            let heading = segment.section(&record, number)?.heading; // empty for front matter
-            (has_headings, number) = (!segment.sections.text(heading)?.is_empty(), number + 1);
-        }
-        Ok(Self { record, id, title, has_headings, sections: HashMap::new() })
-    }
-
-    /// Where a chunk is in the file. Its lines can be counted where the text has those of the file.
-    fn anchor(&self, segment: &Segment, chunk: &ChunkRecord, text: &str) -> Result<Anchor> {
-        let mut anchor = anchor(chunk);
-        if chunk.section < self.record.n_sections {
-            let sheet = segment.sections.text(segment.section(&self.record, chunk.section)?.sheet)?;
-            anchor.sheet = Some(sheet).filter(|sheet| !sheet.is_empty()).map(str::to_owned);
-        }
-        if self.record.format().is_some_and(Format::has_lines_of_file) {
-            anchor.line = anchor.line.map(|line| Extent::lines(line.first, text, 0..text.len()));
-        }
-        Ok(anchor)
-    }
-
-    /// Numbers of the chunks of a section and of those around it, innermost first; of none in a document without headings.
-    fn parents(&mut self, segment: &Segment, section: u32) -> Result<Vec<Range<u32>>> {
-        let mut parents = Vec::new();
-        let mut next = Some(section).filter(|&section| self.has_headings && section < self.record.n_sections);
-        while let Some(number) = next {
-            let section = segment.section(&self.record, number)?;
-            let chunks = match self.sections.get(&number) {
-                Some(chunks) => chunks.clone(),
-                None => {
-                    let first = self.chunk_at(segment, section.start)?;
-                    let chunks = first..self.chunk_at(segment, section.end)?;
-                    self.sections.insert(number, chunks.clone());
-                    chunks
-                }
-            };
-            parents.push(chunks);
-            next = section.parent().filter(|&parent| parent < number);
-        }
-        Ok(parents)
-    }
-
-    /// Number of the first chunk with a row that starts at a byte of the document or behind it; behind the last one if there is none.
-    fn chunk_at(&self, segment: &Segment, byte: u64) -> Result<u32> {
-        let Range { start: mut low, end } = self.record.rows();
-        let mut high = end;
-        while low < high {
-            let middle = low + (high - low) / 2;
-            if segment.chunks.record(middle as usize)?.start < byte { low = middle + 1 } else { high = middle }
-        }
-        if low == end {
-            return Ok(self.record.n_chunks);
-        }
-        Ok(segment.chunks.record(low as usize)?.index)
-    }
-}
-
-/// Where a chunk begins in its source: page, row, or line; a chunk with a row is found by that.
-pub(crate) fn anchor(chunk: &ChunkRecord) -> Anchor {
-    let line = chunk.line().filter(|_| chunk.row().is_none());
-    Anchor {
-        page: chunk.page().map(Extent::from),
-        sheet: None,
-        row: chunk.row().map(Extent::from),
-        line: line.map(Extent::from),
-    }
-}
-
-/// Headings above a section, outermost first, its own last.
-pub(crate) fn heading_path(segment: &Segment, document: &DocumentRecord, section: u32) -> Result<Vec<String>> {
-    let mut path = Vec::new();
-    let mut next = Some(section).filter(|&section| section < document.n_sections);
-    while let Some(number) = next {
-        let section = segment.section(document, number)?;
-        let heading = segment.sections.text(section.heading)?;
-        if !heading.is_empty() {
-            path.push(heading.to_owned());
-        }
-        next = section.parent().filter(|&parent| parent < number); // parents come first: the walk ends
-    }
-    path.reverse();
-    Ok(path)
-}
-
-/// The top heading below the document's title; the title itself where there is none.
-pub(crate) fn section_heading<'p>(path: &'p [String], title: &'p str) -> &'p str {
-    match path {
-        [first, second, ..] if first == title => second,
-        [first, ..] => first,
-        [] => title,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_section_is_the_top_heading_below_the_title() {
-        let path = |headings: &[&str]| headings.iter().map(|heading| (*heading).to_owned()).collect::<Vec<_>>();
-        assert_eq!(section_heading(&path(&["Guide", "Install", "Linux"]), "Guide"), "Install");
-        assert_eq!(section_heading(&path(&["Guide"]), "Guide"), "Guide");
-        assert_eq!(section_heading(&path(&["Part"]), "Guide"), "Part");
-        assert_eq!(section_heading(&[], "Guide"), "Guide");
     }
 }

@@ -12,18 +12,17 @@ use cento_assembly::{
     self as assembly, Candidate, Citation, Context, Curve, Evidence, Format, Order, Policy, Reading, Request, Strategy,
 };
 use cento_corpus as corpus;
-use cento_lexical::Unit;
 
 use crate::context::candidates::Found;
 use crate::context::endpoint::{self, Endpoint};
 use crate::context::gaps::Repaired;
 use crate::context::resolved;
 use crate::context::seal::Retrieval;
-use crate::context::target::Target;
 use crate::context::tokens::BudgetTokenizer;
 use crate::error::{Error, Result};
 use crate::retrieve::search::{DENSE, LEXICAL, Mode, SearchRequest, Timings};
 use crate::retrieve::searcher::Searcher;
+use crate::source::refs::{ChunkKey, ChunkRef};
 
 /// What a context must keep to, and how it is chosen and written.
 #[derive(Debug, Clone, Copy)]
@@ -142,8 +141,8 @@ pub struct Pool<'s> {
     searcher: &'s Searcher,
     search: SearchRequest,
     candidates: Vec<Candidate>,
-    /// Segment and row of each candidate, by id.
-    places: HashMap<String, (usize, u32)>,
+    /// The candidates by id.
+    places: HashMap<String, ChunkRef>,
     counts: RefCell<Counts>,
     /// Vectors that were asked for, by id.
     vectors: RefCell<HashMap<String, Rc<[f32]>>>,
@@ -269,10 +268,9 @@ impl Pool<'_> {
                 0.0
             })
         };
-        let lexical = self.searcher.lexical(Unit::Row, None)?;
         let idf = |term: &str| {
-            lexical.idf(term).unwrap_or_else(|error| {
-                fault.borrow_mut().get_or_insert(Error::from(error));
+            self.searcher.idf(term).unwrap_or_else(|error| {
+                fault.borrow_mut().get_or_insert(error);
                 0.0
             })
         };
@@ -332,12 +330,11 @@ impl Pool<'_> {
     fn include(&self, include: &[String], candidates: &mut Cow<'_, [Candidate]>) -> Result<Vec<String>> {
         let (mut ids, mut missing) = (Vec::new(), Vec::new());
         for target in include.iter().map(|id| self.searcher.target(id)) {
-            let Target { segment, rows, .. } = target?;
-            for row in rows {
-                let key = self.searcher.chunk_key(segment, row)?;
-                let id = key.id.clone();
+            let chunks: Vec<ChunkRef> = target?.chunks.iter().collect();
+            for (candidate, chunk) in self.searcher.source.chunks(&chunks)?.into_iter().zip(chunks) {
+                let id = candidate.id;
                 if candidates.iter().all(|candidate| candidate.id != id) {
-                    missing.push(Found::beside(key));
+                    missing.push(Found::beside(ChunkKey { id: id.clone(), chunk }));
                 }
                 ids.push(id);
             }
@@ -369,10 +366,9 @@ impl Pool<'_> {
             given.filter_map(|given| given.raw).reduce(f64::max)
         };
         let Some(cosine) = best(DENSE) else { return Ok(None) };
-        let lexical = self.searcher.lexical(Unit::Row, None)?;
         let mut most = 0.0;
         for term in self.searcher.analyzer.terms(&self.search.query) {
-            most += lexical.idf(&term)?;
+            most += self.searcher.idf(&term)?;
         }
         Ok(Some(Evidence {
             cosine,
@@ -391,36 +387,36 @@ impl Pool<'_> {
 
     /// The bytes that a citation of one of this pool's contexts names.
     pub fn text(&self, citation: &Citation) -> Result<String> {
-        let (segment, row) = self.place(&citation.chunks[0])?;
-        let segment = &self.searcher.snapshot.segments[segment];
-        let record = segment.document(segment.chunks.record(row as usize)?.document)?;
-        Ok(segment.text(&record, citation.span.clone())?)
+        let chunk = self.place(&citation.chunks[0])?;
+        self.read(chunk, citation.span.clone())
     }
 
     /// The characters (Unicode scalar values, as Python counts them) of its document's canonical text that a citation of one of this
     /// pool's contexts names. Reads the document up to its end.
     pub fn characters(&self, citation: &Citation) -> Result<Range<u64>> {
-        let (segment, row) = self.place(&citation.chunks[0])?;
-        let segment = &self.searcher.snapshot.segments[segment];
-        let record = segment.document(segment.chunks.record(row as usize)?.document)?;
-        let count = |span| Ok::<u64, Error>(segment.text(&record, span)?.chars().count() as u64);
+        let chunk = self.place(&citation.chunks[0])?;
+        let count = |span| Ok::<u64, Error>(self.read(chunk, span)?.chars().count() as u64);
         let start = count(0..citation.span.start)?;
         Ok(start..start + count(citation.span.clone())?)
     }
 
     /// The vector of a candidate, of unit length; the plain one where the collection has both kinds.
     pub fn vector(&self, chunk: &str) -> Result<Vec<f32>> {
-        let (segment, row) = self.place(chunk)?;
-        Ok(self.searcher.snapshot.segments[segment].columns[0].rows.row(row)?.into_owned())
+        let vectors = self.searcher.source.vectors(&[self.place(chunk)?])?;
+        Ok(vectors.into_iter().next().unwrap_or_default())
     }
 
-    /// Segment and row of a chunk; one that only a repair or a request brought is looked up.
-    fn place(&self, chunk: &str) -> Result<(usize, u32)> {
+    /// Bytes of the document of a chunk.
+    fn read(&self, chunk: ChunkRef, span: Range<u64>) -> Result<String> {
+        Ok(self.searcher.source.texts(&[(chunk, span)])?.swap_remove(0))
+    }
+
+    /// The chunk of an id; one that only a repair or a request brought is looked up.
+    fn place(&self, chunk: &str) -> Result<ChunkRef> {
         if let Some(place) = self.places.get(chunk) {
             return Ok(*place);
         }
-        let target = self.searcher.chunk_target(chunk)?;
-        Ok((target.segment, target.rows.start))
+        Ok(self.searcher.chunk_target(chunk)?.1)
     }
 }
 

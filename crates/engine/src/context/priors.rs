@@ -13,15 +13,13 @@ use std::ops::Range;
 use cento_assembly::learned::{self, Asked};
 use cento_assembly::policy::normalize_label;
 
-use crate::context::candidates::{heading_path, section_heading};
-use crate::context::target::Target;
 use crate::error::Result;
 use crate::ingest::calibration::middle_sentence;
-use crate::retrieve::scope::Scope;
 use crate::retrieve::search::{SearchRequest, Timings};
 use crate::retrieve::searcher::Searcher;
-use cento_collection::format::segment::Segment;
-use cento_collection::keep::generation::Generation;
+use crate::source::refs::{ChunkRef, Chunks};
+use crate::source::scope::{Scope, Wanted};
+use crate::source::seam::{Labelled, Source};
 
 /// Chunks of a search that share its vote.
 const FOUND: usize = 10;
@@ -92,7 +90,7 @@ impl Searcher {
         questions: PriorQuestions<'_>,
         done: &mut dyn FnMut(usize, usize),
     ) -> Result<LearnedPriors> {
-        let labels = Labels::read(&self.snapshot)?;
+        let labels = Labels::read(&*self.source)?;
         let mut tally = Tally::new(self, &labels);
         if !labels.any_is_common() {
             return Ok(tally.learned());
@@ -105,70 +103,62 @@ impl Searcher {
                 }
             }
             PriorQuestions::Sentences(n_sentences) => {
-                let rows = self.spread_rows(n_sentences);
-                for (n, &row) in rows.iter().enumerate() {
-                    tally.sentence(search, row)?;
-                    done(n + 1, rows.len());
+                let chunks = self.spread(n_sentences)?;
+                for (n, &chunk) in chunks.iter().enumerate() {
+                    tally.sentence(search, chunk)?;
+                    done(n + 1, chunks.len());
                 }
             }
         }
         Ok(tally.learned())
     }
 
-    /// `n` rows that answer, evenly spread; all of them where there are fewer.
-    fn spread_rows(&self, n: usize) -> Vec<Row> {
-        let live = |(at, segment): (usize, &Segment)| {
-            let is_live = |row: &u32| segment.live.as_ref().is_none_or(|live| live.contains(*row));
-            (0..segment.chunks.len() as u32).filter(is_live).map(|row| (at, row)).collect::<Vec<_>>()
-        };
-        let rows: Vec<Row> = self.snapshot.segments.iter().enumerate().flat_map(live).collect();
-        let n = n.min(rows.len());
-        (0..n).map(|at| rows[(2 * at + 1) * rows.len() / (2 * n)]).collect()
+    /// `n` chunks that answer, evenly spread; all of them where there are fewer.
+    fn spread(&self, n: usize) -> Result<Vec<ChunkRef>> {
+        let n_rows = self.source.describe().n_rows;
+        let n = (n as u64).min(n_rows);
+        let positions: Vec<u64> = (0..n).map(|at| (2 * at + 1) * n_rows / (2 * n)).collect();
+        self.source.at(&positions)
     }
 }
 
-/// The label of every row, and how many chunks of it each document has.
+/// Chunks of a document that follow each other under one label.
+struct Run {
+    document: Chunks,
+    chunks: Chunks,
+    label: u32,
+}
+
+/// The label of every chunk, and how many chunks of it each document has. A document is known by its first chunk.
 struct Labels {
     names: Vec<String>,
-    /// By segment and row; of dead rows, any.
-    of_row: Vec<Vec<u32>>,
-    /// By label, then by document (segment and number there).
-    chunks: Vec<BTreeMap<(usize, u32), u64>>,
+    /// By first chunk.
+    runs: BTreeMap<ChunkRef, Run>,
+    /// By label, then by document.
+    chunks: Vec<BTreeMap<ChunkRef, u64>>,
 }
 
 impl Labels {
-    fn read(snapshot: &Generation) -> Result<Self> {
-        let (mut names, mut chunks) = (Vec::new(), Vec::<BTreeMap<_, u64>>::new());
+    fn read(source: &dyn Source) -> Result<Self> {
+        let (mut names, mut counts) = (Vec::new(), Vec::<BTreeMap<_, u64>>::new());
         let mut of_name: HashMap<String, u32> = HashMap::new();
-        let mut of_row = Vec::with_capacity(snapshot.segments.len());
-        for (at, segment) in snapshot.segments.iter().enumerate() {
-            let mut rows = vec![0; segment.chunks.len()];
-            for number in segment.live_documents() {
-                let document = segment.document(number)?;
-                let title = segment.documents.text(document.title)?;
-                let mut of_section: HashMap<u32, u32> = HashMap::new();
-                for row in document.rows() {
-                    let section = segment.chunks.record(row as usize)?.section;
-                    let label = match of_section.get(&section) {
-                        Some(&label) => label,
-                        None => {
-                            let path = heading_path(segment, &document, section)?;
-                            let name = normalize_label(section_heading(&path, title));
-                            let label = *of_name.entry(name).or_insert_with_key(|name| {
-                                names.push(name.clone());
-                                chunks.push(BTreeMap::new());
-                                names.len() as u32 - 1
-                            });
-                            *of_section.entry(section).or_insert(label)
-                        }
-                    };
-                    rows[row as usize] = label;
-                    *chunks[label as usize].entry((at, number)).or_default() += 1;
-                }
-            }
-            of_row.push(rows);
+        let mut runs = BTreeMap::new();
+        for Labelled { document, chunks, heading } in source.labels()? {
+            let label = *of_name.entry(normalize_label(&heading)).or_insert_with_key(|name| {
+                names.push(name.clone());
+                counts.push(BTreeMap::new());
+                names.len() as u32 - 1
+            });
+            *counts[label as usize].entry(document.start()).or_default() += chunks.len() as u64;
+            runs.insert(chunks.start(), Run { document, chunks, label });
         }
-        Ok(Self { names, of_row, chunks })
+        Ok(Self { names, runs, chunks: counts })
+    }
+
+    /// The run that a chunk is in; every live chunk is in one.
+    fn run(&self, chunk: ChunkRef) -> Option<&Run> {
+        let (_, run) = self.runs.range(..=chunk).next_back()?;
+        Some(run).filter(|run| run.chunks.contains(chunk))
     }
 
     /// Whether a prior can be learned for the label: a heading that enough documents have.
@@ -181,16 +171,13 @@ impl Labels {
     }
 }
 
-/// A chunk: segment and row there.
-type Row = (usize, u32);
-
 /// Votes, as they come in.
 struct Tally<'s> {
     searcher: &'s Searcher,
     labels: &'s Labels,
     n_questions: usize,
-    /// By label, then by document (segment and number there).
-    asked: BTreeMap<(u32, (usize, u32)), Asked>,
+    /// By label, then by document.
+    asked: BTreeMap<(u32, ChunkRef), Asked>,
 }
 
 impl<'s> Tally<'s> {
@@ -199,13 +186,13 @@ impl<'s> Tally<'s> {
     }
 
     /// A sentence of a chunk, looked for in other documents.
-    fn sentence(&mut self, search: &SearchRequest, (segment, row): Row) -> Result<()> {
-        let at = &self.searcher.snapshot.segments[segment];
-        let Some(query) = middle_sentence(at, row)? else { return Ok(()) };
-        let own = at.document(at.chunks.record(row as usize)?.document)?.rows();
+    fn sentence(&mut self, search: &SearchRequest, chunk: ChunkRef) -> Result<()> {
+        let read = self.searcher.source.chunks(&[chunk])?;
+        let Some(query) = read.first().and_then(|candidate| middle_sentence(&candidate.text)) else { return Ok(()) };
+        let Some(run) = self.labels.run(chunk) else { return Ok(()) };
         let request = SearchRequest { query, ..search.clone() };
-        let others = self.allowed(&request)?.without(segment, own);
-        self.count(&request, &others, &[vec![(segment, row)]])
+        let others = self.allowed(&request)?.without(&run.document);
+        self.count(&request, &others, &[vec![chunk]])
     }
 
     /// A question with known answers; those outside its scope are none.
@@ -215,48 +202,48 @@ impl<'s> Tally<'s> {
         let allowed = self.allowed(&request)?;
         let mut answers = Vec::with_capacity(question.gold.len());
         for gold in &question.gold {
-            let mut rows = self.rows(&request, gold)?;
-            rows.retain(|&(segment, row)| allowed.rows(segment).contains(row));
-            answers.push(rows);
+            let mut chunks = self.chunks(&request, gold)?;
+            chunks.retain(|&chunk| allowed.contains(chunk));
+            answers.push(chunks);
         }
-        answers.retain(|rows| !rows.is_empty());
+        answers.retain(|chunks| !chunks.is_empty());
         self.count(&request, &allowed, &answers)
     }
 
-    /// The rows that hold what answers; of a document as a whole the one nearest to the question.
-    fn rows(&self, request: &SearchRequest, gold: &Gold) -> Result<Vec<Row>> {
-        if self.searcher.document_target(&gold.id, &gold.id)?.is_some_and(|target| target.rows.is_empty()) {
+    /// The chunks that hold what answers; of a document as a whole the one nearest to the question.
+    fn chunks(&self, request: &SearchRequest, gold: &Gold) -> Result<Vec<ChunkRef>> {
+        let source = &self.searcher.source;
+        if source.find(&gold.id, None)?.is_some_and(|named| named.chunks.is_empty()) {
             return Ok(Vec::new()); // a document without text
         }
-        let Target { segment, rows, .. } = self.searcher.target(&gold.id)?;
-        let chunks = &self.searcher.snapshot.segments[segment].chunks;
+        let named = self.searcher.target(&gold.id)?.chunks;
+        let chunks: Vec<ChunkRef> = named.iter().collect();
         if let Some(span) = &gold.span {
-            let mut holding = Vec::new();
-            for row in rows {
-                let chunk = chunks.record(row as usize)?;
-                if chunk.start < span.end && span.start < chunk.end {
-                    holding.push((segment, row));
-                }
-            }
-            return Ok(holding);
+            let read = source.chunks(&chunks)?;
+            let holds = |span: &Range<u64>, own: &Range<u64>| own.start < span.end && span.start < own.end;
+            let holding = read.iter().zip(chunks).filter(|(candidate, _)| holds(span, &candidate.span));
+            return Ok(holding.map(|(_, chunk)| chunk).collect());
         }
-        if rows.len() == 1 {
-            return Ok(vec![(segment, rows.start)]);
+        if chunks.len() == 1 {
+            return Ok(chunks);
         }
-        self.found(request, &Scope::only(&self.searcher.snapshot, segment, rows), 1)
+        self.found(request, &source.scope(Wanted::All)?.scope.only(&named), 1)
     }
 
     fn allowed(&self, request: &SearchRequest) -> Result<Scope> {
-        Ok(self.searcher.allowed(request)?.0.unwrap_or_else(|| Scope::all(&self.searcher.snapshot)))
+        match self.searcher.allowed(request)?.0 {
+            Some(scope) => Ok(scope),
+            None => Ok(self.searcher.source.scope(Wanted::All)?.scope),
+        }
     }
 
-    fn found(&self, request: &SearchRequest, scope: &Scope, n: usize) -> Result<Vec<Row>> {
+    fn found(&self, request: &SearchRequest, scope: &Scope, n: usize) -> Result<Vec<ChunkRef>> {
         let ranking = self.searcher.rank_within(request, Some(scope), &mut Timings::default())?;
-        Ok(ranking.fused.iter().take(n).map(|hit| (hit.id.segment, hit.id.row)).collect())
+        Ok(ranking.fused.iter().take(n).map(|hit| hit.id.chunk).collect())
     }
 
     /// Counts a question: its answers, each the rows that hold it, and where it is looked for.
-    fn count(&mut self, request: &SearchRequest, scope: &Scope, answers: &[Vec<Row>]) -> Result<()> {
+    fn count(&mut self, request: &SearchRequest, scope: &Scope, answers: &[Vec<ChunkRef>]) -> Result<()> {
         if answers.is_empty() {
             return Ok(());
         }
@@ -265,25 +252,26 @@ impl<'s> Tally<'s> {
             return Ok(());
         }
         self.n_questions += 1;
-        for rows in answers {
-            let vote = 1.0 / (answers.len() * rows.len()) as f64;
-            rows.iter().try_for_each(|&row| self.of(row).map(|asked| asked.hits += vote))?;
+        for chunks in answers {
+            let vote = 1.0 / (answers.len() * chunks.len()) as f64;
+            chunks.iter().for_each(|&chunk| self.vote(chunk, |asked| asked.hits += vote));
         }
         let vote = 1.0 / found.len() as f64;
-        found.into_iter().try_for_each(|row| self.of(row).map(|asked| asked.expected += vote))
+        found.into_iter().for_each(|chunk| self.vote(chunk, |asked| asked.expected += vote));
+        Ok(())
     }
 
-    /// What was asked of the document of a row under the row's label.
-    fn of(&mut self, (segment, row): Row) -> Result<&mut Asked> {
-        let document = self.searcher.snapshot.segments[segment].chunks.record(row as usize)?.document;
-        let label = self.labels.of_row[segment][row as usize];
-        Ok(self.asked.entry((label, (segment, document))).or_default())
+    /// Votes for the document of a chunk under the chunk's label.
+    fn vote(&mut self, chunk: ChunkRef, add: impl FnOnce(&mut Asked)) {
+        if let Some(run) = self.labels.run(chunk) {
+            add(self.asked.entry((run.label, run.document.start())).or_default());
+        }
     }
 
     fn learned(&self) -> LearnedPriors {
         let mut labels = Vec::new();
         for (number, documents) in self.labels.chunks.iter().enumerate().filter(|(n, _)| self.labels.is_common(*n)) {
-            let asked = |document: &(usize, u32)| self.asked.get(&(number as u32, *document)).copied();
+            let asked = |document: &ChunkRef| self.asked.get(&(number as u32, *document)).copied();
             let asked: Vec<Asked> = documents.keys().map(|document| asked(document).unwrap_or_default()).collect();
             labels.extend(learned::nats(&asked).map(|nats| LearnedLabel {
                 label: self.labels.names[number].clone(),

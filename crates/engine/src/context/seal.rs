@@ -12,12 +12,11 @@ use cento_assembly::Reading;
 use cento_assembly::seal::{Budget, Outcome, Passage, Repair, SealConfig};
 use cento_assembly::trace::EndpointRecord;
 use cento_corpus as corpus;
-use cento_lexical::Unit;
 
 use crate::context::candidates::Found;
 use crate::context::endpoint::{Consultation, Endpoint};
 use crate::context::tokens::BudgetTokenizer;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::retrieve::search::{SearchRequest, Timings};
 use crate::retrieve::searcher::Searcher;
 
@@ -74,7 +73,7 @@ impl Retrieval<'_> {
     ///
     /// # Errors
     ///
-    /// Those of a search, and of settings out of their ranges; [`Error::Endpoint`].
+    /// Those of a search, and of settings out of their ranges; [`Error::Endpoint`](crate::Error::Endpoint).
     pub fn seal(
         &self,
         question: &str,
@@ -83,11 +82,10 @@ impl Retrieval<'_> {
         tokenizer: &BudgetTokenizer<'_>,
         endpoint: Option<&Endpoint>,
     ) -> Result<Sealed> {
-        let lexical = self.searcher.lexical(Unit::Row, None)?;
         let failed = RefCell::new(None);
         let idf = |term: &str| {
             let known = self.idf.borrow().get(term).copied();
-            known.unwrap_or_else(|| match lexical.idf(term) {
+            known.unwrap_or_else(|| match self.searcher.idf(term) {
                 Ok(idf) => {
                     remember(&self.idf, term, idf, TERMS_MAX);
                     idf
@@ -136,7 +134,7 @@ impl Retrieval<'_> {
         }
         let outcome = repair.finish();
         if let Some(error) = failed.into_inner() {
-            return Err(Error::from(error));
+            return Err(error);
         }
         let endpoint = consultation.map(Consultation::finish);
         Ok(Sealed { outcome, candidates: seen.into_values().collect(), n_searches, endpoint })

@@ -14,8 +14,9 @@ use crate::context::endpoint::Endpoint;
 use crate::context::pool::ContextRequest;
 use crate::error::{AtPath, Error, Result};
 use crate::retrieve::filter::Filter;
-use crate::retrieve::search::{Explain, Fusion, Mode, Scan, SearchRequest};
+use crate::retrieve::search::{Explain, Fusion, Mode, SearchRequest};
 use crate::retrieve::searcher::Searcher;
+use crate::source::seam::Scan;
 use cento_collection::format::config::{CollectionConfig, VectorColumn};
 
 /// Version of the trace file; 1 and 2 were traces of the assembly alone.

@@ -7,15 +7,17 @@
 use cento_assembly::fuse::Contribution;
 use cento_assembly::{Why, explain};
 use cento_embedder::Kind;
-use cento_lexical::{self as lexical, Unit};
+use cento_lexical as lexical;
 use serde::Serialize;
 
 use crate::context::pool::ContextRequest;
 use crate::context::target::Target;
 use crate::error::{Error, Result};
-use crate::retrieve::scope::Scope;
-use crate::retrieve::search::{ChunkKey, Mode, Scan, SearchRequest, Timings};
+use crate::retrieve::search::{Mode, SearchRequest, Timings};
 use crate::retrieve::searcher::Searcher;
+use crate::source::refs::ChunkKey;
+use crate::source::scope::Scope;
+use crate::source::seam::Scan;
 
 /// Where a document or chunk stands at every stage.
 #[derive(Debug, Clone, Serialize)]
@@ -86,7 +88,7 @@ impl Searcher {
             version: 1,
             query: search.query.clone(),
             id: target.id.clone(),
-            n_chunks: target.rows.len(),
+            n_chunks: target.chunks.len(),
             generation: self.manifest().generation,
             candidates: search.candidates,
             lexical: None,
@@ -101,7 +103,7 @@ impl Searcher {
             return Err(Error::EmptyQuery);
         }
         let (scope, _) = self.allowed(search)?;
-        if scope.as_ref().is_some_and(|scope| scope.rows(target.segment).range_cardinality(target.rows.clone()) == 0) {
+        if scope.as_ref().is_some_and(|scope| !target.chunks.iter().any(|chunk| scope.contains(chunk))) {
             answer.lost = Some(excluded(search, &target));
             return Ok(answer);
         }
@@ -132,18 +134,17 @@ impl Searcher {
 
     /// Ranks both arms to their ends.
     fn stand(&self, answer: &mut WhyNot, search: &SearchRequest, scope: Option<&Scope>, target: &Target) -> Result<()> {
-        let n_rows = usize::try_from(self.snapshot.n_rows()).unwrap_or(usize::MAX).max(1);
+        let n_rows = usize::try_from(self.source.describe().n_rows).unwrap_or(usize::MAX).max(1);
         let all = SearchRequest { candidates: n_rows, scan: Scan::Exact, ef: 0, ..search.clone() };
         if search.mode != Mode::Dense {
             answer.lexical = standing(&self.lexical_chunks(&all, scope)?, target, search.candidates);
             let best = answer.lexical.as_ref().and_then(|standing| standing.chunk_id.rsplit_once('#')?.1.parse().ok());
-            let row = match best {
-                Some(index) => self.row(target, index)?,
-                None => Some(target.rows.start),
+            let chunk = match best {
+                Some(number) => self.chunk(&target.document, number)?,
+                None => target.chunks.iter().next(),
             };
-            if let Some(row) = row {
-                let explained = self.lexical(Unit::Row, None)?.explain(&search.query, target.segment, row)?;
-                answer.terms = Some(explained);
+            if let Some(chunk) = chunk {
+                answer.terms = self.source.explain(&search.query, &[chunk], None)?.pop();
             }
         }
         if search.mode != Mode::Lexical {

@@ -86,23 +86,22 @@ pub(crate) fn measure(segments: &[&Segment], encoder: &Embedder) -> Result<Optio
 
 /// A chunk's sentence, read as a question, and the chunk's vector.
 fn sampled(segment: &Segment, row: u32) -> Result<Option<(String, Vec<f32>)>> {
-    let Some(sentence) = middle_sentence(segment, row)? else { return Ok(None) };
+    let chunk = segment.chunks.record(row as usize)?;
+    let text = segment.text(&segment.document(chunk.document)?, chunk.start..chunk.end)?;
+    let Some(sentence) = middle_sentence(&text) else { return Ok(None) };
     Ok(Some((sentence, segment.columns[0].rows.row(row)?.into_owned())))
 }
 
-/// The middle one of a chunk's sentences, white space collapsed.
-pub(crate) fn middle_sentence(segment: &Segment, row: u32) -> Result<Option<String>> {
-    let chunk = segment.chunks.record(row as usize)?;
-    let document = segment.document(chunk.document)?;
-    let text = segment.text(&document, chunk.start..chunk.end)?;
+/// The middle one of the sentences of a chunk's text, white space collapsed.
+pub(crate) fn middle_sentence(text: &str) -> Option<String> {
     let is_sentence = |sentence: &&str| {
         let n_letters = sentence.chars().filter(|letter| letter.is_alphabetic()).count();
         let n_signs = sentence.chars().filter(|sign| !sign.is_whitespace()).count();
         LETTERS.contains(&n_letters) && n_letters * 4 > n_signs * 3
     };
     let sentences: Vec<&str> =
-        corpus::sentences(&text).into_iter().map(|span| &text[span]).filter(is_sentence).collect();
-    Ok(sentences.get(sentences.len() / 2).map(|middle| middle.split_whitespace().collect::<Vec<_>>().join(" ")))
+        corpus::sentences(text).into_iter().map(|span| &text[span]).filter(is_sentence).collect();
+    sentences.get(sentences.len() / 2).map(|middle| middle.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
 /// Mean and standard deviation of the cosines of [`UNRELATED`] sentences.

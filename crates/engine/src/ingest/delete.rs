@@ -8,7 +8,7 @@ use cento_collection::keep::lock::WriterLock;
 use cento_collection::write::commit::Commit;
 
 use crate::error::Result;
-use crate::retrieve::selection::{self, Selection};
+use crate::source::selected::{self, Selection};
 
 /// What a delete did.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,13 +32,13 @@ pub fn delete_selected(folder: &Path, selection: &Selection, fs: &dyn Fs) -> Res
         current if current.manifest.generation != snapshot.manifest.generation => current,
         _ => snapshot,
     };
-    let selected = selection::select(&snapshot, selection)?;
-    let documents = selection::ids(&snapshot, &selected)?;
+    let chosen = selected::select(&snapshot, selection)?;
+    let documents = selected::ids(&snapshot, &chosen)?;
     let manifest = &snapshot.manifest;
     if documents.is_empty() {
         return Ok(Deleted { generation: manifest.generation, documents });
     }
-    let deleted = selected.into_iter().enumerate().filter(|(_, documents)| !documents.is_empty()).collect();
+    let deleted = chosen.into_iter().enumerate().filter(|(_, documents)| !documents.is_empty()).collect();
     let commit =
         Commit { config: manifest.config.clone(), roots: manifest.roots.clone(), new_segments: Vec::new(), deleted };
     Ok(Deleted { generation: commit.publish(fs, folder, Some(&snapshot))?.generation, documents })

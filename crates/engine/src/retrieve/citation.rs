@@ -1,19 +1,8 @@
 //! The words of a citation, as marks, remarks and people write them: the name of a document or file, and a part of it.
 
-use std::ops::{Range, RangeInclusive};
+use std::ops::Range;
 
-/// The part of a document that is asked for.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Part {
-    /// All of it.
-    Whole,
-    /// A chunk, by its number in the document.
-    Chunk(u32),
-    /// A byte range of the canonical text.
-    Bytes(Range<u64>),
-    /// Lines of the file, from 1, both ends included.
-    Lines(RangeInclusive<u32>),
-}
+use crate::source::documents::Part;
 
 /// The readings of a citation, to be tried in this order: a name may itself hold what else names a part, so the words as they stand
 /// come first. The last one names the least.

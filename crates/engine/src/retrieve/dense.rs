@@ -8,19 +8,16 @@
 //! so that a document's best chunk has the score the document was found with, and every chunk of a document that was found is
 //! a candidate. With one kind the formula is the cosine.
 
-use std::collections::BTreeMap;
-
-use cento_collection::format::segment::Column;
-use cento_vector::exact;
-use cento_vector::hnsw::{self, Found, Path};
-use roaring::RoaringBitmap;
+use cento_lexical::Unit;
 use serde::Serialize;
 
 use crate::error::{Error, Result};
-use crate::retrieve::scope::Scope;
-use crate::retrieve::search::{self as retrieve, ChunkKey, Scan, SearchRequest};
+use crate::retrieve::search::SearchRequest;
 use crate::retrieve::searcher::Searcher;
-use cento_collection::format::config::{Pooling, VectorColumn};
+use crate::source::ranking::Ranking;
+use crate::source::scope::{Scope, Scopes};
+use crate::source::seam::{DenseQueries, Near, Rescored};
+use cento_collection::format::config::{FIND, Pooling, SCORE, VectorColumn};
 
 /// The kinds of vectors a query is answered with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -33,22 +30,16 @@ pub struct VectorsUsed {
 
 /// What the dense arm found.
 pub(crate) struct DenseChunks {
-    pub(crate) chunks: Vec<(ChunkKey, f64)>,
+    pub(crate) chunks: Ranking,
     /// How: `exact`, `graph`, or `exact and graph`.
     pub(crate) scanned: &'static str,
     pub(crate) used: VectorsUsed,
 }
 
-/// A document of a segment.
-type Place = (usize, u32);
-
 impl Searcher {
     /// The kinds of vectors to use, where `None` means the collection's only one or, with both, [`FIND`] and [`SCORE`].
-    ///
-    /// [`FIND`]: cento_collection::format::config::FIND
-    /// [`SCORE`]: cento_collection::format::config::SCORE
     pub fn vectors_used(&self, find: Option<VectorColumn>, score: Option<VectorColumn>) -> Result<VectorsUsed> {
-        let pooling = self.snapshot.manifest.config.pooling;
+        let pooling = self.manifest().config.pooling;
         let choose = |setting, asked: Option<VectorColumn>, default| match (pooling, asked) {
             (_, Some(asked)) if pooling.columns().contains(&asked) => Ok(asked),
             (_, Some(asked)) => {
@@ -57,18 +48,10 @@ impl Searcher {
             (Pooling::Both, None) => Ok(default),
             (_, None) => Ok(pooling.columns()[0]),
         };
-        Ok(VectorsUsed {
-            find: choose("find-vectors", find, cento_collection::format::config::FIND)?,
-            score: choose("score-vectors", score, cento_collection::format::config::SCORE)?,
-        })
+        Ok(VectorsUsed { find: choose("find-vectors", find, FIND)?, score: choose("score-vectors", score, SCORE)? })
     }
 
-    /// The position in every segment of a kind of vectors that the collection has.
-    pub(crate) fn column(&self, vectors: VectorColumn) -> usize {
-        let columns = self.snapshot.manifest.config.pooling.columns();
-        columns.iter().position(|column| *column == vectors).expect("kinds of vectors are chosen among those there")
-    }
-
+    /// The best chunks by vectors, and all chunks of their documents where another kind of vectors scores them.
     pub(crate) fn dense_chunks(
         &self,
         query: &[f32],
@@ -76,78 +59,28 @@ impl Searcher {
         scope: Option<&Scope>,
     ) -> Result<DenseChunks> {
         let used = self.vectors_used(request.find, request.score)?;
-        let (find, depth) = (self.column(used.find), request.candidates);
-        let mut found = Vec::new();
-        let (mut n_exact, mut n_graph) = (0, 0);
-        for (at, segment) in self.snapshot.segments.iter().enumerate() {
-            let column = &segment.columns[find];
-            let allowed = retrieve::allowed_rows(segment, scope.map(|scope| scope.rows(at)));
-            let nearest = nearest(column, query, depth, request.scan, request.ef, allowed.as_deref())?;
-            match nearest.path {
-                Path::Graph => n_graph += 1,
-                Path::Scan => n_exact += 1,
-            }
-            found.extend(nearest.neighbors.into_iter().map(|near| (at, near.row, retrieve::score(near.distance))));
-        }
+        let near = self.source.nearest(&DenseQueries {
+            vectors: query,
+            scopes: Scopes { of_query: &[], of_all: scope },
+            unit: Unit::Row,
+            column: used.find,
+            depth: request.candidates,
+            scan: request.scan,
+            ef: request.ef,
+            accelerator: None,
+        })?;
+        let Near { mut ranking, n_exact, n_graph } = near.into_iter().next().unwrap_or_default();
         if used.find != used.score {
-            retrieve::keep_best(&mut found, depth, |candidate| candidate.2);
-            found = self.rescored(query, &found, self.column(used.score))?;
+            let found: Vec<_> = ranking.iter().map(|(key, score)| (key.chunk, *score)).collect();
+            let (column, depth) = (used.score, request.candidates);
+            ranking = self.source.rescore(&Rescored { vector: query, found: &found, column, depth })?;
         }
+        ranking.truncate(request.candidates);
         let scanned = match (n_exact, n_graph) {
             (_, 0) => "exact",
             (0, _) => "graph",
             _ => "exact and graph",
         };
-        Ok(DenseChunks { chunks: self.best_chunks(found, depth)?, scanned, used })
+        Ok(DenseChunks { chunks: ranking, scanned, used })
     }
-
-    /// Every chunk of the documents of `found` (segment, row, score), scored inside its document by another column.
-    fn rescored(&self, query: &[f32], found: &[(usize, u32, f64)], column: usize) -> Result<Vec<(usize, u32, f64)>> {
-        let mut documents: BTreeMap<Place, f64> = BTreeMap::new();
-        for &(at, row, score) in found {
-            let document = self.snapshot.segments[at].chunks.record(row as usize)?.document;
-            let best = documents.entry((at, document)).or_insert(score);
-            *best = best.max(score);
-        }
-        let mut rescored = Vec::new();
-        for (at, segment) in self.snapshot.segments.iter().enumerate() {
-            let mut rows = RoaringBitmap::new();
-            let of_segment = documents.range((at, 0)..=(at, u32::MAX));
-            let records = of_segment.map(|(&(_, document), &best)| Ok((segment.document(document)?, best)));
-            let records = records.collect::<Result<Vec<_>>>()?;
-            for (record, _) in &records {
-                rows.insert_range(record.rows());
-            }
-            let n_rows = rows.len() as usize;
-            let mut near = nearest(&segment.columns[column], query, n_rows, Scan::Exact, 0, Some(&rows))?.neighbors;
-            near.sort_unstable_by_key(|near| near.row); // rows of a document follow each other, and documents ascend
-            let mut rest = near.as_slice();
-            for (record, found_with) in records {
-                let (own, after) = rest.split_at(record.n_rows as usize);
-                rest = after;
-                let best = own.iter().map(|near| retrieve::score(near.distance)).fold(f64::NEG_INFINITY, f64::max);
-                let score = |distance| found_with + (retrieve::score(distance) - best);
-                rescored.extend(own.iter().map(|near| (at, near.row, score(near.distance))));
-            }
-        }
-        Ok(rescored)
-    }
-}
-
-/// The `depth` nearest allowed rows of a column, nearest first, and how they were found. A graph is walked with a beam of `ef`, or
-/// of `depth` if that is more.
-pub(crate) fn nearest(
-    column: &Column,
-    query: &[f32],
-    depth: usize,
-    scan: Scan,
-    ef: usize,
-    allowed: Option<&RoaringBitmap>,
-) -> Result<Found> {
-    Ok(match (&column.graph, scan) {
-        (Some(graph), Scan::Auto) => hnsw::search(graph, &column.rows, query, depth, ef.max(depth), allowed)?,
-        (None, Scan::Auto) | (_, Scan::Exact) => {
-            Found { neighbors: exact::search(&column.rows, query, depth, allowed)?, path: hnsw::Path::Scan }
-        }
-    })
 }

@@ -1,12 +1,15 @@
 //! Probes: what a benchmark needs of a collection that no query does.
 
-use cento_vector::{Neighbor, exact, hnsw};
+use cento_lexical::Unit;
 
 use crate::error::Result;
 use crate::retrieve::searcher::Searcher;
+use crate::source::refs::ChunkRef;
+use crate::source::scope::Scopes;
+use crate::source::seam::{DenseQueries, Scan};
 
-/// A row of a collection, as probes tell rows apart: segment and row there.
-pub type RowId = (usize, u32);
+/// A row of a collection, as probes tell rows apart.
+pub type RowId = ChunkRef;
 
 /// How [`Searcher::nearest`] looks for vectors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,45 +26,38 @@ pub enum Nearest {
 impl Searcher {
     /// The `k` rows nearest to a unit vector, nearest first, ties by row; by their plain vectors where they have both kinds.
     pub fn nearest(&self, query: &[f32], k: usize, how: Nearest) -> Result<Vec<RowId>> {
-        let mut found: Vec<(Neighbor, usize)> = Vec::new();
-        for (at, segment) in self.snapshot.segments.iter().enumerate() {
-            let (live, column) = (segment.live.as_ref(), &segment.columns[0]);
-            let neighbors = match (how, &column.graph) {
-                (Nearest::Graph { ef }, Some(graph)) => {
-                    hnsw::search(graph, &column.rows, query, k, ef.max(k), live)?.neighbors
-                }
-                _ => exact::search(&column.rows, query, k, live)?,
-            };
-            found.extend(neighbors.into_iter().map(|neighbor| (neighbor, at)));
-        }
-        found.sort_unstable_by(|a, b| a.0.distance.total_cmp(&b.0.distance).then((a.1, a.0.row).cmp(&(b.1, b.0.row))));
-        Ok(found.into_iter().take(k).map(|(neighbor, at)| (at, neighbor.row)).collect())
+        let (scan, ef) = match how {
+            Nearest::Exact => (Scan::Exact, 0),
+            Nearest::Graph { ef } => (Scan::Auto, ef),
+        };
+        let near = self.source.nearest(&DenseQueries {
+            vectors: query,
+            scopes: Scopes::default(),
+            unit: Unit::Row,
+            column: self.manifest().config.pooling.columns()[0],
+            depth: k,
+            scan,
+            ef,
+            accelerator: None,
+        })?;
+        let found = near.into_iter().flat_map(|near| near.ranking);
+        let mut found: Vec<(RowId, f64)> = found.map(|(key, score)| (key.chunk, score)).collect();
+        found.sort_unstable_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+        Ok(found.into_iter().take(k).map(|(row, _)| row).collect())
     }
 
     /// Rows that a graph reaches, and all rows that answer.
     pub fn graph_rows(&self) -> (u64, u64) {
-        let rows = |segment: &cento_collection::format::segment::Segment| segment.n_live_rows() as u64;
-        let segments = &self.snapshot.segments;
-        (
-            segments.iter().filter(|segment| segment.columns[0].graph.is_some()).map(rows).sum(),
-            segments.iter().map(rows).sum(),
-        )
+        let description = self.source.describe();
+        (description.n_graph_rows, description.n_rows)
     }
 
     /// The texts of `n` chunks, evenly spread over the collection; all of them where it has fewer.
     pub fn sample_texts(&self, n: usize) -> Result<Vec<String>> {
-        let mut rows: Vec<RowId> = Vec::new();
-        for (at, segment) in self.snapshot.segments.iter().enumerate() {
-            let alive = |row: &u32| segment.live.as_ref().is_none_or(|live| live.contains(*row));
-            rows.extend((0..segment.chunks.len() as u32).filter(alive).map(|row| (at, row)));
-        }
-        let n = n.min(rows.len());
-        let text = |at: usize| {
-            let (segment, row) = rows[at * rows.len() / n];
-            let segment = &self.snapshot.segments[segment];
-            let chunk = segment.chunks.record(row as usize)?;
-            Ok(segment.text(&segment.document(chunk.document)?, chunk.start..chunk.end)?)
-        };
-        (0..n).map(text).collect()
+        let n_rows = self.source.describe().n_rows;
+        let n = (n as u64).min(n_rows);
+        let positions: Vec<u64> = (0..n).map(|at| at * n_rows / n).collect();
+        let chunks = self.source.chunks(&self.source.at(&positions)?)?;
+        Ok(chunks.into_iter().map(|chunk| chunk.text).collect())
     }
 }

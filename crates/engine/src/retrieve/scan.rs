@@ -14,7 +14,7 @@ use rayon::prelude::*;
 use roaring::RoaringBitmap;
 
 use crate::error::Result;
-use crate::retrieve::search as retrieve;
+use crate::source::ranking;
 pub use bench::{ScanBench, ScanBenchRequest, bench_scan};
 
 /// Queries compared at once; with the block of rows it bounds what a scan takes on the device, about half a gigabyte.
@@ -86,7 +86,7 @@ fn above(
     let distances = exact::distances_to(rows, query, &chosen)?;
     let mut scored: Vec<(u32, f64)> = Vec::new();
     for (row, distance) in chosen.into_iter().zip(distances) {
-        let (unit, score) = (units.of_row[row as usize], retrieve::score(distance));
+        let (unit, score) = (units.of_row[row as usize], ranking::score(distance));
         match scored.last_mut() {
             Some((last, best)) if *last == unit => *best = best.max(score),
             _ => scored.push((unit, score)),
@@ -209,13 +209,13 @@ mod tests {
                 let mut best = vec![None; units.n_units];
                 for (row, &distance) in distances.iter().enumerate() {
                     if allowed.as_ref().is_none_or(|allowed| allowed.contains(row as u32)) {
-                        retrieve::keep_larger(&mut best[of_row[row] as usize], retrieve::score(distance));
+                        ranking::keep_larger(&mut best[of_row[row] as usize], ranking::score(distance));
                     }
                 }
                 let units = best.into_iter().enumerate();
                 let mut expected: Vec<_> = units.filter_map(|(unit, score)| Some((unit as u32, score?))).collect();
-                retrieve::keep_best(&mut expected, depth, |unit| unit.1);
-                retrieve::keep_best(&mut found, depth, |unit| unit.1);
+                ranking::keep_best(&mut expected, depth, |unit| unit.1);
+                ranking::keep_best(&mut found, depth, |unit| unit.1);
                 expected.sort_unstable_by_key(|unit| unit.0);
                 found.sort_unstable_by_key(|unit| unit.0);
                 prop_assert_eq!(found, expected);

@@ -1,25 +1,26 @@
 //! Retrieve: a query → dense and lexical candidates → one ranking.
 //!
 //! Each arm gives its best candidates to one depth, [`CANDIDATE_DEPTH`] unless asked otherwise, whatever `k` is; ties at the cut and in the ranking are broken by
-//! public id, descending. Dense distances (ascending) become scores (descending) here and nowhere else: `score = 1 - distance`,
-//! the cosine of unit vectors.
+//! public id, descending.
 
-use std::borrow::Cow;
 use std::time::{Duration, Instant};
 
 use cento_assembly::fuse::{self, Arm, Contribution, Fused, Method, Normalize};
+use cento_assembly::{Anchor, Candidate, Extent};
 use cento_embedder::Kind;
-use cento_lexical::{self as lexical, Bm25, Part, Unit};
-use roaring::RoaringBitmap;
+use cento_lexical::{self as lexical, Unit};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::retrieve::dense::VectorsUsed;
 use crate::retrieve::filter::Filter;
-use crate::retrieve::scope::{Filtered, Scope};
+use crate::retrieve::scope::Filtered;
 use crate::retrieve::searcher::Searcher;
+use crate::source::ranking::Ranking;
+use crate::source::refs::{ChunkKey, ChunkRef};
+use crate::source::scope::{Scope, Scopes};
+use crate::source::seam::{Counted, LexicalQueries, Scan};
 use cento_collection::format::config::{CANDIDATE_DEPTH, VectorColumn};
-use cento_collection::format::segment::Segment;
 
 /// Name of the arm of nearest vectors.
 pub(crate) const DENSE: &str = "dense";
@@ -57,17 +58,6 @@ pub enum Fusion {
 ///
 /// Chosen on twelve sets, none of which has a setting of its own; the rules tried and their figures are in `benches/results/`.
 pub const LEXICAL_WEIGHT: f64 = 0.55;
-
-/// How the nearest vectors are found.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Scan {
-    /// By graph where a segment has one.
-    #[default]
-    Auto,
-    /// By reading every row.
-    Exact,
-}
 
 /// A query over chunks.
 #[derive(Debug, Clone)]
@@ -206,16 +196,8 @@ pub struct Timings {
     pub texts: Duration,
 }
 
-/// A chunk among the candidates; ordered by public id.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct ChunkKey {
-    pub(crate) id: String,
-    pub(crate) segment: usize,
-    pub(crate) row: u32,
-}
-
 /// The fused candidates of a query, before `k`.
-pub(crate) struct Ranking {
+pub(crate) struct Retrieved {
     pub(crate) fused: Vec<Fused<ChunkKey>>,
     pub(crate) scanned: &'static str,
     pub(crate) vectors: Option<VectorsUsed>,
@@ -234,19 +216,11 @@ impl Searcher {
         let mut timings = Timings::default();
         let ranking = self.rank(request, &mut timings)?;
         let start = Instant::now();
-        let explained = match request.explain {
-            Explain::Terms => Some(self.lexical(Unit::Row, None)?),
-            Explain::Arms => None,
-        };
-        let mut hits = Vec::new();
-        for (n, fused) in ranking.fused.into_iter().take(request.k).enumerate() {
-            if request.min_score.is_some_and(|min_score| fused.score < min_score) {
-                break;
-            }
-            hits.push(self.hit(n + 1, fused, &request.query, explained.as_ref())?);
-        }
+        let is_enough = |fused: &Fused<ChunkKey>| request.min_score.is_none_or(|min_score| fused.score >= min_score);
+        let best: Vec<_> = ranking.fused.into_iter().take(request.k).take_while(is_enough).collect();
+        let hits = self.hits(best, request)?;
         timings.texts = start.elapsed();
-        let manifest = &self.snapshot.manifest;
+        let manifest = self.manifest();
         let response = SearchResponse {
             version: 1,
             query: request.query.clone(),
@@ -264,10 +238,10 @@ impl Searcher {
     }
 
     /// Every candidate of a query, fused, best first.
-    pub(crate) fn rank(&self, request: &SearchRequest, timings: &mut Timings) -> Result<Ranking> {
+    pub(crate) fn rank(&self, request: &SearchRequest, timings: &mut Timings) -> Result<Retrieved> {
         let (scope, filter) = self.allowed(request)?;
         let ranking = self.rank_within(request, scope.as_ref(), timings)?;
-        Ok(Ranking { filter, ..ranking })
+        Ok(Retrieved { filter, ..ranking })
     }
 
     /// Every candidate within a scope, whatever the request's own scope and filter are; see [`Searcher::rank`].
@@ -276,7 +250,7 @@ impl Searcher {
         request: &SearchRequest,
         scope: Option<&Scope>,
         timings: &mut Timings,
-    ) -> Result<Ranking> {
+    ) -> Result<Retrieved> {
         if request.query.trim().is_empty() {
             return Err(Error::EmptyQuery);
         }
@@ -300,111 +274,58 @@ impl Searcher {
         let start = Instant::now();
         let fused = fuse_arms(&mut arms, request.fusion)?;
         timings.fuse = start.elapsed();
-        Ok(Ranking { fused, scanned, vectors, filter: None })
+        Ok(Retrieved { fused, scanned, vectors, filter: None })
     }
 
-    /// What a request's scope and filter let answer; `None` for all.
-    pub(crate) fn allowed(&self, request: &SearchRequest) -> Result<(Option<Scope>, Option<Filtered>)> {
-        let scope = request.scope.as_ref().map(|documents| self.scope(documents)).transpose()?;
-        Ok(match request.filter.as_ref().map(|filter| self.filter_scope(filter)).transpose()? {
-            Some((admitted, filtered)) => (Some(admitted.within(scope.as_ref())), Some(filtered)),
-            None => (scope, None),
-        })
+    pub(crate) fn lexical_chunks(&self, request: &SearchRequest, scope: Option<&Scope>) -> Result<Ranking> {
+        let ranked = self.source.lexical(&LexicalQueries {
+            texts: std::slice::from_ref(&request.query),
+            scopes: Scopes { of_query: &[], of_all: scope },
+            unit: Unit::Row,
+            depth: request.candidates,
+            statistics: None,
+        })?;
+        let mut ranking = ranked.into_iter().next().unwrap_or_default();
+        ranking.truncate(request.candidates);
+        Ok(ranking)
     }
 
-    pub(crate) fn lexical_chunks(
-        &self,
-        request: &SearchRequest,
-        scope: Option<&Scope>,
-    ) -> Result<Vec<(ChunkKey, f64)>> {
-        let scored = self.lexical(Unit::Row, scope)?.score(&request.query)?;
-        let candidates = scored
-            .into_iter()
-            .enumerate()
-            .flat_map(|(at, hits)| hits.into_iter().map(move |hit| (at, hit.unit, hit.score)));
-        self.best_chunks(candidates.collect(), request.candidates)
+    /// The idf of a term as the analyser gives it, by the live chunks whose text has it.
+    pub(crate) fn idf(&self, term: &str) -> Result<f64> {
+        let statistics = self.source.statistics(Counted::Texts, &[term.to_owned()])?;
+        Ok(statistics.idf(term).unwrap_or_default())
     }
 
-    /// The BM25 searcher over all segments. A scope narrows what is found, not the statistics.
-    pub(crate) fn lexical<'s>(&'s self, unit: Unit, scope: Option<&'s Scope>) -> Result<lexical::Searcher<'s>> {
-        let part = |(at, segment): (usize, &'s Segment)| -> Result<Part<'s>> {
-            Ok(Part {
-                segment: &segment.lexical,
-                live: segment.live.as_ref(),
-                allowed: scope.map(|scope| scope.rows(at)),
-                document_of_row: &segment.units()?.of_row,
-            })
-        };
-        let parts = self.snapshot.segments.iter().enumerate().map(part).collect::<Result<Vec<_>>>()?;
-        Ok(lexical::Searcher::new(parts, unit, Bm25::default())?)
-    }
-
-    /// The `depth` best of (segment, row, score), ties by public id descending; public ids are made only for those.
-    pub(crate) fn best_chunks(
-        &self,
-        mut candidates: Vec<(usize, u32, f64)>,
-        depth: usize,
-    ) -> Result<Vec<(ChunkKey, f64)>> {
-        keep_best(&mut candidates, depth, |candidate| candidate.2);
-        let keyed = candidates.into_iter().map(|(segment, row, score)| Ok((self.chunk_key(segment, row)?, score)));
-        let mut keyed = keyed.collect::<Result<Vec<_>>>()?;
-        sort_ranking(&mut keyed);
-        keyed.truncate(depth);
-        Ok(keyed)
-    }
-
-    pub(crate) fn chunk_key(&self, segment: usize, row: u32) -> Result<ChunkKey> {
-        let found = &self.snapshot.segments[segment];
-        let chunk = found.chunks.record(row as usize)?;
-        Ok(ChunkKey { id: format!("{}#{}", found.document_id(chunk.document)?, chunk.index), segment, row })
-    }
-
-    fn hit(
-        &self,
-        rank: usize,
-        fused: Fused<ChunkKey>,
-        query: &str,
-        explained: Option<&lexical::Searcher<'_>>,
-    ) -> Result<Hit> {
-        let ChunkKey { id, segment: at, row } = fused.id;
-        let segment = &self.snapshot.segments[at];
-        let chunk = segment.chunks.record(row as usize)?;
-        let document = segment.document(chunk.document)?;
-        let lexical = match explained {
-            Some(searcher) => Some(searcher.explain(query, at, row)?).filter(|explanation| explanation.score > 0.0),
-            None => None,
-        };
-        Ok(Hit {
-            rank,
-            id,
-            document: segment.documents.text(document.id)?.to_owned(),
-            title: segment.documents.text(document.title)?.to_owned(),
-            path: crate::context::candidates::heading_path(segment, &document, chunk.section)?,
-            span: [chunk.start, chunk.end],
-            text_kind: document.text_kind(),
-            anchor: crate::context::candidates::anchor(&chunk).to_string(),
+    fn hits(&self, best: Vec<Fused<ChunkKey>>, request: &SearchRequest) -> Result<Vec<Hit>> {
+        let chunks: Vec<ChunkRef> = best.iter().map(|fused| fused.id.chunk).collect();
+        let mut explained = match request.explain {
+            Explain::Terms => self.source.explain(&request.query, &chunks, None)?,
+            Explain::Arms => Vec::new(),
+        }
+        .into_iter();
+        let ranked = best.into_iter().zip(self.source.chunks(&chunks)?).enumerate();
+        let hit = |(n, (fused, chunk)): (usize, (Fused<ChunkKey>, Candidate))| Hit {
+            rank: n + 1,
+            id: fused.id.id,
+            document: chunk.document,
+            title: chunk.title,
+            path: chunk.path,
+            span: [chunk.span.start, chunk.span.end],
+            text_kind: chunk.source,
+            anchor: beginning(chunk.anchor).to_string(),
             score: fused.score,
             contributions: fused.contributions,
-            lexical,
-            text: segment.text(&document, chunk.start..chunk.end)?,
-        })
+            lexical: explained.next().filter(|explanation| explanation.score > 0.0),
+            text: chunk.text,
+        };
+        Ok(ranked.map(hit).collect())
     }
 }
 
-/// The rows of a segment that live and lie in scope; `None` for all.
-pub(crate) fn allowed_rows<'s>(
-    segment: &'s Segment,
-    scope: Option<&'s RoaringBitmap>,
-) -> Option<Cow<'s, RoaringBitmap>> {
-    match (&segment.live, scope) {
-        (Some(live), Some(scope)) => Some(Cow::Owned(live & scope)),
-        (one, other) => one.as_ref().or(other).map(Cow::Borrowed),
-    }
-}
-
-/// Cosine from distance: the one place where ascending becomes descending.
-pub(crate) fn score(distance: f32) -> f64 {
-    1.0 - f64::from(distance)
+/// Where a candidate begins, as an answer says it: page, row or line, without the sheet.
+fn beginning(anchor: Anchor) -> Anchor {
+    let line = anchor.line.map(|line| Extent::from(line.first));
+    Anchor { sheet: None, line, ..anchor }
 }
 
 pub(crate) fn check_k(k: usize, depth: usize) -> Result<()> {
@@ -418,22 +339,6 @@ pub(crate) fn check_k(k: usize, depth: usize) -> Result<()> {
         _ if k > depth => Err(Error::TooManyResults { k, depth }),
         _ => Ok(()),
     }
-}
-
-/// Keeps everything that can be among the `depth` best: those above the score at the cut, and all ties with it.
-pub(crate) fn keep_best<T>(candidates: &mut Vec<T>, depth: usize, score: impl Fn(&T) -> f64) {
-    if candidates.len() <= depth {
-        return;
-    }
-    let mut scores: Vec<f64> = candidates.iter().map(&score).collect();
-    let (_, cut, _) = scores.select_nth_unstable_by(depth - 1, |a, b| b.total_cmp(a));
-    let cut = *cut;
-    candidates.retain(|candidate| score(candidate).total_cmp(&cut).is_ge());
-}
-
-/// Score descending, then id descending.
-pub(crate) fn sort_ranking<I: Ord>(ranking: &mut [(I, f64)]) {
-    ranking.sort_unstable_by(|(a_id, a), (b_id, b)| b.total_cmp(a).then_with(|| b_id.cmp(a_id)));
 }
 
 pub(crate) fn arm<I>(name: &'static str, hits: Vec<(I, f64)>) -> Arm<I> {
@@ -470,26 +375,4 @@ fn alone<I: Clone>(arm: &Arm<I>, n: usize, id: &I, score: f64) -> Fused<I> {
         contribution: score,
     };
     Fused { id: id.clone(), score, contributions: vec![contribution] }
-}
-
-/// For each unit (document with rows) of a segment the score of its best allowed row; `None` where it has none.
-pub(crate) fn best_of_units(
-    distances: &[f32],
-    segment: &Segment,
-    allowed: Option<&RoaringBitmap>,
-) -> Result<Vec<Option<f64>>> {
-    let units = segment.units()?;
-    let mut best = vec![None; units.documents.len()];
-    for (row, (&distance, &unit)) in distances.iter().zip(&units.of_row).enumerate() {
-        if allowed.is_none_or(|allowed| allowed.contains(row as u32)) {
-            keep_larger(&mut best[unit as usize], score(distance));
-        }
-    }
-    Ok(best)
-}
-
-pub(crate) fn keep_larger(best: &mut Option<f64>, score: f64) {
-    if best.is_none_or(|known| score > known) {
-        *best = Some(score);
-    }
 }

@@ -10,9 +10,11 @@ use crate::context::resolved::ResolvedContexts;
 use crate::encoder;
 use crate::error::{Error, Result};
 use crate::ingest::precision_of;
+use crate::source::local::Local;
+use crate::source::seam::Source;
+use crate::source::shards::Shards;
 use cento_collection::format::losses::Loss;
 use cento_collection::format::manifest::Manifest;
-use cento_collection::keep::generation::Generation;
 use cento_collection::keep::snapshots::At;
 use cento_models::Models;
 
@@ -43,7 +45,7 @@ impl Default for SearcherOptions {
 pub struct Searcher {
     folder: PathBuf,
     options: SearcherOptions,
-    pub(crate) snapshot: Generation,
+    pub(crate) source: Box<dyn Source>,
     pub(crate) analyzer: Analyzer,
     pub(crate) resolved: ResolvedContexts,
     encoder: OnceLock<Embedder>,
@@ -53,37 +55,43 @@ impl Searcher {
     /// Opens the collection at `folder`, at its current generation unless asked otherwise.
     pub fn open(folder: impl AsRef<Path>, options: SearcherOptions) -> Result<Self> {
         let folder = folder.as_ref().to_owned();
-        let snapshot = Generation::open_at(&folder, &options.at)?;
-        let analyzer = Analyzer::new(snapshot.manifest.config.language()?);
-        Ok(Self {
-            folder,
-            options,
-            snapshot,
-            analyzer,
-            resolved: ResolvedContexts::default(),
-            encoder: OnceLock::new(),
-        })
+        let source = Box::new(Local::open(&folder, &options.at)?);
+        Self::of(folder, options, source)
     }
 
-    /// The folder of the collection.
+    /// Opens several collections that answer as one, as if all their documents were in one collection. They must be indexed with the
+    /// same settings and have no document in common.
+    pub fn open_shards(folders: &[impl AsRef<Path>], options: SearcherOptions) -> Result<Self> {
+        let folders: Vec<PathBuf> = folders.iter().map(|folder| folder.as_ref().to_owned()).collect();
+        let source = Box::new(Shards::open(&folders, &options.at)?);
+        let named = std::env::join_paths(&folders).map_or_else(|_| folders[0].clone(), PathBuf::from);
+        Self::of(named, options, source)
+    }
+
+    fn of(folder: PathBuf, options: SearcherOptions, source: Box<dyn Source>) -> Result<Self> {
+        let analyzer = Analyzer::new(source.describe().manifest.config.language()?);
+        Ok(Self { folder, options, source, analyzer, resolved: ResolvedContexts::default(), encoder: OnceLock::new() })
+    }
+
+    /// The folder of the collection; of several, all of them in one path list.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
     /// The generation this searcher shows.
     pub fn manifest(&self) -> &Manifest {
-        &self.snapshot.manifest
+        &self.source.describe().manifest
     }
 
     /// What whoever asks should know: documents that were damaged and are not there any more.
     pub fn warnings(&self) -> Vec<String> {
-        self.snapshot.manifest.losses.iter().map(Loss::warning).collect()
+        self.manifest().losses.iter().map(Loss::warning).collect()
     }
 
     /// Whether writers are kept from removing its files. Without that it answers as long as its files stay mapped, but they
     /// may be gone for whoever opens the same generation after it.
     pub fn is_pinned(&self) -> bool {
-        self.snapshot.pin.is_some()
+        self.source.describe().is_pinned
     }
 
     /// What there is to say about the device that queries were embedded on, if any were; see [`Embedder::device_remark`].
@@ -94,7 +102,7 @@ impl Searcher {
     /// The collection's encoder, loaded at the first call; an error if it is not there or not the one the vectors are from.
     pub fn encoder(&self) -> Result<&Embedder> {
         if self.encoder.get().is_none() {
-            let config = &self.snapshot.manifest.config;
+            let config = &self.manifest().config;
             let models = Models::from_env()?;
             let located = models.resolve(self.options.model.as_ref().unwrap_or(&config.model))?;
             let load = LoadOptions {

@@ -9,6 +9,7 @@
 //! | `repair` | damage anywhere: found, never answered from, mended as far as it can be |
 //! | `seal` | a repair searches for what is missing, and each query once |
 //! | `endpoint` | a language model beside it: what it brings, and whatever it does wrong |
+//! | `shards` | a corpus in several collections answers as in one |
 //! | `model` | random operations against a map and an exact scan |
 
 mod endpoint;
@@ -20,6 +21,7 @@ mod model;
 mod repair;
 mod resolved;
 mod seal;
+mod shards;
 mod writers;
 
 use std::io;

@@ -180,7 +180,7 @@ fn a_damaged_block_costs_what_lies_in_it_and_lost_vectors_come_from_the_cache() 
     assert_eq!(diagnosis.segments[0].n_documents_readable, 30 - lost.n_documents());
     let searcher = open(&collection).unwrap();
     assert!(searcher.warnings()[0].contains(&lost.documents[0].id), "{:?}", searcher.warnings());
-    assert_eq!(searcher.snapshot.n_documents(), 30 - lost.n_documents());
+    assert_eq!(searcher.source.describe().n_documents, 30 - lost.n_documents());
     let accepted = repaired(&collection, &RepairOptions { losses: Losses::Accepted, ..options.clone() });
     assert!(accepted.losses.is_empty() && open(&collection).unwrap().warnings().is_empty());
 }

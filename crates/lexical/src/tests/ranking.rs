@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use roaring::RoaringBitmap;
 
 use super::{english, segment, text};
-use crate::{Analyzer, Bm25, Error, Language, Part, Row, Scored, Searcher, Segment, Unit};
+use crate::{Analyzer, Bm25, Error, Language, Part, Row, Scored, Searcher, Segment, Statistics, Unit, text_statistics};
 
 /// One row in words of a small vocabulary.
 #[derive(Debug, Clone)]
@@ -213,6 +213,34 @@ proptest! {
     }
 
     #[test]
+    fn parts_apart_score_as_together_under_the_sum_of_their_statistics(
+        documents in documents(), bm25 in parameters(), query in "[a-g]( [a-g]){0,5}", n_per_segment in 1..4usize,
+    ) {
+        let collection = Collection::new(&documents, n_per_segment, |document, row| (document + row) % 5 != 4);
+        let terms = Analyzer::new(Language::None).terms(&query);
+        for unit in UNITS {
+            let together = collection.searcher(unit, bm25);
+            let apart = || collection.parts().into_iter().map(|part| Searcher::new(vec![part], unit, bm25).unwrap());
+            let mut sum = Statistics::default();
+            apart().for_each(|searcher| sum.add(&searcher.statistics(&terms).unwrap()));
+            prop_assert_eq!(&sum, &together.statistics(&terms).unwrap());
+            let whole = together.score(&query).unwrap();
+            for (at, searcher) in apart().enumerate() {
+                prop_assert_eq!(&searcher.score_under(&query, &sum).unwrap()[0], &whole[at]);
+                for hit in &whole[at] {
+                    let alone = searcher.explain_under(&query, 0, hit.unit, &sum).unwrap();
+                    prop_assert_eq!(alone, together.explain(&query, at, hit.unit).unwrap());
+                }
+                if !terms.is_empty() {
+                    let without = searcher.score_under(&query, &Statistics::default());
+                    let is_refused = matches!(without, Err(Error::Statistics { .. }));
+                    prop_assert!(is_refused);
+                }
+            }
+        }
+    }
+
+    #[test]
     fn explanations_add_up_to_the_bit(
         documents in documents(), bm25 in parameters(), query in "[a-g]( [a-g]){0,9}", n_per_segment in 1..4usize,
     ) {
@@ -400,9 +428,9 @@ fn the_idf_of_a_term_counts_live_rows_of_all_segments() {
         Part { segment: &whole, live: None, allowed: None, document_of_row: &[0, 1] },
         Part { segment: &holed, live: Some(&live), allowed: None, document_of_row: &[0, 1, 2] },
     ];
-    let searcher = Searcher::new(parts, Unit::Row, Bm25::default()).unwrap();
     let idf = |n: f64, df: f64| ((n - df + 0.5) / (df + 0.5)).ln_1p();
     for (term, df) in [("cat", 2.0), ("dog", 2.0), ("bird", 1.0), ("sleep", 1.0), ("fish", 0.0)] {
-        assert_eq!(searcher.idf(term).unwrap(), idf(4.0, df), "{term}");
+        let statistics = text_statistics(&parts, &[term.to_owned()]).unwrap();
+        assert_eq!(statistics.idf(term), Some(idf(4.0, df)), "{term}");
     }
 }

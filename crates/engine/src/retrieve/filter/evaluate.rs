@@ -28,6 +28,13 @@ impl Schema {
         Ok(Self { fields })
     }
 
+    /// Adds the fields of other segments.
+    pub(crate) fn extend(&mut self, other: Self) {
+        for (name, types) in other.fields {
+            self.fields.entry(name).or_default().extend(types);
+        }
+    }
+
     /// The fields, ascending.
     pub(crate) fn fields(&self) -> &BTreeMap<String, BTreeSet<FieldType>> {
         &self.fields

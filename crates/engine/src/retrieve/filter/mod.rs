@@ -57,6 +57,12 @@ impl Filter {
         Ok(Self { text: text.to_owned(), root: parser::parse(text)? })
     }
 
+    /// The filter that admits the documents that have a field.
+    pub(crate) fn exists(field: &str) -> Self {
+        let condition = Condition { field: field.to_owned(), span: 0..0, test: Test::Exists };
+        Self { text: format!("`{field}` exists"), root: Node::Condition(condition) }
+    }
+
     /// The filter as it was written.
     pub fn as_str(&self) -> &str {
         &self.text

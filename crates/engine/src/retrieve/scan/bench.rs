@@ -13,7 +13,7 @@ use serde::Serialize;
 
 use super::{SCAN_QUERIES, Units, best_units};
 use crate::error::{AtPath, Result};
-use crate::retrieve::search as retrieve;
+use crate::source::ranking;
 
 /// Queries whose rows are compared with the CPU's, at most.
 const CHECKED: usize = 32;
@@ -89,7 +89,7 @@ pub fn bench_scan(request: &ScanBenchRequest) -> Result<ScanBench> {
     let mut distances = vec![0.0; n_checked * request.n_rows];
     exact::distances(&rows, &queries[..n_checked * request.dimensions], &mut distances)?;
     let of_query = |distances: &[f32]| {
-        let scored = distances.iter().enumerate().map(|(row, &distance)| (row as u32, retrieve::score(distance)));
+        let scored = distances.iter().enumerate().map(|(row, &distance)| (row as u32, ranking::score(distance)));
         ranking(scored.collect(), request.k)
     };
     let expected: Vec<Ranking> = distances.par_chunks(request.n_rows).map(of_query).collect();
@@ -98,7 +98,7 @@ pub fn bench_scan(request: &ScanBenchRequest) -> Result<ScanBench> {
 }
 
 fn ranking(mut scored: Ranking, k: usize) -> Ranking {
-    retrieve::keep_best(&mut scored, k, |row| row.1);
+    ranking::keep_best(&mut scored, k, |row| row.1);
     scored.sort_unstable_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
     scored.truncate(k);
     scored

@@ -1,0 +1,215 @@
+//! Nearest vectors in the segments of one collection: by exact scan, by graph, or on a device.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use cento_collection::format::config::VectorColumn;
+use cento_collection::format::segment::{Column, Segment};
+use cento_collection::keep::generation::Generation;
+use cento_lexical::Unit;
+use cento_vector::exact;
+use cento_vector::hnsw::{self, Found, Path};
+use roaring::RoaringBitmap;
+
+use crate::error::Result;
+use crate::retrieve::scan;
+use crate::source::keys;
+use crate::source::ranking::{Ranking, keep_larger, score};
+use crate::source::seam::{DenseQueries, Near, Rescored, Scan};
+
+/// Chunks the graph is asked for per candidate document: several may be of one document.
+const GRAPH_CHUNKS_PER_DOCUMENT: usize = 4;
+
+/// Segment, row or unit there, score.
+type Candidates = Vec<(usize, u32, f64)>;
+
+/// The candidates of one query so far.
+#[derive(Default)]
+struct Gathered {
+    candidates: Candidates,
+    n_exact: usize,
+    n_graph: usize,
+}
+
+pub(super) fn nearest(generation: &Generation, queries: &DenseQueries<'_>) -> Result<Vec<Near>> {
+    let dimensions = generation.manifest.config.dimensions.max(1);
+    if !queries.vectors.len().is_multiple_of(dimensions) {
+        let received = queries.vectors.len();
+        return Err(cento_vector::Error::Dimension { expected: dimensions, received }.into());
+    }
+    let gathered = match queries.unit {
+        Unit::Row => near_rows(generation, queries)?,
+        Unit::Document => near_documents(generation, queries)?,
+    };
+    let near = |Gathered { candidates, n_exact, n_graph }| {
+        let ranking = keys::ranked(generation, queries.unit, candidates, queries.depth)?;
+        Ok(Near { ranking, n_exact, n_graph })
+    };
+    gathered.into_iter().map(near).collect()
+}
+
+/// The position in every segment of a kind of vectors that the collection has.
+fn position(generation: &Generation, column: VectorColumn) -> usize {
+    let columns = generation.manifest.config.pooling.columns();
+    columns.iter().position(|known| *known == column).expect("kinds of vectors are chosen among those there")
+}
+
+/// \[Q, D\] cut into queries.
+fn each<'q>(generation: &Generation, queries: &DenseQueries<'q>) -> impl ExactSizeIterator<Item = &'q [f32]> {
+    queries.vectors.chunks_exact(generation.manifest.config.dimensions.max(1))
+}
+
+fn near_rows(generation: &Generation, queries: &DenseQueries<'_>) -> Result<Vec<Gathered>> {
+    let at = position(generation, queries.column);
+    let mut of_query = Vec::new();
+    for (n, query) in each(generation, queries).enumerate() {
+        let mut gathered = Gathered::default();
+        for (number, segment) in generation.segments.iter().enumerate() {
+            let allowed = allowed_rows(segment, queries.scopes.of(n).map(|scope| scope.rows(number)));
+            let column = &segment.columns[at];
+            let found = rows(column, query, queries.depth, queries.scan, queries.ef, allowed.as_deref())?;
+            match found.path {
+                Path::Graph => gathered.n_graph += 1,
+                Path::Scan => gathered.n_exact += 1,
+            }
+            gathered.candidates.extend(found.neighbors.iter().map(|near| (number, near.row, score(near.distance))));
+        }
+        of_query.push(gathered);
+    }
+    Ok(of_query)
+}
+
+/// For each query the units and their best chunk's score.
+fn near_documents(generation: &Generation, queries: &DenseQueries<'_>) -> Result<Vec<Gathered>> {
+    let at = position(generation, queries.column);
+    let mut of_query: Vec<Gathered> = each(generation, queries).map(|_| Gathered::default()).collect();
+    let device = queries.accelerator.filter(|device| !device.is_cpu());
+    for (number, segment) in generation.segments.iter().enumerate() {
+        let column = &segment.columns[at];
+        let n_rows = column.rows.len();
+        let graph = column.graph.as_ref().filter(|_| queries.scan == Scan::Auto);
+        if let Some(device) = device.filter(|_| graph.is_none() && queries.scopes.of_query.iter().all(Option::is_none))
+        {
+            let found = scan::best_units(
+                device,
+                &column.rows,
+                &scan::Units { of_row: &segment.units()?.of_row, n_units: segment.units()?.documents.len() },
+                queries.vectors,
+                queries.depth,
+                allowed_rows(segment, queries.scopes.of_all.map(|scope| scope.rows(number))).as_deref(),
+            )?;
+            for (gathered, found) in of_query.iter_mut().zip(found) {
+                gathered.n_exact += 1;
+                gathered.candidates.extend(found.into_iter().map(|(unit, score)| (number, unit, score)));
+            }
+            continue;
+        }
+        let mut distances = Vec::new();
+        if graph.is_none() {
+            distances.resize(of_query.len() * n_rows, 0.0);
+            exact::distances(&column.rows, queries.vectors, &mut distances)?;
+        }
+        for (n, (gathered, query)) in of_query.iter_mut().zip(each(generation, queries)).enumerate() {
+            let allowed = allowed_rows(segment, queries.scopes.of(n).map(|scope| scope.rows(number)));
+            let best = if graph.is_some() {
+                gathered.n_graph += 1;
+                near_units(column, segment, query, queries, allowed.as_deref())?
+            } else {
+                gathered.n_exact += 1;
+                best_of_units(&distances[n * n_rows..(n + 1) * n_rows], segment, allowed.as_deref())?
+            };
+            let units = best.into_iter().enumerate();
+            gathered.candidates.extend(units.filter_map(|(unit, score)| Some((number, unit as u32, score?))));
+        }
+    }
+    Ok(of_query)
+}
+
+pub(super) fn rescored(generation: &Generation, rescored: &Rescored<'_>) -> Result<Ranking> {
+    let at = position(generation, rescored.column);
+    let mut documents: BTreeMap<(usize, u32), f64> = BTreeMap::new();
+    for &(chunk, score) in rescored.found {
+        let (segment, row) = chunk.place();
+        let document = generation.segments[segment].chunks.record(row as usize)?.document;
+        let best = documents.entry((segment, document)).or_insert(score);
+        *best = best.max(score);
+    }
+    let mut candidates = Vec::new();
+    for (number, segment) in generation.segments.iter().enumerate() {
+        let mut wanted = RoaringBitmap::new();
+        let of_segment = documents.range((number, 0)..=(number, u32::MAX));
+        let records = of_segment.map(|(&(_, document), &best)| Ok((segment.document(document)?, best)));
+        let records = records.collect::<Result<Vec<_>>>()?;
+        for (record, _) in &records {
+            wanted.insert_range(record.rows());
+        }
+        let (column, n_rows) = (&segment.columns[at], wanted.len() as usize);
+        let mut near = rows(column, rescored.vector, n_rows, Scan::Exact, 0, Some(&wanted))?.neighbors;
+        near.sort_unstable_by_key(|near| near.row); // rows of a document follow each other, and documents ascend
+        let mut rest = near.as_slice();
+        for (record, found_with) in records {
+            let (own, after) = rest.split_at(record.n_rows as usize);
+            rest = after;
+            let best = own.iter().map(|near| score(near.distance)).fold(f64::NEG_INFINITY, f64::max);
+            let inside = |distance| found_with + (score(distance) - best);
+            candidates.extend(own.iter().map(|near| (number, near.row, inside(near.distance))));
+        }
+    }
+    keys::ranked(generation, Unit::Row, candidates, rescored.depth)
+}
+
+/// The `depth` nearest allowed rows of a column, nearest first, and how they were found. A graph is walked with a beam
+/// of `ef`, or of `depth` if that is more.
+fn rows(
+    column: &Column,
+    query: &[f32],
+    depth: usize,
+    scan: Scan,
+    ef: usize,
+    allowed: Option<&RoaringBitmap>,
+) -> Result<Found> {
+    Ok(match (&column.graph, scan) {
+        (Some(graph), Scan::Auto) => hnsw::search(graph, &column.rows, query, depth, ef.max(depth), allowed)?,
+        (None, Scan::Auto) | (_, Scan::Exact) => {
+            Found { neighbors: exact::search(&column.rows, query, depth, allowed)?, path: hnsw::Path::Scan }
+        }
+    })
+}
+
+/// As [`best_of_units`], from the chunks the graph finds.
+fn near_units(
+    column: &Column,
+    segment: &Segment,
+    query: &[f32],
+    queries: &DenseQueries<'_>,
+    allowed: Option<&RoaringBitmap>,
+) -> Result<Vec<Option<f64>>> {
+    let n_chunks = GRAPH_CHUNKS_PER_DOCUMENT * queries.depth;
+    let units = segment.units()?;
+    let mut best = vec![None; units.documents.len()];
+    for neighbor in rows(column, query, n_chunks, Scan::Auto, queries.ef, allowed)?.neighbors {
+        let unit = units.of_row[neighbor.row as usize];
+        keep_larger(&mut best[unit as usize], score(neighbor.distance));
+    }
+    Ok(best)
+}
+
+/// For each unit (document with rows) of a segment the score of its best allowed row; `None` where it has none.
+fn best_of_units(distances: &[f32], segment: &Segment, allowed: Option<&RoaringBitmap>) -> Result<Vec<Option<f64>>> {
+    let units = segment.units()?;
+    let mut best = vec![None; units.documents.len()];
+    for (row, (&distance, &unit)) in distances.iter().zip(&units.of_row).enumerate() {
+        if allowed.is_none_or(|allowed| allowed.contains(row as u32)) {
+            keep_larger(&mut best[unit as usize], score(distance));
+        }
+    }
+    Ok(best)
+}
+
+/// The rows of a segment that live and lie in scope; `None` for all.
+fn allowed_rows<'s>(segment: &'s Segment, scope: Option<&'s RoaringBitmap>) -> Option<Cow<'s, RoaringBitmap>> {
+    match (&segment.live, scope) {
+        (Some(live), Some(scope)) => Some(Cow::Owned(live & scope)),
+        (one, other) => one.as_ref().or(other).map(Cow::Borrowed),
+    }
+}

@@ -1,0 +1,187 @@
+//! One collection as a source: a generation that does not change while it is open.
+
+use std::ops::Range;
+use std::path::Path;
+
+use cento_assembly::Candidate;
+use cento_collection::format::segment::Segment;
+use cento_collection::keep::generation::Generation;
+use cento_collection::keep::snapshots::At;
+use cento_lexical::{Explanation, Statistics};
+use roaring::RoaringBitmap;
+
+use crate::error::Result;
+use crate::retrieve::filter::Schema;
+use crate::source::documents::{self, Excerpt, ListedDocument, LocatedDocument, Part, Sought};
+use crate::source::ranking::Ranking;
+use crate::source::refs::{ChunkKey, ChunkRef};
+use crate::source::scope::{Scope, Scoped, Wanted};
+use crate::source::seam::{
+    Counted, DenseQueries, Description, Labelled, LexicalQueries, Named, Near, Rescored, Source,
+};
+use crate::source::selected::{self, Pick, picked};
+use crate::source::{chunks, dense, labels, lexical};
+
+/// One open collection.
+#[derive(Debug)]
+pub(crate) struct Local {
+    generation: Generation,
+    description: Description,
+}
+
+impl Local {
+    /// Opens a generation of the collection at `folder`.
+    pub(crate) fn open(folder: &Path, at: &At) -> Result<Self> {
+        let generation = Generation::open_at(folder, at)?;
+        let n_live = |segment: &Segment| segment.n_live_rows() as u64;
+        let graphs = generation.segments.iter().filter(|segment| segment.columns[0].graph.is_some());
+        let description = Description {
+            manifest: generation.manifest.clone(),
+            n_documents: generation.n_documents(),
+            n_rows: generation.n_rows(),
+            n_graph_rows: graphs.map(n_live).sum(),
+            is_pinned: generation.pin.is_some(),
+        };
+        Ok(Self { generation, description })
+    }
+
+    fn segment(&self, chunk: ChunkRef) -> (&Segment, u32) {
+        let (segment, row) = chunk.place();
+        (&self.generation.segments[segment], row)
+    }
+}
+
+impl Source for Local {
+    fn describe(&self) -> &Description {
+        &self.description
+    }
+
+    fn schema(&self) -> Result<Schema> {
+        selected::schema(&self.generation)
+    }
+
+    fn scope(&self, wanted: Wanted<'_>) -> Result<Scoped> {
+        let segments = &self.generation.segments;
+        let mut unknown = Vec::new();
+        let documents = match wanted {
+            Wanted::All => {
+                let all = |segment: &Segment| RoaringBitmap::from_iter(0..segment.chunks.len() as u32);
+                let scope = Scope::new(segments.iter().map(all).collect());
+                return Ok(Scoped { scope, n_documents: self.description.n_documents, unknown });
+            }
+            Wanted::Documents(ids) => {
+                let mut documents = vec![RoaringBitmap::new(); segments.len()];
+                for id in ids {
+                    match self.generation.find(id)? {
+                        Some((segment, document)) => drop(documents[segment].insert(document)),
+                        None => unknown.push(id.clone()),
+                    }
+                }
+                documents
+            }
+            Wanted::Filter(filter) => picked(&self.generation, &Pick::Filter(filter))?,
+        };
+        let rows = segments.iter().zip(&documents).map(|(segment, documents)| rows_of(segment, documents));
+        let scope = Scope::new(rows.collect::<Result<_>>()?);
+        Ok(Scoped { scope, n_documents: documents.iter().map(RoaringBitmap::len).sum(), unknown })
+    }
+
+    fn statistics(&self, counted: Counted, terms: &[String]) -> Result<Statistics> {
+        lexical::statistics(&self.generation, counted, terms)
+    }
+
+    fn lexical(&self, queries: &LexicalQueries<'_>) -> Result<Vec<Ranking>> {
+        lexical::ranked(&self.generation, queries)
+    }
+
+    fn explain(&self, query: &str, chunks: &[ChunkRef], statistics: Option<&Statistics>) -> Result<Vec<Explanation>> {
+        lexical::explained(&self.generation, query, chunks, statistics)
+    }
+
+    fn nearest(&self, queries: &DenseQueries<'_>) -> Result<Vec<Near>> {
+        dense::nearest(&self.generation, queries)
+    }
+
+    fn rescore(&self, rescored: &Rescored<'_>) -> Result<Ranking> {
+        dense::rescored(&self.generation, rescored)
+    }
+
+    fn chunks(&self, chunks: &[ChunkRef]) -> Result<Vec<Candidate>> {
+        chunks::candidates(&self.generation, chunks)
+    }
+
+    fn around(&self, ranked: &[(usize, ChunkRef)]) -> Result<Vec<ChunkKey>> {
+        chunks::around(&self.generation, ranked)
+    }
+
+    fn vectors(&self, chunks: &[ChunkRef]) -> Result<Vec<Vec<f32>>> {
+        let vector = |chunk: &ChunkRef| {
+            let (segment, row) = self.segment(*chunk);
+            Ok(segment.columns[0].rows.row(row)?.into_owned())
+        };
+        chunks.iter().map(vector).collect()
+    }
+
+    fn texts(&self, spans: &[(ChunkRef, Range<u64>)]) -> Result<Vec<String>> {
+        let text = |(chunk, span): &(ChunkRef, Range<u64>)| {
+            let (segment, row) = self.segment(*chunk);
+            let record = segment.document(segment.chunks.record(row as usize)?.document)?;
+            Ok(segment.text(&record, span.clone())?)
+        };
+        spans.iter().map(text).collect()
+    }
+
+    fn find(&self, document: &str, number: Option<u32>) -> Result<Option<Named>> {
+        documents::find(&self.generation, document, number)
+    }
+
+    fn located(&self, sought: &Sought<'_>) -> Result<Vec<LocatedDocument>> {
+        documents::located(&self.generation, sought)
+    }
+
+    fn excerpt(&self, document: &str, part: &Part) -> Result<Option<Excerpt>> {
+        documents::excerpt(&self.generation, document, part)
+    }
+
+    fn nearest_id(&self, id: &str) -> Result<Option<(usize, String)>> {
+        documents::nearest_id(&self.generation, id)
+    }
+
+    fn documents(&self, pick: &Pick<'_>) -> Result<Vec<ListedDocument>> {
+        documents::list(&self.generation, pick)
+    }
+
+    fn at(&self, positions: &[u64]) -> Result<Vec<ChunkRef>> {
+        let mut chunks = Vec::with_capacity(positions.len());
+        let mut positions = positions.iter().copied().peekable();
+        let mut first = 0;
+        for (number, segment) in self.generation.segments.iter().enumerate() {
+            let end = first + segment.n_live_rows() as u64;
+            while let Some(position) = positions.next_if(|&position| position < end) {
+                let inside = (position - first) as u32;
+                let row = segment.live.as_ref().map_or(Some(inside), |live| live.select(inside));
+                chunks.extend(row.map(|row| ChunkRef::new(number, row)));
+            }
+            first = end;
+        }
+        Ok(chunks)
+    }
+
+    fn labels(&self) -> Result<Vec<Labelled>> {
+        labels::labels(&self.generation)
+    }
+}
+
+/// The rows of some documents; those of documents that follow each other are one range.
+fn rows_of(segment: &Segment, documents: &RoaringBitmap) -> Result<RoaringBitmap> {
+    let mut rows = RoaringBitmap::new();
+    let mut documents = documents.iter().peekable();
+    while let Some(first) = documents.next() {
+        let mut last = first;
+        while let Some(next) = documents.next_if(|&next| next == last + 1) {
+            last = next;
+        }
+        rows.insert_range(segment.document(first)?.first_row..segment.document(last)?.rows().end);
+    }
+    Ok(rows)
+}

@@ -1,0 +1,17 @@
+//! Source: where candidates come from. One collection is a source, and so are several that answer as one.
+
+pub(crate) mod refs;
+pub(crate) mod ranking;
+pub(crate) mod scope;
+pub(crate) mod seam;
+
+mod keys;
+mod lexical;
+mod dense;
+pub(crate) mod chunks;
+mod labels;
+pub(crate) mod documents;
+pub(crate) mod selected;
+
+pub(crate) mod local;
+pub(crate) mod shards;

@@ -1,0 +1,87 @@
+//! References to chunks. Only a source looks inside one; all others copy and compare them.
+
+use std::ops::Range;
+
+/// A chunk of a source. References order as chunks are stored, so chunks of a document follow each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ChunkRef {
+    shard: u32,
+    segment: u32,
+    row: u32,
+}
+
+impl ChunkRef {
+    pub(super) fn new(segment: usize, row: u32) -> Self {
+        Self { shard: 0, segment: segment as u32, row }
+    }
+
+    /// Segment and row in the collection.
+    pub(super) fn place(self) -> (usize, u32) {
+        (self.segment as usize, self.row)
+    }
+
+    pub(super) fn shard(self) -> usize {
+        self.shard as usize
+    }
+
+    pub(super) fn of_shard(self, shard: usize) -> Self {
+        Self { shard: shard as u32, ..self }
+    }
+}
+
+/// Chunks that follow each other in one document.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Chunks {
+    shard: u32,
+    segment: u32,
+    rows: Range<u32>,
+}
+
+impl Chunks {
+    pub(super) fn new(segment: usize, rows: Range<u32>) -> Self {
+        Self { shard: 0, segment: segment as u32, rows }
+    }
+
+    pub(super) fn of_shard(self, shard: usize) -> Self {
+        Self { shard: shard as u32, ..self }
+    }
+
+    /// Shard, segment and rows.
+    pub(super) fn place(&self) -> (usize, usize, Range<u32>) {
+        (self.shard as usize, self.segment as usize, self.rows.clone())
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    pub(crate) fn contains(&self, chunk: ChunkRef) -> bool {
+        (chunk.shard, chunk.segment) == (self.shard, self.segment) && self.rows.contains(&chunk.row)
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = ChunkRef> + use<> {
+        let Self { shard, segment, .. } = *self;
+        self.rows.clone().map(move |row| ChunkRef { shard, segment, row })
+    }
+
+    /// The first of them, or where it would be.
+    pub(crate) fn start(&self) -> ChunkRef {
+        ChunkRef { shard: self.shard, segment: self.segment, row: self.rows.start }
+    }
+
+    /// One of them alone.
+    pub(crate) fn only(&self, chunk: ChunkRef) -> Self {
+        Self { rows: chunk.row..chunk.row + 1, ..*self }
+    }
+}
+
+/// A chunk with its public id, by which it is ordered; of a ranking of documents, a document's id and its first chunk.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct ChunkKey {
+    pub(crate) id: String,
+    pub(crate) chunk: ChunkRef,
+}

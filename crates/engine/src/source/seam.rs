@@ -1,0 +1,182 @@
+//! The seam: what the verbs ask of a source. Requests are batches, answers are values, and chunks are opaque
+//! references, so that a source may as well lie on other machines.
+
+use std::fmt::Debug;
+use std::ops::Range;
+
+use cento_assembly::Candidate;
+use cento_collection::format::config::VectorColumn;
+use cento_collection::format::manifest::Manifest;
+use cento_embedder::Accelerator;
+use cento_lexical::{Explanation, Statistics, Unit};
+use serde::{Deserialize, Serialize};
+
+use crate::error::Result;
+use crate::retrieve::filter::Schema;
+use crate::source::documents::{Excerpt, ListedDocument, LocatedDocument, Part, Sought};
+use crate::source::ranking::Ranking;
+use crate::source::refs::{ChunkKey, ChunkRef, Chunks};
+use crate::source::scope::{Scoped, Scopes, Wanted};
+use crate::source::selected::Pick;
+
+/// A place that has documents and answers for them. One collection is one, and several collections are one.
+///
+/// Rankings that cross the seam hold everything that may be among the best, ties with the last included, in the order
+/// of [`sort_ranking`](crate::source::ranking::sort_ranking); whoever asked cuts them.
+pub(crate) trait Source: Debug + Send + Sync {
+    /// Gives the manifest and the counts; they do not change while the source is open.
+    fn describe(&self) -> &Description;
+
+    /// Gives the fields of the documents and their types.
+    fn schema(&self) -> Result<Schema>;
+
+    /// Resolves documents into a scope. Ids that are not here come back; another source may have them.
+    fn scope(&self, wanted: Wanted<'_>) -> Result<Scoped>;
+
+    /// Counts live units and those that have each of the terms: integers, which add up over sources.
+    fn statistics(&self, counted: Counted, terms: &[String]) -> Result<Statistics>;
+
+    /// Ranks by BM25: for each query the units that may be among the best.
+    fn lexical(&self, queries: &LexicalQueries<'_>) -> Result<Vec<Ranking>>;
+
+    /// Explains the BM25 score of chunks, under the source's own statistics or those of a larger whole.
+    fn explain(&self, query: &str, chunks: &[ChunkRef], statistics: Option<&Statistics>) -> Result<Vec<Explanation>>;
+
+    /// Ranks by vectors: for each query the units that may be among the best.
+    fn nearest(&self, queries: &DenseQueries<'_>) -> Result<Vec<Near>>;
+
+    /// Ranks all chunks of the documents of `found`, scored inside their document by another kind of vectors.
+    fn rescore(&self, rescored: &Rescored<'_>) -> Result<Ranking>;
+
+    /// Reads chunks as assembly needs them, in the order given, without scores.
+    fn chunks(&self, chunks: &[ChunkRef]) -> Result<Vec<Candidate>>;
+
+    /// Gives the chunks beside ranked ones that are not ranked themselves. Ranks count from 0 over all sources.
+    fn around(&self, ranked: &[(usize, ChunkRef)]) -> Result<Vec<ChunkKey>>;
+
+    /// Gives the vectors of chunks, of unit length; the plain ones where there are two kinds.
+    fn vectors(&self, chunks: &[ChunkRef]) -> Result<Vec<Vec<f32>>>;
+
+    /// Reads byte ranges of the documents of chunks.
+    fn texts(&self, spans: &[(ChunkRef, Range<u64>)]) -> Result<Vec<String>>;
+
+    /// Finds a live document by its id, and one of its chunks by its number.
+    fn find(&self, document: &str, number: Option<u32>) -> Result<Option<Named>>;
+
+    /// Reads a part of a document; nothing where there is no such document.
+    fn excerpt(&self, document: &str, part: &Part) -> Result<Option<Excerpt>>;
+
+    /// Finds live documents by their id or by their file.
+    fn located(&self, sought: &Sought<'_>) -> Result<Vec<LocatedDocument>>;
+
+    /// Gives the id closest to one that is not there, and how far it is off; the least of (distance, id) is the
+    /// closest.
+    fn nearest_id(&self, id: &str) -> Result<Option<(usize, String)>>;
+
+    /// Lists documents, by id ascending.
+    fn documents(&self, pick: &Pick<'_>) -> Result<Vec<ListedDocument>>;
+
+    /// Gives the live chunks at ascending positions in the order of storage.
+    fn at(&self, positions: &[u64]) -> Result<Vec<ChunkRef>>;
+
+    /// Gives the top heading of every live chunk, chunks of a document that share one together.
+    fn labels(&self) -> Result<Vec<Labelled>>;
+}
+
+/// What does not change while a source is open.
+#[derive(Debug, Clone)]
+pub(crate) struct Description {
+    pub(crate) manifest: Manifest,
+    /// Documents that answer.
+    pub(crate) n_documents: u64,
+    /// Chunks that answer.
+    pub(crate) n_rows: u64,
+    /// Chunks that a graph reaches.
+    pub(crate) n_graph_rows: u64,
+    /// The files are held against writers.
+    pub(crate) is_pinned: bool,
+}
+
+/// The units that statistics count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Counted {
+    /// Those that BM25 ranks.
+    Units(Unit),
+    /// Chunks, by their text alone.
+    Texts,
+}
+
+/// Queries by words.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct LexicalQueries<'a> {
+    pub(crate) texts: &'a [String],
+    pub(crate) scopes: Scopes<'a>,
+    pub(crate) unit: Unit,
+    pub(crate) depth: usize,
+    /// The statistics of the whole that this source is a part of; none where it is the whole.
+    pub(crate) statistics: Option<&'a Statistics>,
+}
+
+/// Queries by vectors.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct DenseQueries<'a> {
+    /// \[Q, D\]
+    pub(crate) vectors: &'a [f32],
+    pub(crate) scopes: Scopes<'a>,
+    pub(crate) unit: Unit,
+    pub(crate) column: VectorColumn,
+    pub(crate) depth: usize,
+    pub(crate) scan: Scan,
+    /// Width of the beam that walks a graph; the depth where that is more.
+    pub(crate) ef: usize,
+    /// A device that may help where the vectors lie.
+    pub(crate) accelerator: Option<&'a Accelerator>,
+}
+
+/// Documents found by one kind of vectors, to be scored inside by another.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Rescored<'a> {
+    pub(crate) vector: &'a [f32],
+    pub(crate) found: &'a [(ChunkRef, f64)],
+    pub(crate) column: VectorColumn,
+    pub(crate) depth: usize,
+}
+
+/// How the nearest vectors are found.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Scan {
+    /// By graph where a segment has one.
+    #[default]
+    Auto,
+    /// By reading every row.
+    Exact,
+}
+
+/// What the vectors of one query are near to.
+#[derive(Debug, Default)]
+pub(crate) struct Near {
+    pub(crate) ranking: Ranking,
+    /// Segments that were scanned.
+    pub(crate) n_exact: usize,
+    /// Segments whose graph was walked.
+    pub(crate) n_graph: usize,
+}
+
+/// A document by its id.
+#[derive(Debug)]
+pub(crate) struct Named {
+    pub(crate) chunks: Chunks,
+    /// The chunk of the number that was asked for, if it is searched.
+    pub(crate) chunk: Option<ChunkRef>,
+}
+
+/// Chunks of a document under one heading.
+#[derive(Debug)]
+pub(crate) struct Labelled {
+    /// All chunks of the document.
+    pub(crate) document: Chunks,
+    /// Those under the heading that follow each other.
+    pub(crate) chunks: Chunks,
+    pub(crate) heading: String,
+}

@@ -1,0 +1,385 @@
+//! Several sources as one: a statistics round, a search round, and rankings merged by score and public id. Nothing that
+//! is answered shows where a corpus was cut, as far as vectors are scanned exactly: the walk of a graph depends on what
+//! is in it.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use cento_assembly::Candidate;
+use cento_collection::format::config::CollectionConfig;
+use cento_collection::keep::snapshots::At;
+use cento_lexical::{Analyzer, Explanation, Statistics, Unit};
+use serde_json::Value;
+
+use crate::error::{Error, Result};
+use crate::retrieve::filter::Schema;
+use crate::source::documents::{Excerpt, ListedDocument, LocatedDocument, Part, Sought};
+use crate::source::local::Local;
+use crate::source::ranking::{Ranking, keep_best, sort_ranking};
+use crate::source::refs::{ChunkKey, ChunkRef};
+use crate::source::scope::{Scope, Scoped, Scopes, Wanted};
+use crate::source::seam::{
+    Counted, DenseQueries, Description, Labelled, LexicalQueries, Named, Near, Rescored, Source,
+};
+use crate::source::selected::Pick;
+
+/// Sources that have one configuration and no document in common.
+#[derive(Debug)]
+pub(crate) struct Shards {
+    sources: Vec<Box<dyn Source>>,
+    folders: Vec<PathBuf>,
+    description: Description,
+    analyzer: Analyzer,
+}
+
+impl Shards {
+    /// Opens the collections of these folders.
+    pub(crate) fn open(folders: &[PathBuf], at: &At) -> Result<Self> {
+        let mut sources: Vec<Box<dyn Source>> = Vec::with_capacity(folders.len());
+        for folder in folders {
+            sources.push(Box::new(Local::open(folder, at)?));
+        }
+        let Some(first) = sources.first().map(|source| &source.describe().manifest.config) else {
+            return Err(refused(
+                "0".to_owned(),
+                "have nothing to answer from; name at least one collection".to_owned(),
+            ));
+        };
+        for (source, folder) in sources.iter().zip(folders) {
+            check_config((first, &folders[0]), (&source.describe().manifest.config, folder))?;
+        }
+        let analyzer = Analyzer::new(first.language()?);
+        Ok(Self { description: description(&sources), sources, folders: folders.to_vec(), analyzer })
+    }
+
+    fn each(&self) -> impl Iterator<Item = (usize, &dyn Source)> {
+        self.sources.iter().map(|source| &**source).enumerate()
+    }
+
+    /// Asks every shard for the items that lie in it; the answers come in the order of the items.
+    fn scatter<I: Clone, A>(
+        &self,
+        items: &[I],
+        chunk: impl Fn(&I) -> ChunkRef,
+        ask: impl Fn(&dyn Source, &[I]) -> Result<Vec<A>>,
+    ) -> Result<Vec<A>> {
+        let mut answers: Vec<(usize, A)> = Vec::with_capacity(items.len());
+        for (shard, source) in self.each() {
+            let places: Vec<usize> = (0..items.len()).filter(|&at| chunk(&items[at]).shard() == shard).collect();
+            if !places.is_empty() {
+                let own: Vec<I> = places.iter().map(|&at| items[at].clone()).collect();
+                answers.extend(places.into_iter().zip(ask(source, &own)?));
+            }
+        }
+        answers.sort_unstable_by_key(|(at, _)| *at);
+        Ok(answers.into_iter().map(|(_, answer)| answer).collect())
+    }
+
+    /// The rankings of all shards as one. `of_shard` gives the ranking of each.
+    fn merge(&self, of_shard: Vec<Ranking>, unit: Unit, depth: usize) -> Result<Ranking> {
+        let keyed = |(shard, ranking): (usize, Ranking)| {
+            let place = move |(key, score): (ChunkKey, f64)| (in_shard(key, shard), score);
+            ranking.into_iter().map(place)
+        };
+        let mut merged: Ranking = of_shard.into_iter().enumerate().flat_map(keyed).collect();
+        keep_best(&mut merged, depth, |ranked| ranked.1);
+        sort_ranking(&mut merged);
+        let mut shard_of: HashMap<&str, usize> = HashMap::new();
+        for (key, _) in &merged {
+            let document = match unit {
+                Unit::Row => key.id.rsplit_once('#').map_or(key.id.as_str(), |(document, _)| document),
+                Unit::Document => key.id.as_str(),
+            };
+            let known = *shard_of.entry(document).or_insert_with(|| key.chunk.shard());
+            if known != key.chunk.shard() {
+                return Err(self.twice(document, known, key.chunk.shard()));
+            }
+        }
+        Ok(merged)
+    }
+
+    /// The one answer there is; two mean that a document is in two shards.
+    fn only<A>(&self, document: &str, answers: Vec<(usize, A)>) -> Result<Option<(usize, A)>> {
+        match &answers[..] {
+            [(one, _), (other, _), ..] => Err(self.twice(document, *one, *other)),
+            [_] | [] => Ok(answers.into_iter().next()),
+        }
+    }
+
+    fn twice(&self, document: &str, one: usize, other: usize) -> Error {
+        let (one, other) = (self.folders[one].display(), self.folders[other].display());
+        refused(document.to_owned(), format!("is a document of both {one} and {other}; delete it from one of them"))
+    }
+
+    fn terms(&self, texts: &[String]) -> Vec<String> {
+        let mut terms: Vec<String> = texts.iter().flat_map(|text| self.analyzer.terms(text)).collect();
+        terms.sort_unstable();
+        terms.dedup();
+        terms
+    }
+
+    /// The statistics that were given, or those of all shards together.
+    fn under(&self, given: Option<&Statistics>, unit: Unit, texts: &[String]) -> Result<Statistics> {
+        match given {
+            Some(statistics) => Ok(statistics.clone()),
+            None => self.statistics(Counted::Units(unit), &self.terms(texts)),
+        }
+    }
+}
+
+impl Source for Shards {
+    fn describe(&self) -> &Description {
+        &self.description
+    }
+
+    fn schema(&self) -> Result<Schema> {
+        let mut schemas = self.each().map(|(_, source)| source.schema());
+        let first = schemas.next().unwrap_or_else(|| Ok(Schema::of([])?))?;
+        schemas.try_fold(first, |mut all, schema| {
+            all.extend(schema?);
+            Ok(all)
+        })
+    }
+
+    fn scope(&self, wanted: Wanted<'_>) -> Result<Scoped> {
+        let (mut scopes, mut unknown_to) = (Vec::new(), Vec::new());
+        let mut n_documents = 0;
+        for (_, source) in self.each() {
+            let scoped = source.scope(wanted)?;
+            n_documents += scoped.n_documents;
+            scopes.push(scoped.scope);
+            unknown_to.push(scoped.unknown.into_iter().collect::<HashSet<String>>());
+        }
+        let mut unknown = Vec::new();
+        if let Wanted::Documents(ids) = wanted {
+            for id in ids {
+                let known = unknown_to.iter().enumerate().filter(|(_, unknown)| !unknown.contains(id));
+                if self.only(id, known.map(|(shard, _)| (shard, ())).collect())?.is_none() {
+                    unknown.push(id.clone());
+                }
+            }
+        }
+        Ok(Scoped { scope: Scope::joined(scopes), n_documents, unknown })
+    }
+
+    fn statistics(&self, counted: Counted, terms: &[String]) -> Result<Statistics> {
+        let mut sum = Statistics::default();
+        for (_, source) in self.each() {
+            sum.add(&source.statistics(counted, terms)?);
+        }
+        Ok(sum)
+    }
+
+    fn lexical(&self, queries: &LexicalQueries<'_>) -> Result<Vec<Ranking>> {
+        let statistics = self.under(queries.statistics, queries.unit, queries.texts)?;
+        let mut of_query: Vec<Vec<Ranking>> = queries.texts.iter().map(|_| Vec::new()).collect();
+        for (shard, source) in self.each() {
+            let own = OwnScopes::new(queries.scopes, shard);
+            let asked = LexicalQueries { scopes: own.scopes(), statistics: Some(&statistics), ..*queries };
+            of_query.iter_mut().zip(source.lexical(&asked)?).for_each(|(all, ranking)| all.push(ranking));
+        }
+        of_query.into_iter().map(|rankings| self.merge(rankings, queries.unit, queries.depth)).collect()
+    }
+
+    fn explain(&self, query: &str, chunks: &[ChunkRef], statistics: Option<&Statistics>) -> Result<Vec<Explanation>> {
+        let statistics = self.under(statistics, Unit::Row, &[query.to_owned()])?;
+        self.scatter(chunks, |chunk| *chunk, |source, chunks| source.explain(query, chunks, Some(&statistics)))
+    }
+
+    fn nearest(&self, queries: &DenseQueries<'_>) -> Result<Vec<Near>> {
+        let mut of_query: Vec<(Near, Vec<Ranking>)> = Vec::new();
+        for (shard, source) in self.each() {
+            let own = OwnScopes::new(queries.scopes, shard);
+            for (n, near) in source.nearest(&DenseQueries { scopes: own.scopes(), ..*queries })?.into_iter().enumerate()
+            {
+                if n == of_query.len() {
+                    of_query.push(Default::default());
+                }
+                let (all, rankings) = &mut of_query[n];
+                (all.n_exact, all.n_graph) = (all.n_exact + near.n_exact, all.n_graph + near.n_graph);
+                rankings.push(near.ranking);
+            }
+        }
+        let merged = of_query.into_iter().map(|(near, rankings)| {
+            let ranking = self.merge(rankings, queries.unit, queries.depth)?;
+            Ok(Near { ranking, ..near })
+        });
+        merged.collect()
+    }
+
+    fn rescore(&self, rescored: &Rescored<'_>) -> Result<Ranking> {
+        let mut rankings = Vec::with_capacity(self.sources.len());
+        for (shard, source) in self.each() {
+            let own = rescored.found.iter().filter(|(chunk, _)| chunk.shard() == shard);
+            let found: Vec<_> = own.copied().collect();
+            rankings.push(source.rescore(&Rescored { found: &found, ..*rescored })?);
+        }
+        self.merge(rankings, Unit::Row, rescored.depth)
+    }
+
+    fn chunks(&self, chunks: &[ChunkRef]) -> Result<Vec<Candidate>> {
+        self.scatter(chunks, |chunk| *chunk, |source, chunks| source.chunks(chunks))
+    }
+
+    fn around(&self, ranked: &[(usize, ChunkRef)]) -> Result<Vec<ChunkKey>> {
+        let mut beside = Vec::new();
+        for (shard, source) in self.each() {
+            let own: Vec<_> = ranked.iter().filter(|(_, chunk)| chunk.shard() == shard).copied().collect();
+            beside.extend(source.around(&own)?.into_iter().map(|key| in_shard(key, shard)));
+        }
+        Ok(beside)
+    }
+
+    fn vectors(&self, chunks: &[ChunkRef]) -> Result<Vec<Vec<f32>>> {
+        self.scatter(chunks, |chunk| *chunk, |source, chunks| source.vectors(chunks))
+    }
+
+    fn texts(&self, spans: &[(ChunkRef, Range<u64>)]) -> Result<Vec<String>> {
+        self.scatter(spans, |(chunk, _)| *chunk, |source, spans| source.texts(spans))
+    }
+
+    fn find(&self, document: &str, number: Option<u32>) -> Result<Option<Named>> {
+        let mut found = Vec::new();
+        for (shard, source) in self.each() {
+            found.extend(source.find(document, number)?.map(|named| (shard, named)));
+        }
+        Ok(self.only(document, found)?.map(|(shard, Named { chunks, chunk })| Named {
+            chunks: chunks.of_shard(shard),
+            chunk: chunk.map(|chunk| chunk.of_shard(shard)),
+        }))
+    }
+
+    fn located(&self, sought: &Sought<'_>) -> Result<Vec<LocatedDocument>> {
+        let mut located = Vec::new();
+        for (_, source) in self.each() {
+            located.extend(source.located(sought)?);
+        }
+        Ok(located)
+    }
+
+    fn excerpt(&self, document: &str, part: &Part) -> Result<Option<Excerpt>> {
+        let mut found = Vec::new();
+        for (shard, source) in self.each() {
+            found.extend(source.excerpt(document, part)?.map(|excerpt| (shard, excerpt)));
+        }
+        Ok(self.only(document, found)?.map(|(_, excerpt)| excerpt))
+    }
+
+    fn nearest_id(&self, id: &str) -> Result<Option<(usize, String)>> {
+        let mut nearest = Vec::with_capacity(self.sources.len());
+        for (_, source) in self.each() {
+            nearest.extend(source.nearest_id(id)?);
+        }
+        Ok(nearest.into_iter().min())
+    }
+
+    fn documents(&self, pick: &Pick<'_>) -> Result<Vec<ListedDocument>> {
+        let mut listed: Vec<(usize, ListedDocument)> = Vec::new();
+        for (shard, source) in self.each() {
+            listed.extend(source.documents(pick)?.into_iter().map(|document| (shard, document)));
+        }
+        listed.sort_by(|(_, a), (_, b)| a.id.cmp(&b.id));
+        if let Some([(one, first), (other, _)]) = listed.array_windows().find(|[(_, a), (_, b)]| a.id == b.id) {
+            return Err(self.twice(&first.id, *one, *other));
+        }
+        Ok(listed.into_iter().map(|(_, document)| document).collect())
+    }
+
+    fn at(&self, positions: &[u64]) -> Result<Vec<ChunkRef>> {
+        let (mut chunks, mut first) = (Vec::with_capacity(positions.len()), 0);
+        for (shard, source) in self.each() {
+            let end = first + source.describe().n_rows;
+            let own = positions.iter().filter(|position| (first..end).contains(*position));
+            let own: Vec<u64> = own.map(|position| position - first).collect();
+            chunks.extend(source.at(&own)?.into_iter().map(|chunk| chunk.of_shard(shard)));
+            first = end;
+        }
+        Ok(chunks)
+    }
+
+    fn labels(&self) -> Result<Vec<Labelled>> {
+        let mut labels = Vec::new();
+        for (shard, source) in self.each() {
+            labels.extend(source.labels()?.into_iter().map(|Labelled { document, chunks, heading }| Labelled {
+                document: document.of_shard(shard),
+                chunks: chunks.of_shard(shard),
+                heading,
+            }));
+        }
+        Ok(labels)
+    }
+}
+
+/// The part of a batch's scopes that one shard understands.
+struct OwnScopes {
+    of_query: Vec<Option<Scope>>,
+    of_all: Option<Scope>,
+}
+
+impl OwnScopes {
+    fn new(scopes: Scopes<'_>, shard: usize) -> Self {
+        let own = |scope: &Scope| scope.of_shard(shard);
+        Self {
+            of_query: scopes.of_query.iter().map(|scope| scope.as_ref().map(own)).collect(),
+            of_all: scopes.of_all.map(own),
+        }
+    }
+
+    fn scopes(&self) -> Scopes<'_> {
+        Scopes { of_query: &self.of_query, of_all: self.of_all.as_ref() }
+    }
+}
+
+fn in_shard(key: ChunkKey, shard: usize) -> ChunkKey {
+    ChunkKey { chunk: key.chunk.of_shard(shard), ..key }
+}
+
+/// The shards as one collection. Its generation is the sum of theirs, so that it grows with each commit to any of them.
+fn description(sources: &[Box<dyn Source>]) -> Description {
+    let each = || sources.iter().map(|source| source.describe());
+    let mut manifest = sources[0].describe().manifest.clone();
+    for other in each().skip(1).map(|description| &description.manifest) {
+        manifest.generation += other.generation;
+        manifest.roots.extend(other.roots.clone());
+        manifest.segments.extend(other.segments.iter().cloned());
+        manifest.losses.extend(other.losses.iter().cloned());
+        manifest.calibration = None; // a median of a part is none of the whole
+    }
+    Description {
+        manifest,
+        n_documents: each().map(|description| description.n_documents).sum(),
+        n_rows: each().map(|description| description.n_rows).sum(),
+        n_graph_rows: each().map(|description| description.n_graph_rows).sum(),
+        is_pinned: each().all(|description| description.is_pinned),
+    }
+}
+
+/// Refuses a shard that was built with other settings than the first.
+fn check_config(first: (&CollectionConfig, &Path), other: (&CollectionConfig, &Path)) -> Result<()> {
+    if first.0 == other.0 {
+        return Ok(());
+    }
+    let settings = |config: &CollectionConfig| -> BTreeMap<String, Value> {
+        match serde_json::to_value(config) {
+            Ok(Value::Object(settings)) => settings.into_iter().collect(),
+            Ok(_) | Err(_) => BTreeMap::new(),
+        }
+    };
+    let (known, given) = (settings(first.0), settings(other.0));
+    let differs = |setting: &&String| known.get(*setting) != given.get(*setting);
+    let setting = known.keys().chain(given.keys()).find(differs).cloned().unwrap_or_default();
+    let value = |settings: &BTreeMap<String, Value>| settings.get(&setting).unwrap_or(&Value::Null).to_string();
+    let reason = format!(
+        "is {} in {} and {} in {}; shards must be indexed with the same settings",
+        value(&known),
+        first.1.display(),
+        value(&given),
+        other.1.display()
+    );
+    Err(refused(setting, reason))
+}
+
+fn refused(value: String, reason: String) -> Error {
+    Error::Setting { setting: "shards", value, reason }
+}
