@@ -116,9 +116,11 @@ fn flags_may_repeat_the_file_and_not_contradict_it() {
     place.write("cento.toml", "");
 
     place.write("rag.yaml", SOURCE.replace("  token_budget: 4000\n", ""));
-    place.run(&context).fails(2, &["--budget: is missing"]);
+    assert_eq!(place.json(&context)["budget_tokens"], 2000);
+    place.run(&run).fails(2, &["--budget: is missing"]);
     assert_eq!(place.json(&[&context[..], &["--budget", "700"]].concat())["budget_tokens"], 700);
-    place.run(&["context", "salt marshes"]).fails(2, &["--budget: is missing"]);
+    let unasked = place.ok(&["context", "salt marshes"]);
+    assert!(unasked.err.starts_with("budget: 2000 tokens (default)\n"), "{}", unasked.err);
 }
 
 #[test]

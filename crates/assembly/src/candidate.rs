@@ -3,12 +3,13 @@
 use crate::cite::Anchor;
 use crate::error::{Error, Result};
 use crate::fuse::Contribution;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeSet;
 use std::ops::Range;
 
 /// One chunk of the corpus offered for delivery.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Candidate {
     /// Public id, `document#index`.
     pub id: String,

@@ -1,13 +1,14 @@
 //! Citations: from a mark `[n]` in the delivered text back to the bytes it stands for, and to their page, row or line
 //! in the file.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::ops::Range;
 
 /// The bytes that one mark of the context cites. The delivered text of the piece is exactly these bytes of the
 /// document.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Citation {
     /// The number in the mark, from 1 in the order of the context.
     pub n: usize,
@@ -29,7 +30,7 @@ pub struct Citation {
 }
 
 /// Where a text is in its file, as far as that is known. In words `page 3`, `sheet Costs, rows 12-19`, `lines 4-9`.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Anchor {
     /// Pages.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -46,7 +47,7 @@ pub struct Anchor {
 }
 
 /// A number, or all from one to another; both ends count, the first has number 1.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Extent {
     /// The first.
     pub first: u32,

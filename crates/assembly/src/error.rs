@@ -4,7 +4,8 @@
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// The failures between two rankings and a delivered context.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, thiserror::Error, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 #[non_exhaustive]
 pub enum Error {
     /// Not even the shortest thing there is to say fits: ask for more tokens.
@@ -168,6 +169,11 @@ pub enum Error {
 }
 
 impl Error {
+    /// A name of the kind of error that does not change; where a line is named, that of the fault in it.
+    pub fn code(&self) -> &'static str {
+        if let Self::AtLine { error, .. } = self { error.code() } else { self.into() }
+    }
+
     /// A name that is none of `names`.
     pub(crate) fn unknown(what: &'static str, name: &str, names: &[&str]) -> Self {
         let expected = match names {

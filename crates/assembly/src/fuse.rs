@@ -9,6 +9,7 @@
 use crate::error::{Error, Result};
 use crate::normalize;
 use crate::rank::best_first;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -75,7 +76,7 @@ pub enum Normalize {
 }
 
 /// One id of the fused ranking.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Fused<I> {
     /// The id.
     pub id: I,
@@ -86,7 +87,7 @@ pub struct Fused<I> {
 }
 
 /// The contribution of one arm to a fused score.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Contribution {
     /// Name of the arm.
     pub arm: String,

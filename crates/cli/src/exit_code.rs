@@ -58,8 +58,32 @@ fn way_out(error: &anyhow::Error) -> String {
     }
     match error.downcast_ref::<Error>() {
         Some(Error::Model(error)) => model_way_out(error),
+        Some(Error::Collection(error)) => collection_way_out(error),
         Some(Error::RootGone { .. } | Error::MostRemoved { .. }) => " with --allow-empty".to_owned(),
+        Some(Error::NoCacheFolder) => "; or go without, with --no-cache".to_owned(),
+        Some(Error::TextTooLong { .. }) => "; --too-long truncate leaves its end out".to_owned(),
+        Some(Error::InputChanged { .. } | Error::PlanDiffers { .. }) => " with --restart".to_owned(),
+        Some(Error::VectorsLost) => "; leave --no-embed out".to_owned(),
+        Some(Error::TooManyResults { .. }) => ", or raise --candidates".to_owned(),
+        Some(Error::Setting { setting: "late-window", reason, .. }) if reason.ends_with("late vectors only") => {
+            "; ask for --pooling late or both".to_owned()
+        }
+        Some(Error::Setting { setting: "endpoint", .. }) => {
+            "; ask for --strategy seal, or leave --endpoint out".to_owned()
+        }
         _ => String::new(),
+    }
+}
+
+/// The way to a collection that can be used.
+fn collection_way_out(error: &CollectionError) -> String {
+    match error {
+        CollectionError::NotFound { path } => {
+            format!("; make one with `cento index PATH --collection {}`", path.display())
+        }
+        CollectionError::NotACollection { .. } => " with --collection DIR".to_owned(),
+        CollectionError::GraphHealth { n_rows, .. } => format!(" with --graph-rows-min {}", n_rows + 1),
+        _ => String::new(), // the enum may grow; the rest names its own way out
     }
 }
 

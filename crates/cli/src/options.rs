@@ -5,9 +5,8 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use cento_engine::{
-    At, BudgetTokenizer, CacheOptions, Endpoint, EndpointOptions, Explain, Filter, Filtered, Fusion, IndexOptions,
-    Losses, Missing, Mode, ReadOptions, Removals, RepairOptions, Scalar, Scan, SearchRequest, Searcher,
-    SearcherOptions,
+    At, BudgetTokenizer, CacheOptions, Endpoint, EndpointOptions, Filter, Filtered, Fusion, IndexOptions, Losses,
+    Missing, Mode, ReadOptions, Removals, RepairOptions, Scalar, Scan, SearchRequest, Searcher, SearcherOptions, api,
 };
 
 use crate::args;
@@ -124,14 +123,10 @@ pub(crate) fn remark_device(global: &args::Global, searcher: &Searcher) {
     }
 }
 
-/// The arms, the fusion and the scan a query command asks for; `scan` is what it does unless told.
-pub(crate) fn request(
-    query: String,
-    k: usize,
-    retrieval: &args::Retrieval,
-    scan: Scan,
-) -> anyhow::Result<SearchRequest> {
-    Ok(SearchRequest {
+/// The search that a query command asks for; `scan` is what it does unless told.
+pub(crate) fn asked(query: String, k: usize, retrieval: &args::Retrieval, scan: Scan) -> api::SearchRequest {
+    api::SearchRequest {
+        query,
         k,
         candidates: retrieval.candidates,
         mode: match retrieval.mode {
@@ -149,22 +144,31 @@ pub(crate) fn request(
             (_, true) => Scan::Auto,
             _ => scan,
         },
-        find: retrieval.find_vectors,
-        score: retrieval.score_vectors,
-        scope: (!retrieval.within.is_empty()).then(|| retrieval.within.clone()),
-        filter: filter(retrieval.filter.as_deref())?,
-        explain: Explain::Arms,
-        ..SearchRequest::new(query)
-    })
+        find_vectors: retrieval.find_vectors,
+        score_vectors: retrieval.score_vectors,
+        within: retrieval.within.clone(),
+        filter: retrieval.filter.clone(),
+        ..api::SearchRequest::default()
+    }
 }
 
-/// The width of the beam that a command asks for; 0 where it asks for none.
-pub(crate) fn ef(ef: Option<usize>, candidates: usize) -> anyhow::Result<usize> {
+/// The same as a searcher takes it.
+pub(crate) fn request(
+    query: String,
+    k: usize,
+    retrieval: &args::Retrieval,
+    scan: Scan,
+) -> anyhow::Result<SearchRequest> {
+    Ok(asked(query, k, retrieval, scan).resolve()?)
+}
+
+/// The width of the beam that a command asks for, if it asks for one.
+pub(crate) fn ef(ef: Option<usize>, candidates: usize) -> anyhow::Result<Option<usize>> {
     match ef {
         Some(ef) if ef < candidates => Err(usage(format!(
             "--ef {ef}: a beam holds at least the {candidates} of --candidates; widen it, or ask for fewer"
         ))),
-        asked => Ok(asked.unwrap_or_default()),
+        asked => Ok(asked),
     }
 }
 

@@ -193,7 +193,8 @@ fn bars(parts: &[Contribution], best: f64) -> String {
     parts.iter().map(bar).collect::<Vec<_>>().join("  ")
 }
 
-/// Where each `[n]` of a context comes from, a line a citation, in words that `cento get` takes; links on terminals that know them.
+/// Where each `[n]` of a context comes from, a line a citation, in words that `cento get` takes; links on terminals
+/// that know them.
 pub(crate) fn sources(searcher: &Searcher, citations: &[Citation]) -> anyhow::Result<String> {
     let has_links = supports_hyperlinks::on(supports_hyperlinks::Stream::Stderr);
     let mut text = String::new();

@@ -3,6 +3,7 @@
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
+use cento_engine::api::Budget;
 use cento_engine::{Pipeline, Policy, Stated, Strategy};
 
 use crate::args;
@@ -54,13 +55,11 @@ impl Asked {
         if budgets.is_empty() { Err(usage(NO_BUDGET)) } else { Ok(budgets) }
     }
 
-    /// What one command without lists asks for: its strategy and its budget.
-    pub(crate) fn only(&self, args: &args::Context) -> anyhow::Result<(Strategy, args::Budget)> {
-        let stated =
-            self.budget_tokens.map(|Stated { value, line }| Stated { value: args::Budget::Tokens(value), line });
+    /// What one command without lists asks for: its strategy, and its budget if it names one.
+    pub(crate) fn only(&self, args: &args::Context) -> anyhow::Result<(Strategy, Option<Budget>)> {
+        let stated = self.budget_tokens.map(|Stated { value, line }| Stated { value: Budget::Tokens(value), line });
         let budget = self.agreed("--budget", args.budget.as_slice(), BUDGET_KEY, stated)?;
-        let budget = budget.first().copied().ok_or_else(|| usage(NO_BUDGET))?;
-        Ok((self.strategies(args.strategy.as_slice())?[0], budget))
+        Ok((self.strategies(args.strategy.as_slice())?[0], budget.first().copied()))
     }
 
     /// What flags say if there are any, else what the file says; an error if they say something else.

@@ -4,7 +4,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 /// Every way a collection can refuse; the variants follow what a caller can do next.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, thiserror::Error, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 #[non_exhaustive]
 pub enum Error {
     /// The operating system refused.
@@ -16,13 +17,13 @@ pub enum Error {
         source: io::Error,
     },
     /// The folder holds no collection.
-    #[error("{path}: no collection here; make one with `cento index PATH --collection {path}`")]
+    #[error("{path}: no collection here")]
     NotFound {
         /// The folder that was to be opened.
         path: PathBuf,
     },
     /// The folder holds something else.
-    #[error("{path}: is not empty and holds no collection; choose another folder with --collection DIR")]
+    #[error("{path}: is not empty and holds no collection; choose another folder")]
     NotACollection {
         /// The folder that was to be created.
         path: PathBuf,
@@ -75,8 +76,7 @@ pub enum Error {
     },
     /// A graph came out too bad to be searched.
     #[error(
-        "the graph over {n_rows} rows of {vectors} vectors would lose answers: {figure} is {value:.4}, below the floor of {floor}; have them scanned exactly with --graph-rows-min {}",
-        n_rows + 1
+        "the graph over {n_rows} rows of {vectors} vectors would lose answers: {figure} is {value:.4}, below the floor of {floor}; have them scanned exactly"
     )]
     GraphHealth {
         /// The vectors it links.
@@ -133,6 +133,11 @@ pub enum Error {
 }
 
 impl Error {
+    /// A name of the kind of error that does not change.
+    pub fn code(&self) -> &'static str {
+        self.into()
+    }
+
     /// The message about a collection's file or folder that could not be made.
     pub fn writing(path: &Path, reason: io::Error) -> Self {
         let path = path.to_owned();

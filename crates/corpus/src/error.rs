@@ -7,7 +7,8 @@ use std::path::PathBuf;
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// What can go wrong when folders are walked and files are read.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, thiserror::Error, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 #[non_exhaustive]
 pub enum Error {
     /// The file or folder cannot be opened or read.
@@ -112,6 +113,13 @@ pub enum Error {
         /// The names known.
         expected: &'static str,
     },
+}
+
+impl Error {
+    /// A name of the kind of error that does not change.
+    pub fn code(&self) -> &'static str {
+        self.into()
+    }
 }
 
 impl Error {

@@ -8,7 +8,8 @@ use std::path::PathBuf;
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// What can go wrong when a model is loaded or used, or an embedding log is read.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, thiserror::Error, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 #[non_exhaustive]
 pub enum Error {
     /// The model folder lacks a file.
@@ -119,6 +120,13 @@ pub enum Error {
         /// Why.
         source: io::Error,
     },
+}
+
+impl Error {
+    /// A name of the kind of error that does not change.
+    pub fn code(&self) -> &'static str {
+        self.into()
+    }
 }
 
 impl Error {

@@ -4,7 +4,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 /// Every way the engine can refuse; the variants follow what a caller can do next.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, thiserror::Error, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 #[non_exhaustive]
 pub enum Error {
     /// A file or folder of the corpus could not be read.
@@ -60,7 +61,7 @@ pub enum Error {
     #[error(transparent)]
     Filter(#[from] crate::retrieve::filter::FilterError),
     /// Nothing says where embeddings are to be kept.
-    #[error("no folder for the embedding cache: set CENTO_CACHE to a folder, or HOME; or go without, with --no-cache")]
+    #[error("no folder for the embedding cache: set CENTO_CACHE to a folder, or HOME")]
     NoCacheFolder,
     /// The cache has nothing of that model.
     #[error("no model {model:?} in the embedding cache; it has {}", if known.is_empty() { "none".to_owned() } else { known.join(", ") })]
@@ -91,9 +92,7 @@ pub enum Error {
         source: Box<cento_embedder::Error>,
     },
     /// A text is longer than the window, and that was to be an error.
-    #[error(
-        "{input}: line {line} (id {id:?}) is longer than {max_tokens} tokens; --too-long truncate leaves its end out"
-    )]
+    #[error("{input}: line {line} (id {id:?}) is longer than {max_tokens} tokens")]
     TextTooLong {
         /// The input.
         input: PathBuf,
@@ -106,7 +105,7 @@ pub enum Error {
     },
     /// An interrupted run had begun with another input.
     #[error(
-        "{input}: the first {n_texts} texts are not those of the run that was interrupted; give that input, or begin anew with --restart"
+        "{input}: the first {n_texts} texts are not those of the run that was interrupted; give that input, or begin anew"
     )]
     InputChanged {
         /// The input.
@@ -116,7 +115,7 @@ pub enum Error {
     },
     /// An interrupted run had begun with another setting.
     #[error(
-        "{part}: this run was begun with {setting} {begun}, this command asks for {wanted}; ask for the same to go on, or begin anew with --restart"
+        "{part}: this run was begun with {setting} {begun}, this command asks for {wanted}; ask for the same to go on, or begin anew"
     )]
     PlanDiffers {
         /// The folder of the interrupted run.
@@ -215,9 +214,7 @@ pub enum Error {
         reason: String,
     },
     /// Vectors cannot be read, and the encoder was not to be asked.
-    #[error(
-        "some vectors cannot be read, and must be looked up in the embedding cache or embedded; leave --no-embed out"
-    )]
+    #[error("some vectors cannot be read, and must be looked up in the embedding cache or embedded")]
     VectorsLost,
     /// No document or chunk of that name.
     #[error("no document {id:?} in this collection{}", nearest.as_ref().map(|n| format!("; nearest: {n:?}")).unwrap_or_default())]
@@ -249,13 +246,46 @@ pub enum Error {
     #[error("the query is empty; give at least one word")]
     EmptyQuery,
     /// More results than the candidate depth.
-    #[error("k = {k} is above the candidate depth of {depth}; ask for at most {depth}, or raise --candidates")]
+    #[error("k = {k} is above the candidate depth of {depth}; ask for at most {depth}")]
     TooManyResults {
         /// Results asked for.
         k: usize,
         /// Candidates an arm contributes.
         depth: usize,
     },
+    /// A request is no JSON, or a value in it is of another type.
+    #[error("{field}: {reason}")]
+    Request {
+        /// The path of the value.
+        field: String,
+        /// What it is, what it must be, and where.
+        reason: String,
+    },
+    /// A request has a field that means nothing.
+    #[error("unknown field {field:?}{}", nearest.as_ref().map(|n| format!(", did you mean {n:?}?")).unwrap_or_default())]
+    UnknownField {
+        /// The field as written.
+        field: String,
+        /// The nearest field there is, where one is near.
+        nearest: Option<String>,
+    },
+    /// The service has no collection of that name.
+    #[error("no collection {name:?}; there are {}", if known.is_empty() { "none".to_owned() } else { known.join(", ") })]
+    UnknownCollection {
+        /// What was asked for.
+        name: String,
+        /// The names there are.
+        known: Vec<String>,
+    },
+    /// Too many queries wait for the encoder.
+    #[error("{waiting} queries wait for the encoder already; ask again later")]
+    Busy {
+        /// How many.
+        waiting: usize,
+    },
+    /// Whoever asked does not want the answer any more, or it took longer than it may.
+    #[error("cancelled")]
+    Cancelled,
     /// A setting whose value cannot be used.
     #[error("{setting}: {value:?} {reason}")]
     Setting {
@@ -266,6 +296,27 @@ pub enum Error {
         /// Why not, and what would do.
         reason: String,
     },
+}
+
+impl Error {
+    /// A name of the kind of error that does not change; of an error from below, the name it has there.
+    pub fn code(&self) -> &'static str {
+        if let Self::Corpus(error) = self {
+            error.code()
+        } else if let Self::Embedder(error) = self {
+            error.code()
+        } else if let Self::Collection(error) = self {
+            error.code()
+        } else if let Self::Assembly(error) = self {
+            error.code()
+        } else if let Self::Model(error) = self {
+            error.code()
+        } else if let Self::Filter(error) = self {
+            error.code()
+        } else {
+            self.into()
+        }
+    }
 }
 
 impl From<cento_vector::Error> for Error {

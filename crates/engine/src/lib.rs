@@ -1,11 +1,9 @@
 //! Cento's engine: a folder of files becomes a collection; a collection answers with rankings and with contexts.
 //!
-//! Two verbs make a collection ([`index`], [`delete`]), one opens it ([`Searcher::open`]), two ask it
-//! ([`Searcher::search`], [`Searcher::context`]).
+//! [`index`] makes a collection; a [`Service`] opens it by its name and answers the requests of [`api`], from any number of threads.
 //!
 //! ```
-//! use cento_engine::{IndexOptions, OsFs, Policy, Root, SearchRequest, Searcher, SearcherOptions};
-//! use cento_engine::{BudgetTokenizer, ContextRequest, Strategy};
+//! use cento_engine::{Cancel, IndexOptions, OsFs, Root, Service, ServiceOptions, Strategy, api};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let work = tempfile::tempdir()?;
@@ -18,20 +16,25 @@
 //! let report = cento_engine::index(&collection, &[Root::parse(corpus.to_str().unwrap())?], &options, &OsFs, &mut |_| {})?;
 //! assert_eq!(report.n_added, 1);
 //!
-//! let searcher = Searcher::open(&collection, SearcherOptions::default())?;
-//! let response = searcher.search(&SearchRequest::new("what moves the sea"))?;
-//! assert_eq!(response.hits[0].document, "notes/tides.md");
+//! let collections = [("notes".to_owned(), collection)].into();
+//! let service = Service::new(ServiceOptions { collections, ..ServiceOptions::default() })?;
+//! let request: api::SearchRequest = api::parse(br#"{"query": "what moves the sea", "k": 3}"#)?;
+//! let answer = service.search("notes", &request, &Cancel::default())?;
+//! assert_eq!(answer.hits[0].document, "notes/tides.md");
 //!
-//! let (tokenizer, policy) = (BudgetTokenizer::named("o200k")?, Policy::default());
-//! let context = searcher.context(&SearchRequest::new("what moves the sea"), &ContextRequest {
+//! let context = service.context("notes", &api::ContextRequest {
+//!     budget: api::Budget::Tokens(200),
 //!     strategy: Strategy::Bubble,
-//!     ..ContextRequest::new(200, &tokenizer, &policy)
-//! })?;
-//! assert!(context.n_tokens <= 200 && context.text.contains("moon"));
+//!     ..api::ContextRequest::new("what moves the sea")
+//! }, &Cancel::default())?;
+//! assert!(context.n_tokens <= 200 && context.context.contains("moon"));
 //! # Ok(())
 //! # }
 //! ```
+//!
+//! Below the service stands [`Searcher`], one open collection, for programs that measure or that need another generation.
 
+mod cancel;
 mod error;
 
 mod encoder;
@@ -43,6 +46,9 @@ mod source;
 mod retrieve;
 mod context;
 mod explain;
+
+pub mod api;
+mod service;
 
 #[cfg(test)]
 mod tests;
@@ -64,6 +70,7 @@ pub use cento_models as model;
 pub use cento_models::DEFAULT_MODEL;
 pub use cento_vector::Scalar;
 
+pub use cancel::Cancel;
 pub use cento_collection::care::doctor::{Check, Diagnosis, SegmentDiagnosis, doctor};
 pub use cento_collection::care::repair::{Losses, RepairReport, RepairedSegment};
 pub use cento_collection::care::status::{SegmentStatus, Status, status};
@@ -105,6 +112,7 @@ pub use retrieve::scope::Filtered;
 pub use retrieve::search::{Explain, Fusion, Hit, LEXICAL_WEIGHT, Mode, SearchRequest, SearchResponse, Timings};
 pub use retrieve::searcher::{Searcher, SearcherOptions};
 pub use retrieve::selection::FieldSummary;
+pub use service::{Service, ServiceOptions, Which};
 pub use source::documents::{Excerpt, ListedDocument};
 pub use source::seam::Scan;
 pub use source::selected::Selection;

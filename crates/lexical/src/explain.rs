@@ -1,5 +1,6 @@
 //! Why a unit has the score it has: the terms of the query and what each contributed.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::bm25::idf;
@@ -8,7 +9,7 @@ use crate::statistics::Statistics;
 use crate::{Error, Result};
 
 /// A score and its terms.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Explanation {
     /// The contributions of the terms, added up in their order: to the last bit what [`Searcher::score`] gives.
     pub score: f64,
@@ -17,7 +18,7 @@ pub struct Explanation {
 }
 
 /// One term; `contribution = n_occurrences · idf · tf / (tf + k1 · (1 - b + b · length / average_length))`.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct TermExplanation {
     /// As analysed.
     pub term: String,

@@ -10,7 +10,8 @@ use crate::card::Card;
 use crate::verify::FileCheck;
 
 /// Why a model cannot be named, found or fetched.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, thiserror::Error, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 #[non_exhaustive]
 pub enum Error {
     /// No card has that name.
@@ -90,6 +91,13 @@ pub enum Error {
         /// The system's error.
         source: io::Error,
     },
+}
+
+impl Error {
+    /// A name of the kind of error that does not change.
+    pub fn code(&self) -> &'static str {
+        self.into()
+    }
 }
 
 /// The result of everything in this crate.

@@ -19,10 +19,11 @@ use crate::select::select;
 use crate::value::prior::Scored;
 use prepare::Prepared;
 use records::{manifest, needs, trace};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// An assembled context: what to deliver, what it cites, and why it is so.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Context {
     /// Exactly what is delivered; in the JSON format an object whose field `context` is what the budget counts.
     pub text: String,

@@ -1,10 +1,11 @@
 //! The forms in which a context is written.
 
 use crate::named::named;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The form of a context.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Format {
     /// Lines of Cento's own around the text as it is:

@@ -1,12 +1,13 @@
 //! The JSON form: the Markdown context as one string, with its citations beside it.
 
 use crate::cite::Citation;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Version of the object; a field that changes its meaning raises it.
 const VERSION: u32 = 1;
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct Object<'a> {
     version: u32,
     /// The text that the budget counts.

@@ -3,10 +3,11 @@
 use super::piece::Piece;
 use crate::named::named;
 use crate::rank::greatest_first;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Where the pieces of a context stand.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Order {
     /// Documents by their best chunk, pieces as they stand in the document, with marks of what is left out between

@@ -26,6 +26,7 @@ use crate::strategies::seal::{Kept, SealConfig};
 use crate::strategies::window::Window;
 use crate::strategies::{Flat, RseExact, Strategy};
 use crate::value::prior::{Priors, Scoring, normalized};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -38,7 +39,7 @@ pub use crate::value::prior::{Length, Relevance, Theta};
 pub const EXAMPLE: &str = include_str!("example.toml");
 
 /// The settings of all strategies; those without a table are of [`Strategy::Bubble`](crate::Strategy::Bubble).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Policy {
     /// The measure of eq. 5.
@@ -88,7 +89,7 @@ pub struct Policy {
 }
 
 /// The time for which contexts are kept by whoever holds a collection open.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Cache {
     /// Seconds after which a context is assembled anew.

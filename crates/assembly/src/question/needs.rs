@@ -8,12 +8,13 @@
 
 use super::names::{self, Aliases, Date, Kind, Mention, is_opener, mentions, words};
 use super::reading::Reading;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::ops::Range;
 
 /// The needs of a question.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Needs {
     /// Every need once, in the order of the question.
     pub needs: Vec<Need>,
@@ -24,7 +25,7 @@ pub struct Needs {
 }
 
 /// One thing a question asks for.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Need {
     /// Its kind.
     pub kind: NeedKind,
@@ -41,7 +42,7 @@ pub struct Need {
 }
 
 /// The kind of a need.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum NeedKind {
     /// A name, a quotation, a title of the corpus.
@@ -57,7 +58,7 @@ pub enum NeedKind {
 }
 
 /// The kind of answer a question wants.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Wanted {
     /// "When", "what year".

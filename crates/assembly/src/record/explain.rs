@@ -12,12 +12,13 @@ use crate::select::decision::{Reason, StepDetails};
 use crate::select::gates::{Told, below, beyond, too_many};
 use crate::strategies::{bubble, cento};
 use crate::value::prior::Relevance;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 pub use crate::figure::number;
 
 /// Why a candidate is in the context or not.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Why {
     /// All that the trace knows of it.
     pub record: Record,

@@ -12,6 +12,7 @@ use crate::question::NeedKind;
 use crate::select::sections::Slack;
 use crate::strategies::Strategy;
 use crate::value::evidence::Evidence;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
@@ -21,7 +22,7 @@ pub use crate::select::decision::{BoundaryStop, Certificate, Reallocated, Reason
 pub const TRACE_VERSION: u32 = 2;
 
 /// Everything that was decided for one context.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Trace {
     /// [`TRACE_VERSION`].
     pub version: u32,
@@ -42,7 +43,7 @@ pub struct Trace {
 }
 
 /// The request, with the defaults that were worked out from the candidates.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Config {
     /// The strategy that chose.
     pub strategy: Strategy,
@@ -73,7 +74,7 @@ pub struct Config {
 }
 
 /// The delivery, and the use of the budget.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Manifest {
     /// Ids of the delivered chunks, in the order of the context.
     pub selected: Vec<String>,
@@ -104,7 +105,7 @@ pub struct Manifest {
 }
 
 /// One need of the question.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct NeedRecord {
     /// As the question writes it.
     pub text: String,
@@ -121,7 +122,7 @@ pub struct NeedRecord {
 }
 
 /// The support that the best chunks of the collection give.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Support {
     /// The figures measured.
     pub evidence: Evidence,
@@ -130,7 +131,7 @@ pub struct Support {
 }
 
 /// The part of a language model in a context.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct EndpointRecord {
     /// Host, and port if it is not the scheme's.
     pub host: String,
@@ -151,7 +152,7 @@ pub struct EndpointRecord {
 }
 
 /// One answer of a language model.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct EndpointAnswer {
     /// BLAKE3 of what was asked, in hex.
     pub asked: String,
@@ -160,7 +161,7 @@ pub struct EndpointAnswer {
 }
 
 /// The kind of thing that a context holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
     /// Whole chunks.
@@ -173,7 +174,7 @@ pub enum Outcome {
 }
 
 /// Tokens of one section.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SectionTokens {
     /// Document and top heading.
     pub section: String,
@@ -188,7 +189,7 @@ pub struct SectionTokens {
 }
 
 /// Tokens that sections left of the budget, and who got them.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SlackRecord {
     /// The policy that was followed.
     pub policy: Slack,
@@ -199,7 +200,7 @@ pub struct SlackRecord {
 }
 
 /// The decision about one candidate, with its numbers.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Record {
     /// Place in the walk from 1; beyond the pool, place by relevance.
     pub rank: usize,
@@ -257,7 +258,7 @@ pub struct Record {
 }
 
 /// A likelihood that a title lifted.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct BridgeRecord {
     /// The chunk that names the document; none: the question does.
     pub from: Option<String>,
@@ -266,7 +267,7 @@ pub struct BridgeRecord {
 }
 
 /// In the context or not.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Decision {
     /// Delivered.

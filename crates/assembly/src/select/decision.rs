@@ -3,11 +3,12 @@
 //! Source: arXiv 2601.10681, appendix A: the fields of its audit log under their names.
 //! Units: tokens are the budget tokenizer's.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
 /// Why a candidate is in the context or not.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Reason {
     /// Delivered whole.
@@ -45,7 +46,7 @@ pub enum Reason {
 }
 
 /// The numbers behind a decision; those that played no part are absent.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct StepDetails {
     /// Tokens of the context before this candidate.
@@ -114,7 +115,7 @@ impl StepDetails {
 }
 
 /// The stages of an assembly, in order.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Stage {
     /// The pool of the K most relevant.
@@ -133,7 +134,7 @@ pub enum Stage {
 /// candidates that were weighed, tokens counted part by part.
 ///
 /// Units are the strategy's: tokens weighed by likelihood for `cento`, dsRAG's values for `rse-exact`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Certificate {
     /// Of the chosen chunks, whole ones; a chunk that is cut to fit counts for nothing.
     pub value: f64,
@@ -146,7 +147,7 @@ pub struct Certificate {
 }
 
 /// A chunk that its section's share alone had kept out.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Reallocated {
     /// Id of the chunk.
     pub chunk_id: String,
@@ -157,7 +158,7 @@ pub struct Reallocated {
 }
 
 /// A window that does not reach as far as its radius, as the document or section ends before.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct BoundaryStop {
     /// The chunk found.
     pub chunk_id: String,
@@ -170,7 +171,7 @@ pub struct BoundaryStop {
 }
 
 /// The edges that a window never crosses.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Boundary {
     /// The edges of the document.

@@ -12,6 +12,7 @@
 
 use super::words::{spaced_once, words};
 use crate::question::is_function_word;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 
@@ -22,7 +23,7 @@ pub use super::words::MIN_CONTENT_WORDS;
 pub const DEFAULT_DELTA: f64 = 0.9;
 
 /// The overlap that makes a candidate redundant.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Gate {
     /// With the one chosen chunk that shares most; means the same at any budget.

@@ -7,6 +7,7 @@ use crate::budget::Ledger;
 use crate::candidate::normalize_label;
 use crate::error::{Error, Result};
 use crate::figure::{count, number};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -14,7 +15,7 @@ use std::collections::BTreeMap;
 pub const OTHER_SECTIONS: &str = "*";
 
 /// The use of the tokens that sections leave of their share.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Slack {
     /// A second pass offers what is left to the candidates that only their section's share kept out, best first.

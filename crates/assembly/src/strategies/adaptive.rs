@@ -16,10 +16,11 @@ use crate::select::chooser::{ALONE, Choice, Chooser, Walk};
 use crate::select::decision::{Reason, StepDetails};
 use crate::select::gates::Told;
 use crate::value::prior::Scored;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Settings of [`Strategy::Adaptive`](crate::Strategy::Adaptive).
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Adaptive {
     /// Where the ranking is cut.
@@ -35,7 +36,7 @@ pub struct Adaptive {
 }
 
 /// Candidates kept beyond the cut.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged, expecting = "expected a number of candidates (5) or a factor (1.5)")]
 pub enum Buffer {
     /// So many more.
@@ -46,7 +47,7 @@ pub enum Buffer {
 }
 
 /// A number of ranks, or a share of all.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged, expecting = "expected a number of ranks (5) or a share of them (0.05)")]
 pub enum Share {
     /// So many.
@@ -66,7 +67,7 @@ impl Share {
 }
 
 /// Where a ranking is cut.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Rule {
     /// At the largest difference of neighbouring scores.

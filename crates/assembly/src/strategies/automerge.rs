@@ -17,12 +17,13 @@ use crate::select::block::{Block, Plan};
 use crate::select::chooser::{Choice, Chooser, TOGETHER, Walk};
 use crate::select::gates::Told;
 use crate::value::prior::Scored;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
 /// Settings of [`Strategy::Automerge`](crate::Strategy::Automerge).
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Automerge {
     /// Chunks found that take part, the most relevant.

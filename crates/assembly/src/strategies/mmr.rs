@@ -15,10 +15,11 @@ use crate::select::chooser::{ALONE, Choice, Chooser, Walk};
 use crate::select::decision::{Reason, StepDetails};
 use crate::select::similarity::Similarity;
 use crate::value::prior::Scored;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Settings of [`Strategy::Mmr`](crate::Strategy::Mmr).
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Mmr {
     /// Weight of relevance against novelty, in [0, 1].

@@ -22,10 +22,11 @@ pub(crate) use flat::Flat;
 pub(crate) use rse_exact::RseExact;
 
 use crate::named::named;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A way to choose among candidates.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Strategy {
     /// The segments that hold most relevant text within the budget, proven or with a bound.

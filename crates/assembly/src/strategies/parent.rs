@@ -14,11 +14,12 @@ use crate::select::block::{Block, Plan};
 use crate::select::chooser::{Choice, Chooser, TOGETHER, Walk};
 use crate::select::gates::Told;
 use crate::value::prior::Scored;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
 /// Settings of [`Strategy::Parent`](crate::Strategy::Parent).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Parent {
     /// Levels of the hierarchy, the chunk itself included: 2 is the section it lies in, 3 the one around that.
@@ -38,7 +39,7 @@ impl Default for Parent {
 }
 
 /// When a window stands in for a section.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Fallback {
     /// Where a chunk lies in no section, and where the section does not fit.

@@ -18,12 +18,13 @@ use crate::select::block::{Block, Plan};
 use crate::select::chooser::{Choice, Chooser, TOGETHER, Walk};
 use crate::select::gates::{RUN_MAX, Told};
 use crate::value::prior::Scored;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
 use std::ops::Range;
 
 /// Settings of [`Strategy::Rse`](crate::Strategy::Rse) and [`Strategy::RseExact`](crate::Strategy::RseExact).
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Rse {
     /// Most chunks of a segment.

@@ -17,11 +17,12 @@ use crate::select::block::Plan;
 use crate::select::chooser::{Choice, Chooser, TOGETHER, Walk};
 use crate::select::gates::Told;
 use crate::value::prior::Scored;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
 /// Settings of [`Strategy::RseKadane`](crate::Strategy::RseKadane).
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Kadane {
     /// Ranks that get a value; every other chunk counts 0.

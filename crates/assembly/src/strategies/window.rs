@@ -15,13 +15,14 @@ use crate::select::chooser::{Choice, Chooser, TOGETHER, Walk};
 use crate::select::decision::BoundaryStop;
 use crate::select::gates::{RUN_MAX, Told};
 use crate::value::prior::Scored;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
 pub use crate::select::decision::Boundary;
 
 /// Settings of [`Strategy::Window`](crate::Strategy::Window).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Window {
     /// Chunks on either side.

@@ -9,10 +9,11 @@
 //! Source: ours. That both weigh alike, and the default threshold, were chosen on twelve collections, each asked the
 //! questions of the others.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The match of a question and the best chunk.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Evidence {
     /// Cosine of the question and the nearest chunk, in [-1, 1].
     pub cosine: f64,

@@ -13,6 +13,7 @@ use crate::candidate::{Candidate, normalize_label};
 use crate::error::{Error, Result};
 use crate::normalize::share_of_best;
 use crate::rank::best_first;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,7 +21,7 @@ use std::collections::{BTreeMap, BTreeSet};
 const NATS_MAX: f64 = 10.0;
 
 /// The measure of a candidate's relevance.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Relevance {
     /// The score of retrieval, as a share of the best candidate's.
@@ -31,7 +32,7 @@ pub enum Relevance {
 }
 
 /// Where eq. 7 halves a score.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged, expecting = "expected a number of tokens or \"median\"")]
 pub enum Theta {
     /// At this many tokens.
@@ -41,7 +42,7 @@ pub enum Theta {
 }
 
 /// A length worked out from the candidates.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Length {
     /// The median of the pool.

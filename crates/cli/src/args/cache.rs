@@ -9,12 +9,12 @@ use clap::{Args, Subcommand};
 /// Where embeddings are kept from one run to the next.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct CachePlace {
-    /// Folder of the embedding cache, shared by all collections [default: cento/embeddings in $XDG_CACHE_HOME or
+    /// The folder of the embedding cache, which all collections share [default: cento/embeddings in $XDG_CACHE_HOME or
     /// ~/.cache]
     #[arg(long = "cache", value_name = "DIR", global = true, help_heading = "Embedding cache")]
     pub(crate) folder: Option<PathBuf>,
-    /// What the cache may take on the disk: bytes, or a number with KiB, MiB, GiB or TiB. After a run that kept
-    /// something, what was used longest ago is removed
+    /// How much of the disk the cache may take: bytes, or a number with KiB, MiB, GiB or TiB. After a run that kept
+    /// something, Cento removes what was used longest ago
     #[arg(
         long = "cache-max-bytes",
         value_name = "BYTES",
@@ -35,11 +35,11 @@ pub(crate) struct Cache {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum CacheVerb {
-    /// Say what the cache holds, model by model
+    /// Show what the cache holds, model by model
     Status,
     /// Remove what is damaged, kept twice, or above the limit; costs no more than embedding it again
     Prune {
-        /// Bytes that the models asked for may keep [default: --cache-max-bytes]; 0 removes all
+        /// How many bytes the models asked for may keep [default: --cache-max-bytes]; 0 removes all
         #[arg(long, value_name = "BYTES")]
         max_bytes: Option<ByteCount>,
         /// Only this model: its name, or the beginning of its fingerprint, as `cento cache status` shows them

@@ -13,39 +13,39 @@ pub(crate) struct Index {
     /// Files and folders to index, or LABEL=PATH; the label, by default the folder's name, starts its documents' ids
     #[arg(required = true, value_name = "PATH")]
     pub(crate) paths: Vec<String>,
-    /// auto, md, text, html, jsonl, csv or beir
+    /// How files are read: auto, md, text, html, jsonl, csv or beir
     #[arg(long, value_name = "FORMAT", default_value = "auto")]
     pub(crate) format: corpus::ReadAs,
-    /// Encoder: the name of a model card or a sentence-transformers folder [default: the collection's, or
+    /// The encoder: the name of a model card or a sentence-transformers folder [default: the collection's, or
     /// all-minilm-l6-v2]
     #[arg(long, value_name = "NAME|DIR")]
     pub(crate) model: Option<String>,
-    /// Header embedded with each chunk: structured, flat or none [default: the collection's, or structured]
+    /// The header embedded with each chunk: structured, flat or none [default: the collection's, or structured]
     #[arg(long, value_name = "STYLE")]
     pub(crate) header: Option<HeaderStyle>,
-    /// Tokens a chunk aims at, or `document` for one chunk a document [default: the collection's, or 128]
+    /// How many tokens a chunk aims at, or `document` for one chunk a document [default: the collection's, or 128]
     #[arg(long, value_name = "N")]
     pub(crate) chunk_tokens: Option<ChunkTokens>,
-    /// Language of stemming and stop words, or none [default: the collection's, or english]
+    /// The language of stemming and stop words, or none [default: the collection's, or english]
     #[arg(long, value_name = "LANGUAGE")]
     pub(crate) language: Option<Language>,
-    /// Stored vectors: f32 or f16 [default: the collection's, or f32]
+    /// How vectors are stored: f32 or f16 [default: the collection's, or f32]
     #[arg(long, value_name = "TYPE")]
     pub(crate) vectors: Option<Vectors>,
     /// What a chunk's vector is made of: plain, the chunk behind its header; late, its tokens in the document read as a
     /// whole; both, a vector of either kind [default: the collection's, or plain]
     #[arg(long, value_name = "KIND")]
     pub(crate) pooling: Option<Pooling>,
-    /// Tokens read together for late vectors [default: the collection's, or the encoder's window]
+    /// How many tokens are read together for late vectors [default: the collection's, or the encoder's window]
     #[arg(long, value_name = "N")]
     pub(crate) late_window: Option<usize>,
-    /// Segments of at least this many rows get an HNSW graph
+    /// Give segments of at least this many rows an HNSW graph
     #[arg(long, value_name = "N", default_value_t = cento_engine::config::GRAPH_ROWS_MIN)]
     pub(crate) graph_rows_min: usize,
     /// Decode files that are not UTF-8 as well as possible instead of leaving them out
     #[arg(long, value_parser = clap::builder::BoolishValueParser::new())]
     pub(crate) lossy: bool,
-    /// Files larger than this are left out and reported
+    /// Leave out files that are larger than this, and report them
     #[arg(long, value_name = "BYTES", default_value_t = corpus::MAX_FILE_BYTES)]
     pub(crate) max_file_bytes: u64,
     #[command(flatten)]
@@ -56,7 +56,7 @@ pub(crate) struct Index {
     pub(crate) precision: Option<Precision>,
     #[command(flatten)]
     pub(crate) cache: CachePlace,
-    /// Neither take embeddings from the cache nor keep any; an interrupted run begins anew
+    /// Do without the embedding cache; an interrupted run begins anew
     #[arg(long, value_parser = clap::builder::BoolishValueParser::new(), help_heading = "Embedding cache")]
     pub(crate) no_cache: bool,
     #[command(flatten)]
@@ -75,13 +75,14 @@ pub(crate) struct Index {
 
 #[derive(Debug, Args)]
 pub(crate) struct Get {
-    /// DOC, DOC#chunk or DOC:from-to (bytes)
+    /// DOC, DOC#chunk, DOC:from-to (lines), 'DOC bytes from-to', or a mark of a context. DOC is the id of a document,
+    /// the path of an indexed file, or a file name that only one file has
     pub(crate) citation: String,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct List {
-    /// Documents of which this holds: 'tags = "draft" and not (year < 2020)'
+    /// List the documents of which this holds: 'tags = "draft" and not (year < 2020)'
     #[arg(long, value_name = "EXPR")]
     pub(crate) filter: Option<String>,
     #[command(flatten)]
@@ -103,7 +104,7 @@ pub(crate) struct Delete {
 #[derive(Debug, Args)]
 #[group(required = true, multiple = false)]
 pub(crate) struct Which {
-    /// Ids of documents; if one is unknown, none is deleted
+    /// The ids of documents; if one is unknown, none is deleted
     #[arg(value_name = "DOC")]
     pub(crate) documents: Vec<String>,
     /// The documents of a file or folder, named as ids of files are: docs/drafts. Where there is none, those of the
@@ -129,14 +130,14 @@ pub(crate) struct Compact {
     /// Merge everything into one segment, not only what has grown out of shape
     #[arg(long, value_parser = clap::builder::BoolishValueParser::new())]
     pub(crate) all: bool,
-    /// Segments of at least this many rows get an HNSW graph
+    /// Give segments of at least this many rows an HNSW graph
     #[arg(long, value_name = "N", default_value_t = cento_engine::config::GRAPH_ROWS_MIN)]
     pub(crate) graph_rows_min: usize,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Repair {
-    /// Another place of the collection's encoder
+    /// Load the collection's encoder from another place
     #[arg(long, value_name = "NAME|DIR")]
     pub(crate) model: Option<String>,
     #[command(flatten)]
@@ -146,13 +147,13 @@ pub(crate) struct Repair {
     /// Do not take vectors from the embedding cache
     #[arg(long, value_parser = clap::builder::BoolishValueParser::new(), help_heading = "Embedding cache")]
     pub(crate) no_cache: bool,
-    /// Rather end with an error than load the encoder for vectors that cannot be read
+    /// End with an error instead of loading the encoder for vectors that cannot be read
     #[arg(long, value_parser = clap::builder::BoolishValueParser::new())]
     pub(crate) no_embed: bool,
     /// Give up documents that could not be kept: nothing warns of them any more
     #[arg(long, value_parser = clap::builder::BoolishValueParser::new())]
     pub(crate) accept_losses: bool,
-    /// Segments of at least this many rows get an HNSW graph
+    /// Give segments of at least this many rows an HNSW graph
     #[arg(long, value_name = "N", default_value_t = cento_engine::config::GRAPH_ROWS_MIN)]
     pub(crate) graph_rows_min: usize,
 }
@@ -161,14 +162,14 @@ pub(crate) struct Repair {
 pub(crate) enum Snapshot {
     /// Name the current generation, so that it stays
     Create {
-        /// Its name: letters, digits, -, _ and .
+        /// The name: letters, digits, -, _ and .
         name: String,
     },
     /// List the snapshots
     List,
-    /// Take a name away, and remove what only that generation needs
+    /// Remove a name, and what only that generation needs
     Remove {
-        /// Name of the snapshot
+        /// The name of the snapshot
         name: String,
     },
 }
@@ -183,16 +184,16 @@ pub(crate) struct Status {
 pub(crate) struct Inspect {
     /// The file
     pub(crate) file: String,
-    /// auto, md, text, html, jsonl, csv or beir
+    /// How files are read: auto, md, text, html, jsonl, csv or beir
     #[arg(long, value_name = "FORMAT", default_value = "auto")]
     pub(crate) format: corpus::ReadAs,
-    /// Encoder whose tokens count
+    /// The encoder whose tokens count
     #[arg(long, value_name = "NAME|DIR", default_value = cento_engine::DEFAULT_MODEL)]
     pub(crate) model: String,
-    /// Header style: structured, flat or none
+    /// The header of each chunk: structured, flat or none
     #[arg(long, value_name = "STYLE", default_value = "structured")]
     pub(crate) header: HeaderStyle,
-    /// Tokens a chunk aims at, or `document`
+    /// How many tokens a chunk aims at, or `document`
     #[arg(long, value_name = "N", default_value = "128")]
     pub(crate) chunk_tokens: ChunkTokens,
     /// Decode a file that is not UTF-8 as well as possible
@@ -204,7 +205,7 @@ pub(crate) struct Inspect {
 pub(crate) enum Model {
     /// Download an encoder (once; then it works offline)
     Pull {
-        /// Name of a model card
+        /// The name of a model card
         #[arg(default_value = cento_engine::DEFAULT_MODEL)]
         name: String,
     },
@@ -212,13 +213,13 @@ pub(crate) enum Model {
     List,
     /// Check every file of a pulled encoder against its card
     Verify {
-        /// Name of a model card
+        /// The name of a model card
         #[arg(default_value = cento_engine::DEFAULT_MODEL)]
         name: String,
     },
     /// Show a model card
     Show {
-        /// Name of a model card
+        /// The name of a model card
         #[arg(default_value = cento_engine::DEFAULT_MODEL)]
         name: String,
     },
@@ -226,7 +227,7 @@ pub(crate) enum Model {
 
 #[derive(Debug, Args)]
 pub(crate) struct Completions {
-    /// bash, elvish, fish, powershell or zsh
+    /// The shell: bash, elvish, fish, powershell or zsh
     pub(crate) shell: clap_complete::Shell,
 }
 

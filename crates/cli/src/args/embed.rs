@@ -15,13 +15,13 @@ pub(crate) struct Embed {
     /// JSONL file, a BEIR folder (its corpus, or with --kind query its queries), or - for stdin
     #[arg(value_name = "IN")]
     pub(crate) input: PathBuf,
-    /// The matrix; ends in .npy
+    /// Write the matrix to this file, which ends in .npy
     #[arg(long, short, value_name = "OUT.npy")]
     pub(crate) output: PathBuf,
     /// What the texts are, which decides the model's prompt
     #[arg(long, value_enum, default_value_t = TextKind::Document)]
     pub(crate) kind: TextKind,
-    /// Encoder: the name of a model card or a sentence-transformers folder
+    /// The encoder: the name of a model card or a sentence-transformers folder
     #[arg(long, value_name = "NAME|DIR", default_value = cento_engine::DEFAULT_MODEL)]
     pub(crate) model: String,
     #[command(flatten)]
@@ -33,14 +33,15 @@ pub(crate) struct Embed {
     /// Keep the first N dimensions, made unit length again; for models trained so (Matryoshka) [default: all]
     #[arg(long, value_name = "N")]
     pub(crate) dimensions: Option<usize>,
-    /// f32, f16, int8, uint8, binary or ubinary; the last four as sentence-transformers quantises
+    /// The number type of the matrix: f32, f16, int8, uint8, binary or ubinary; the last four as sentence-transformers
+    /// quantises
     #[arg(long, value_name = "TYPE", default_value = "f32")]
     pub(crate) output_type: OutputType,
-    /// Ranges of int8 and uint8: the OUT.ranges.npy of another run, or any float32 array of 2 x dimensions [default:
-    /// those of the texts themselves, in a second pass]
+    /// The ranges of int8 and uint8: the OUT.ranges.npy of another run, or any float32 array of 2 x dimensions
+    /// [default: those of the texts themselves, in a second pass]
     #[arg(long, value_name = "FILE.npy")]
     pub(crate) ranges: Option<PathBuf>,
-    /// Tokens read of a text, prompt and special tokens counted [default: the model's window]
+    /// How many tokens of a text are read, prompt and special tokens counted [default: the model's window]
     #[arg(long, value_name = "N")]
     pub(crate) max_tokens: Option<usize>,
     /// What to do with a longer text: truncate, and say so in its line of ids; or end with an error that names it
@@ -74,7 +75,7 @@ pub(crate) struct BenchEmbed {
     /// Texts to embed instead of the built-in ones: a JSONL file as `cento embed` takes it
     #[arg(long, value_name = "IN.jsonl")]
     pub(crate) texts: Option<PathBuf>,
-    /// Texts at most
+    /// Embed at most this many texts
     #[arg(long, value_name = "N", default_value_t = 1000)]
     pub(crate) n_texts: usize,
     /// Times each set is embedded after a first time that does not count; the best one is shown
@@ -83,7 +84,7 @@ pub(crate) struct BenchEmbed {
     /// Times the query is embedded
     #[arg(long, value_name = "N", default_value_t = 200)]
     pub(crate) n_queries: usize,
-    /// Encoder: the name of a model card or a sentence-transformers folder
+    /// The encoder: the name of a model card or a sentence-transformers folder
     #[arg(long, value_name = "NAME|DIR", default_value = cento_engine::DEFAULT_MODEL)]
     pub(crate) model: String,
     #[command(flatten)]
@@ -100,13 +101,13 @@ pub(crate) struct BenchScan {
     /// Random unit vectors to scan, in a file of the temporary folder while it runs
     #[arg(long, value_name = "N", default_value_t = 100_000)]
     pub(crate) n_rows: usize,
-    /// Values of each
+    /// How many values each vector has
     #[arg(long, value_name = "N", default_value_t = 384)]
     pub(crate) dimensions: usize,
-    /// Queries, all scanned together
+    /// How many queries are scanned together
     #[arg(long, value_name = "N", default_value_t = 1000)]
     pub(crate) n_queries: usize,
-    /// Rows wanted for each
+    /// How many rows each query gets
     #[arg(short, long, value_name = "N", default_value_t = cento_engine::CANDIDATE_DEPTH)]
     pub(crate) k: usize,
     /// Number type of the rows

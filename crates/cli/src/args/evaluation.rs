@@ -32,7 +32,7 @@ pub(crate) struct Eval {
     /// Fail (exit code 1) where a run is below the baseline by more than the tolerance
     #[arg(long, requires = "baseline", value_parser = clap::builder::BoolishValueParser::new())]
     pub(crate) fail_on_regression: bool,
-    /// What --fail-on-regression lets pass
+    /// How far below the baseline --fail-on-regression lets a run be
     #[arg(long, value_name = "X", default_value_t = 0.0005)]
     pub(crate) tolerance: f64,
 }
@@ -84,10 +84,10 @@ pub(crate) struct Compare {
     /// What the others are compared with: a run (with --qrels), or what `eval` or `eval-context` wrote with --per-query
     /// --json
     pub(crate) a: PathBuf,
-    /// The others
+    /// The evaluations to compare with it
     #[arg(required = true, value_name = "B")]
     pub(crate) b: Vec<PathBuf>,
-    /// Judgements of the runs
+    /// The judgements of the runs
     #[arg(long, value_name = "QRELS")]
     pub(crate) qrels: Option<PathBuf>,
     #[command(flatten)]
@@ -96,10 +96,10 @@ pub(crate) struct Compare {
     /// --strategy flat,cento
     #[arg(long, value_name = "NAMES", value_delimiter = ',', conflicts_with = "qrels")]
     pub(crate) strategy: Vec<String>,
-    /// Resamples of the bootstrap
+    /// How many resamples the bootstrap draws
     #[arg(long, value_name = "N", default_value_t = cento_eval::compare::Bootstrap::default().n_resamples)]
     pub(crate) resamples: usize,
-    /// Seed of the bootstrap
+    /// The seed of the bootstrap
     #[arg(long, value_name = "N", default_value_t = cento_eval::compare::Bootstrap::default().seed)]
     pub(crate) seed: u64,
     /// Show every query, those that changed most first
@@ -130,17 +130,17 @@ pub(crate) struct Priors {
 
 #[derive(Debug, Args)]
 pub(crate) struct Fuse {
-    /// Runs to fuse
+    /// The runs to fuse
     #[arg(required = true, num_args = 2.., value_name = "RUN")]
     pub(crate) runs: Vec<PathBuf>,
     /// rrf: reciprocal ranks; convex: normalised scores; adaptive: min-max scores, weighed for each query by how far a
     /// run's best hits stand out
     #[arg(long, value_enum, default_value_t = FuseMethod::Rrf)]
     pub(crate) method: FuseMethod,
-    /// Weight of each run, separated by commas [default: equal]
+    /// The weight of each run, separated by commas [default: equal]
     #[arg(long, value_name = "W,…", value_delimiter = ',')]
     pub(crate) weights: Vec<f64>,
-    /// Rank constant of rrf
+    /// The rank constant of rrf
     #[arg(long, value_name = "K", default_value_t = cento_engine::fuse::DEFAULT_RRF_K)]
     pub(crate) rrf_k: f64,
     /// How convex brings scores to one scale
@@ -149,19 +149,19 @@ pub(crate) struct Fuse {
     /// Least score of each run's scorer, for --normalize theoretical-min: -1 for a cosine, 0 for BM25
     #[arg(long, value_name = "X,…", value_delimiter = ',', allow_hyphen_values = true)]
     pub(crate) minima: Vec<f64>,
-    /// Ranks that adaptive compares a run's best hit with
+    /// How many ranks adaptive compares a run's best hit with
     #[arg(long, value_name = "N", default_value_t = cento_engine::fuse::DEFAULT_CONTRAST_DEPTH)]
     pub(crate) contrast_depth: usize,
-    /// Results of each run that count
+    /// How many results of each run count
     #[arg(long, value_name = "N", default_value_t = cento_engine::CANDIDATE_DEPTH)]
     pub(crate) depth: usize,
-    /// Documents wanted per topic
+    /// How many documents each topic gets
     #[arg(short, long = "k", value_name = "K", default_value_t = cento_engine::CANDIDATE_DEPTH)]
     pub(crate) k: usize,
-    /// The run file; - is stdout
+    /// Write the run to this file; - is stdout
     #[arg(long, short, value_name = "FILE", default_value = "-")]
     pub(crate) output: PathBuf,
-    /// Last column of the run
+    /// What the last column of the run says
     #[arg(long, value_name = "NAME", default_value = "cento-fuse")]
     pub(crate) tag: String,
 }
@@ -182,7 +182,7 @@ pub(crate) enum Normalize {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Bench {
-    /// Time of one query after another: p50, p95, p99 by stage, queries a second
+    /// Measure one query after another: p50, p95, p99 by stage, queries a second
     Latency(BenchTarget),
     /// Tokens a second of the encoder over the collection's own texts, queries a second of all threads together
     Throughput(BenchTarget),
@@ -190,7 +190,7 @@ pub(crate) enum Bench {
     Embed(BenchEmbed),
     /// Time of the exact scan of random rows on a device, and whether it finds what the CPU finds; wants no collection
     Scan(BenchScan),
-    /// Recall and speed of the graph against the exact scan
+    /// Measure recall and speed of the graph against the exact scan
     Recall {
         #[command(flatten)]
         target: BenchTarget,
@@ -206,10 +206,10 @@ pub(crate) struct BenchTarget {
     /// Queries: topics as `cento run` takes them [default: the beginnings of the collection's own chunks]
     #[arg(long, value_name = "FILE|DIR")]
     pub(crate) topics: Option<PathBuf>,
-    /// Queries at most
+    /// Take at most this many queries
     #[arg(long, value_name = "N", default_value_t = 200)]
     pub(crate) n_queries: usize,
-    /// Results wanted per query
+    /// How many results each query gets
     #[arg(short, long = "k", value_name = "K", default_value_t = 10)]
     pub(crate) k: usize,
     #[command(flatten)]

@@ -33,6 +33,7 @@ const GROUPS: [(&str, &[&str]); 6] = [
             "embed",
             "cache",
             "trust",
+            "schema",
             "completions",
             "help",
         ],

@@ -23,9 +23,9 @@ pub(crate) use self::embed::{BenchEmbed, BenchScan, Embed, TextKind, TooLong};
 pub(crate) use self::evaluation::{
     Bench, BenchTarget, Compare, Eval, EvalContext, Fuse, FuseMethod, Judging, Normalize, Priors,
 };
-pub(crate) use self::query::{At, Budget, Context, Endpoint, Fusion, Mode, ResultFormat, Retrieval, Run, Search, Ties};
+pub(crate) use self::query::{At, Context, Endpoint, Fusion, Mode, ResultFormat, Retrieval, Run, Search, Ties};
 pub(crate) use self::settings::{Config, Trust};
-pub(crate) use self::trace::{Diff, Replay, Why, WhyNot};
+pub(crate) use self::trace::{Diff, Replay, Schema, Why, WhyNot};
 
 /// What stands below the first page of help.
 const BELOW: &str = "\
@@ -179,11 +179,12 @@ pub(crate) enum Command {
     /// time its minute, second or microsecond. Strings compare byte by byte, with
     /// their case; keywords are read in any case.
     ///
-    /// Every document has the fields id, root (the label), path (inside its root),
-    /// type (markdown, text, html, jsonl or csv; the file's extension will do) and
-    /// title. Others come from front matter, JSONL and HTML: `cento fields` lists
-    /// them. A map inside a map is outer.inner. What bears one of the five names is
-    /// meta.NAME. Names of more than letters, digits, _ . and - stand in backticks.
+    /// Every document has the fields id (as answers show it: docs/a.md), root (the
+    /// label: docs), path (inside its root: a.md), type (markdown, text, html, jsonl or
+    /// csv; the file's extension will do) and title. Others come from front matter, JSONL
+    /// and HTML: `cento fields` lists them. A map inside a map is outer.inner. What bears
+    /// one of the five names is meta.NAME. Names of more than letters, digits, _ . and -
+    /// stand in backticks.
     ///
     /// A list is compared value by value: tags = "x" holds if one of them is x.
     /// Where a field is missing every comparison is false, != and not in too; `not`
@@ -233,6 +234,10 @@ pub(crate) enum Command {
     /// the settings name. Cento sends the key of an endpoint (CENTO_ENDPOINT_KEY) to an endpoint that you name, never
     /// to one that only the file of a folder names.
     Trust(Trust),
+    /// Print the JSON Schema of a request, of an answer or of traces, or list their names.
+    ///
+    /// An answer is what --json prints. A request says the same as the options of a command.
+    Schema(Schema),
     /// Print the completion script of a shell
     Completions(Completions),
 }

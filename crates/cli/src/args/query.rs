@@ -1,9 +1,8 @@
 //! Options of the commands that ask a collection.
 
-use std::fmt;
 use std::path::PathBuf;
-use std::str::FromStr;
 
+use cento_engine::api::{Budget, DEFAULT_RESULTS, DEFAULT_TOKENIZER};
 use cento_engine::{DeviceChoice, Format, Order, Strategy, VectorColumn};
 use clap::{Args, ValueEnum};
 
@@ -28,14 +27,14 @@ pub(crate) struct At {
 /// How a query finds its candidates.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Retrieval {
-    /// Which arms answer
+    /// Which retrievers run
     #[arg(long, value_enum, default_value_t = Mode::Hybrid)]
     pub(crate) mode: Mode,
-    /// How two rankings become one: rrf, reciprocal ranks; convex, min-max scores, half and half; adaptive, min-max
-    /// scores, weighed for each query by how far an arm's best hits stand out
+    /// How two rankings become one: rrf adds reciprocal ranks; convex adds min-max scores, half and half; adaptive adds
+    /// min-max scores, weighed for each query by how far the best hits of a retriever stand out
     #[arg(long, value_enum, default_value_t = Fusion::Adaptive)]
     pub(crate) fusion: Fusion,
-    /// Candidates an arm contributes; a constant, so that results never depend on -k
+    /// How many candidates each retriever contributes; a constant, so that results never depend on -k
     #[arg(long, value_name = "N", default_value_t = cento_engine::CANDIDATE_DEPTH)]
     pub(crate) candidates: usize,
     /// Scan every vector, even where there is a graph
@@ -44,10 +43,10 @@ pub(crate) struct Retrieval {
     /// Use the graph where there is one
     #[arg(long, value_parser = clap::builder::BoolishValueParser::new())]
     pub(crate) ann: bool,
-    /// Vectors that find documents: plain or late [default: the collection's; plain where it has both]
+    /// Which vectors find documents: plain or late [default: the collection's; plain where it has both]
     #[arg(long, value_name = "KIND")]
     pub(crate) find_vectors: Option<VectorColumn>,
-    /// Vectors that score chunks inside a document: plain or late [default: the collection's; late where it has both]
+    /// Which vectors score chunks inside a document: plain or late [default: the collection's; late where it has both]
     #[arg(long, value_name = "KIND")]
     pub(crate) score_vectors: Option<VectorColumn>,
     /// Answer from these documents only (ids, repeatable); applied before anything is ranked
@@ -57,14 +56,14 @@ pub(crate) struct Retrieval {
     /// `cento fields` lists the fields, `cento list --help` says how filters are written
     #[arg(long, value_name = "EXPR")]
     pub(crate) filter: Option<String>,
-    /// Another place of the collection's encoder
+    /// Load the collection's encoder from another place
     #[arg(long, value_name = "NAME|DIR")]
     pub(crate) model: Option<String>,
     #[command(flatten)]
     pub(crate) device: Device,
     #[command(flatten)]
     pub(crate) at: At,
-    /// Print to stderr where the time went
+    /// Print on stderr where the time went
     #[arg(long, value_parser = clap::builder::BoolishValueParser::new())]
     pub(crate) timings: bool,
 }
@@ -73,68 +72,23 @@ pub(crate) struct Retrieval {
 pub(crate) struct Search {
     /// The question, in plain words; - reads it from stdin
     pub(crate) query: String,
-    /// Results wanted
-    #[arg(short, long = "k", value_name = "K", default_value_t = 10)]
+    /// How many results you want
+    #[arg(short, long = "k", value_name = "K", default_value_t = DEFAULT_RESULTS)]
     pub(crate) k: usize,
     #[command(flatten)]
     pub(crate) retrieval: Retrieval,
-    /// Width of the beam that walks a graph: the wider, the better and the slower; at least --candidates, which is the
-    /// default
+    /// How wide the beam is that walks a graph: wider is better and slower; at least --candidates, which is the default
     #[arg(long, value_name = "N", conflicts_with = "exact")]
     pub(crate) ef: Option<usize>,
     /// Leave out results with a lower score
     #[arg(long, value_name = "X", allow_negative_numbers = true)]
     pub(crate) min_score: Option<f64>,
-    /// Show what every arm and every term contributed
+    /// Show what every retriever and every term contributed
     #[arg(long, value_parser = clap::builder::BoolishValueParser::new())]
     pub(crate) explain: bool,
-    /// table, json (one object) or jsonl (one hit a line)
+    /// How results are written: table, json (one object) or jsonl (one hit a line)
     #[arg(long, value_enum, default_value_t = ResultFormat::Table)]
     pub(crate) format: ResultFormat,
-}
-
-/// How long a context may be.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Budget {
-    /// So many tokens.
-    Tokens(usize),
-    /// As many as pay, of so many at most.
-    Auto(usize),
-}
-
-/// The most that `auto` spends.
-const AUTO_TOKENS_MAX: usize = 4_000;
-
-impl Budget {
-    /// The most tokens it allows.
-    pub(crate) fn most(self) -> usize {
-        match self {
-            Self::Tokens(most) | Self::Auto(most) => most,
-        }
-    }
-}
-
-impl fmt::Display for Budget {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Tokens(tokens) => write!(f, "{tokens}"),
-            Self::Auto(most) => write!(f, "auto:{most}"),
-        }
-    }
-}
-
-impl FromStr for Budget {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let tokens =
-            |number: &str| number.parse().map_err(|_| "expected a number of tokens, auto or auto:N".to_owned());
-        match text.strip_prefix("auto") {
-            Some("") => Ok(Self::Auto(AUTO_TOKENS_MAX)),
-            Some(rest) => tokens(rest.strip_prefix(':').unwrap_or_default()).map(Self::Auto),
-            None => tokens(text).map(Self::Tokens),
-        }
-    }
 }
 
 #[derive(Debug, Args)]
@@ -142,8 +96,7 @@ pub(crate) struct Context {
     /// The question, in plain words; - reads it from stdin
     pub(crate) query: String,
     /// Tokens the context may have, everything in it counted; auto, or auto:N, for as many as pay, of 4000 or N at
-    /// most: up to the knee of
-    /// --budget-curve. Needed unless the policy file says it
+    /// most: up to the knee of --budget-curve [default: the policy file's, or 2000]
     #[arg(long, value_name = "N|auto")]
     pub(crate) budget: Option<Budget>,
     /// Instead of a context, what contexts of every budget up to this one are worth
@@ -158,14 +111,14 @@ pub(crate) struct Context {
     /// a small-to-big pipeline (.yaml, .yml), which names the strategy and the budget too
     #[arg(long, value_name = "FILE")]
     pub(crate) policy: Option<PathBuf>,
-    /// Whose tokens: model (the encoder's), o200k, cl100k, or a tokenizer.json
-    #[arg(long, value_name = "NAME|FILE", default_value = "o200k")]
+    /// Which tokenizer counts: model (the encoder's), o200k, cl100k, or a tokenizer.json
+    #[arg(long, value_name = "NAME|FILE", default_value = DEFAULT_TOKENIZER)]
     pub(crate) tokenizer: String,
-    /// md, xml or json
+    /// How the context is written: md, xml or json
     #[arg(long, value_name = "FORMAT", default_value = "md")]
     pub(crate) format: Format,
-    /// document (documents by their best chunk, pieces as they stand there), score (best first) or edges (the best at
-    /// the beginning and the end)
+    /// How the pieces are ordered: document (documents by their best chunk, pieces as they stand there), score (best
+    /// first) or edges (the best at the beginning and the end)
     #[arg(long, value_name = "ORDER", default_value_t)]
     pub(crate) order: Order,
     /// Deliver this chunk (DOCUMENT#NUMBER), or all of a document, whatever else is delivered (repeatable)
@@ -181,8 +134,7 @@ pub(crate) struct Context {
     pub(crate) endpoint: Endpoint,
     #[command(flatten)]
     pub(crate) retrieval: Retrieval,
-    /// Width of the beam that walks a graph: the wider, the better and the slower; at least --candidates, which is the
-    /// default
+    /// How wide the beam is that walks a graph: wider is better and slower; at least --candidates, which is the default
     #[arg(long, value_name = "N", conflicts_with = "exact")]
     pub(crate) ef: Option<usize>,
 }
@@ -195,10 +147,10 @@ pub(crate) struct Endpoint {
     /// CENTO_ENDPOINT_KEY alone
     #[arg(long, value_name = "URL", help_heading = ENDPOINT)]
     pub(crate) endpoint: Option<String>,
-    /// Name of the model there
+    /// The name of the model there
     #[arg(long, value_name = "NAME", help_heading = ENDPOINT)]
     pub(crate) endpoint_model: Option<String>,
-    /// Time for one call
+    /// How long one call may take
     #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=3600), help_heading = ENDPOINT)]
     pub(crate) endpoint_timeout: u64,
     /// Where a call fails, finish this answer with the patterns alone, and say so in the trace [default: an error]
@@ -210,28 +162,28 @@ const ENDPOINT: &str = "Endpoint of the strategy seal";
 
 #[derive(Debug, Args)]
 pub(crate) struct Run {
-    /// Topics: JSONL or `id <tab> text`, a BEIR folder, a folder of questions with excerpts, or - for stdin
+    /// The questions: JSONL or `id <tab> text`, a BEIR folder, a folder of questions with excerpts, or - for stdin
     #[arg(long, value_name = "FILE|DIR")]
     pub(crate) topics: PathBuf,
-    /// Documents wanted per topic
+    /// How many documents each topic gets
     #[arg(short, long = "k", value_name = "K", default_value_t = cento_engine::CANDIDATE_DEPTH)]
     pub(crate) k: usize,
     #[command(flatten)]
     pub(crate) retrieval: Retrieval,
-    /// Width of the beam that walks a graph: the wider, the better and the slower; at least --candidates, which is the
-    /// default
+    /// How wide the beam is that walks a graph: wider is better and slower; at least --candidates, which is the default
     #[arg(long, value_name = "N", conflicts_with = "exact")]
     pub(crate) ef: Option<usize>,
     /// Leave out a document whose id is the topic's (ArguAna, Quora)
     #[arg(long, value_parser = clap::builder::BoolishValueParser::new())]
     pub(crate) remove_query: bool,
-    /// The run file; - is stdout
+    /// Write the run to this file; - is stdout
     #[arg(long, short, value_name = "FILE", default_value = "-")]
     pub(crate) output: PathBuf,
-    /// Last column of the run
+    /// What the last column of the run says
     #[arg(long, value_name = "NAME", default_value = "cento")]
     pub(crate) tag: String,
-    /// break: equal scores are set one float apart, so that trec_eval reads the order given; keep: they stay equal
+    /// What becomes of equal scores: break sets them one float apart, so that trec_eval reads the order given; keep
+    /// leaves them equal
     #[arg(long, value_enum, default_value_t = Ties::Break)]
     pub(crate) ties: Ties,
     #[command(flatten)]
@@ -244,24 +196,24 @@ pub(crate) struct Contexts {
     /// Assemble contexts too, one JSON object a line: for each topic one of every strategy and budget
     #[arg(long, value_name = "FILE", help_heading = "Contexts")]
     pub(crate) contexts: Option<PathBuf>,
-    /// Budgets in tokens, separated by commas; needed for contexts unless the policy file says it
+    /// The budgets in tokens, separated by commas; contexts need one unless the policy file says it
     #[arg(long, value_name = "N,…", value_delimiter = ',', help_heading = "Contexts")]
     pub(crate) budget: Vec<usize>,
-    /// Strategies, separated by commas, by default cento; `cento context --help` says what each does
+    /// The strategies, separated by commas [default: cento]; `cento context --help` says what each does
     #[arg(long, value_name = "NAME,…", value_delimiter = ',', help_heading = "Contexts")]
     pub(crate) strategy: Vec<Strategy>,
     /// Beside every context, what `flat` makes of as many tokens as it has, labelled `flat=STRATEGY`: the comparison
     /// that is fair to a strategy that leaves some of the budget
     #[arg(long, requires = "contexts", value_parser = clap::builder::BoolishValueParser::new(), help_heading = "Contexts")]
     pub(crate) matched: bool,
-    /// What the contexts are labelled with instead of their strategy; wants one strategy
+    /// Label the contexts with this instead of their strategy; takes one strategy
     #[arg(long, value_name = "LABEL", help_heading = "Contexts")]
     pub(crate) label: Option<String>,
     /// Policy file (TOML), or the configuration of a small-to-big pipeline (.yaml, .yml)
     #[arg(long, value_name = "FILE", help_heading = "Contexts")]
     pub(crate) policy: Option<PathBuf>,
-    /// Whose tokens: model (the encoder's), o200k, cl100k, or a tokenizer.json
-    #[arg(long, value_name = "NAME|FILE", default_value = "o200k", help_heading = "Contexts")]
+    /// Which tokenizer counts: model (the encoder's), o200k, cl100k, or a tokenizer.json
+    #[arg(long, value_name = "NAME|FILE", default_value = DEFAULT_TOKENIZER, help_heading = "Contexts")]
     pub(crate) tokenizer: String,
 }
 

@@ -6,7 +6,7 @@ use clap::{Args, Subcommand};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Config {
-    /// Every setting, its value, where the value comes from, and what is ignored
+    /// Show every setting, its value, where the value comes from, and what is ignored
     Show,
     /// Check the settings files: their names, their values, and whether the one in the current folder may set them
     Check,

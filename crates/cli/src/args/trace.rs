@@ -1,4 +1,4 @@
-//! Options of the commands that look into a context: replay, why, why-not, diff.
+//! Options of the commands that look into a context: replay, why, why-not, diff; and of the schemas of what they print.
 
 use std::path::PathBuf;
 
@@ -8,7 +8,7 @@ use super::query::{Context, Device};
 
 #[derive(Debug, Args)]
 pub(crate) struct Replay {
-    /// The trace; its collection is where it says, from the current folder, unless --collection is given here
+    /// The trace; it names its collection, as seen from the current folder, unless you give --collection
     #[arg(required_unless_present = "schema")]
     pub(crate) trace: Option<PathBuf>,
     /// Ask the last generation instead of the trace's
@@ -20,7 +20,7 @@ pub(crate) struct Replay {
     /// Ask the generation that a snapshot names instead of the trace's
     #[arg(long, value_name = "NAME")]
     pub(crate) snapshot: Option<String>,
-    /// Another place of the collection's encoder
+    /// Load the collection's encoder from another place
     #[arg(long, value_name = "NAME|DIR")]
     pub(crate) model: Option<String>,
     #[command(flatten)]
@@ -34,7 +34,7 @@ pub(crate) struct Replay {
 pub(crate) struct Why {
     /// A file that `cento context --trace` wrote
     pub(crate) trace: PathBuf,
-    /// Id of a chunk (`DOC#number`) or of a document
+    /// The id of a chunk (`DOC#number`) or of a document
     pub(crate) chunk: String,
 }
 
@@ -42,7 +42,7 @@ pub(crate) struct Why {
 pub(crate) struct WhyNot {
     #[command(flatten)]
     pub(crate) context: Context,
-    /// Id of a document, or of a chunk (`DOC#number`)
+    /// The id of a document, or of a chunk (`DOC#number`)
     pub(crate) doc: String,
 }
 
@@ -52,4 +52,10 @@ pub(crate) struct Diff {
     pub(crate) before: PathBuf,
     /// Another one
     pub(crate) after: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Schema {
+    /// Name of the schema; without it, the names are listed
+    pub(crate) name: Option<String>,
 }

@@ -1,16 +1,14 @@
 //! `cento context`: the cited context that answers a question, inside its budget.
 
-use std::ops::Range;
 use std::time::Instant;
 
 use anyhow::Context as _;
+use cento_engine::api::{self, Budget, ContextAnswer, Settled};
 use cento_engine::reasons::number;
 use cento_engine::trace::{Certificate, EndpointRecord};
-use cento_engine::{
-    Citation, ContextRequest, ContextTrace, Curve, Filtered, Pool, Scan, SearchRequest, Searcher, Why, trace,
-};
+use cento_engine::{ContextRequest, ContextTrace, Curve, Scan, Why, trace};
 
-use crate::args::{Budget, Context, Global};
+use crate::args::{Context, Global};
 use crate::exit_code::Outcome;
 use crate::settings::Invocation;
 use crate::{options, output, policy_file};
@@ -18,67 +16,52 @@ use crate::{options, output, policy_file};
 /// Budgets at which `--budget-curve` solves the whole problem, evenly spread, beside the knee.
 const N_SOLVED: usize = 10;
 
-/// The context as an answer; the trace has a file of its own (`--trace`).
-#[derive(serde::Serialize)]
-struct Answer<'a> {
-    version: u32,
-    query: &'a str,
-    context: &'a str,
-    n_tokens: usize,
-    budget_tokens: usize,
-    tokenizer: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    filter: Option<Filtered>,
-    generation: u64,
-    model_fingerprint: &'a str,
-    citations: Vec<Cited<'a>>,
-    /// What the context says of itself: `whole`, `cut` or `nothing_relevant`.
-    outcome: trace::Outcome,
-    /// How near the choice is to the best; none where the strategy knows no bound.
-    certificate: Option<&'a trace::Certificate>,
-    /// How far the collection supports an answer; none where that cannot be told.
-    support: Option<&'a trace::Support>,
-    warnings: &'a [String],
-}
-
-/// The search that finds the candidates.
-pub(super) fn search(args: &Context, query: String) -> anyhow::Result<SearchRequest> {
-    let request = options::request(query, 1, &args.retrieval, Scan::Auto)?;
-    Ok(SearchRequest { ef: options::ef(args.ef, request.candidates)?, ..request })
-}
-
-/// A citation, for readers who count bytes and for those who count characters.
-#[derive(serde::Serialize)]
-struct Cited<'a> {
-    #[serde(flatten)]
-    citation: &'a Citation,
-    characters: Range<u64>,
-}
-
-fn cited<'a>(pool: &Pool<'_>, citation: &'a Citation) -> anyhow::Result<Cited<'a>> {
-    Ok(Cited { citation, characters: pool.characters(citation)? })
-}
-
-/// The curve as an answer.
-#[derive(serde::Serialize)]
-struct CurveAnswer<'a> {
-    version: u32,
-    budget_tokens: usize,
-    tokenizer: &'a str,
-    #[serde(flatten)]
-    curve: &'a Curve,
+/// The request that a command makes, of its flags and its policy file.
+pub(super) fn request(args: &Context, global: &Global) -> anyhow::Result<api::ContextRequest> {
+    let searched = options::asked(options::query(&args.query)?, 1, &args.retrieval, Scan::Auto);
+    searched.resolve()?; // a filter that is none is said before a file is read
+    let ef = options::ef(args.ef, searched.candidates)?;
+    let asked = policy_file::read(args.policy.as_deref())?;
+    let (strategy, budget) = asked.only(args)?;
+    if budget.is_none() && !global.quiet {
+        eprintln!("budget: {} tokens (default)", Budget::default());
+    }
+    Ok(api::ContextRequest {
+        query: searched.query,
+        budget: budget.unwrap_or_default(),
+        strategy,
+        policy: asked.policy,
+        tokenizer: args.tokenizer.clone(),
+        format: args.format,
+        order: args.order,
+        include: args.include.clone(),
+        exclude: args.exclude.clone(),
+        candidates: searched.candidates,
+        mode: searched.mode,
+        fusion: searched.fusion,
+        scan: searched.scan,
+        ef,
+        find_vectors: searched.find_vectors,
+        score_vectors: searched.score_vectors,
+        within: searched.within,
+        filter: searched.filter,
+    })
 }
 
 /// The curve on stdout: a line for each budget that was solved.
 fn show(curve: &Curve, asked: &ContextRequest<'_>, global: &Global) -> anyhow::Result<Outcome> {
     if global.json {
-        let (version, budget_tokens, tokenizer) = (output::JSON_VERSION, asked.budget_tokens, asked.tokenizer.name());
-        output::json(&CurveAnswer { version, budget_tokens, tokenizer, curve })?;
+        output::json(&api::CurveAnswer {
+            version: api::VERSION,
+            budget_tokens: asked.budget_tokens,
+            tokenizer: asked.tokenizer.name().to_owned(),
+            curve: curve.clone(),
+        })?;
     } else {
         let rows = curve.solved.iter().map(|solved| {
             let Certificate { value, gap, .. } = solved.certificate;
             let bound = curve.bound(solved.tokens);
-            let bar = "#".repeat(share(curve, solved.tokens).map_or(0, |share| (share / 4.0).round() as usize));
+            let bar = "#".repeat(Budget::share(curve, solved.tokens).map_or(0, |share| (share / 4.0).round() as usize));
             let knee = if curve.knee == Some(solved.tokens) { "knee" } else { "" };
             vec![
                 solved.tokens.to_string(),
@@ -101,11 +84,6 @@ fn show(curve: &Curve, asked: &ContextRequest<'_>, global: &Global) -> anyhow::R
         }
     }
     Ok(if curve.points.is_empty() { Outcome::Nothing } else { Outcome::Done })
-}
-
-/// The share of what the curve reaches at most that a budget holds, in percent.
-fn share(curve: &Curve, tokens: usize) -> Option<f64> {
-    curve.points.last().map(|last| curve.bound(tokens) / last.value * 100.0)
 }
 
 /// What is known of the choice: how near it is to the best, or why it is none.
@@ -135,45 +113,37 @@ fn nothing(trace: &trace::Trace) -> String {
 
 pub(crate) fn execute(args: &Context, invocation: &Invocation) -> anyhow::Result<Outcome> {
     let global = &invocation.cli.global;
-    let query = options::query(&args.query)?;
-    let request = search(args, query.clone())?;
-    let asked = policy_file::read(args.policy.as_deref())?;
-    let (strategy, budget) = asked.only(args)?;
+    let request = request(args, global)?;
+    let search = request.search().resolve()?;
     let endpoint = options::endpoint(&args.endpoint, invocation.endpoint_author)?;
     let searcher = options::searcher(global, &args.retrieval)?;
-    let tokenizer = options::tokenizer(&args.tokenizer, &searcher)?;
-    let most = ContextRequest {
-        budget_tokens: budget.most(),
-        tokenizer: &tokenizer,
-        strategy,
-        policy: &asked.policy,
-        format: args.format,
-        order: args.order,
-        include: &args.include,
-        exclude: &args.exclude,
-        endpoint: endpoint.as_ref(),
-    };
-    let (pool, searched) = searcher.pool_timed(&request)?;
+    let tokenizer = options::tokenizer(&request.tokenizer, &searcher)?;
+    let most = request.resolve(&tokenizer, endpoint.as_ref());
+    let (pool, searched) = searcher.pool_timed(&search)?;
     options::remark_device(global, &searcher);
     let start = Instant::now();
     if args.budget_curve {
         return show(&pool.budget_curve(&most, N_SOLVED)?, &most, global);
     }
-    let wanted = within(&pool, most, budget, global)?;
+    let Settled { budget_tokens, share } = request.budget.settle(&pool, &most)?;
+    if let Some(share) = share.filter(|_| !global.quiet) {
+        eprintln!("{budget_tokens} of {} tokens hold {share:.0} % of the value", most.budget_tokens);
+    }
+    let wanted = ContextRequest { budget_tokens, ..most };
     let context = pool.context(&wanted)?;
     let assembled = start.elapsed();
-    let filter = request.filter.as_ref().map(|filter| searcher.filtered(filter)).transpose()?;
+    let filter = search.filter.as_ref().map(|filter| searcher.filtered(filter)).transpose()?;
     options::remark_filter(global, filter.as_ref());
     if args.retrieval.timings {
         super::search::print_timings(&searched);
         eprintln!("assemble {:.2} ms", assembled.as_secs_f64() * 1e3);
     }
     if let Some(path) = &args.trace {
-        let trace = ContextTrace::new(&searcher, &request, &wanted, &context)?;
+        let trace = ContextTrace::new(&searcher, &search, &wanted, &context)?;
         std::fs::write(path, trace.json()).with_context(|| path.display().to_string())?;
     }
     if global.json {
-        output::json(&answer(&query, &context, &pool, &searcher, filter)?)?;
+        output::json(&ContextAnswer::new(&searcher, &search, &pool, &context)?)?;
     } else {
         println!("{}", context.text);
     }
@@ -186,50 +156,7 @@ pub(crate) fn execute(args: &Context, invocation: &Invocation) -> anyhow::Result
     Ok(if context.citations.is_empty() { Outcome::Nothing } else { Outcome::Done })
 }
 
-/// The request with the budget asked for, or with that of the curve's knee.
-fn within<'r>(
-    pool: &Pool<'_>,
-    most: ContextRequest<'r>,
-    budget: Budget,
-    global: &Global,
-) -> anyhow::Result<ContextRequest<'r>> {
-    let Budget::Auto(most_tokens) = budget else { return Ok(most) };
-    let curve = pool.budget_curve(&most, 0)?; // the knee needs no solution
-    let budget_tokens = curve.knee.unwrap_or(most_tokens);
-    if let Some(share) = share(&curve, budget_tokens).filter(|_| !global.quiet) {
-        eprintln!("{budget_tokens} of {most_tokens} tokens hold {share:.0} % of the value");
-    }
-    Ok(ContextRequest { budget_tokens, ..most })
-}
-
-fn answer<'a>(
-    query: &'a str,
-    context: &'a cento_engine::Context,
-    pool: &Pool<'_>,
-    searcher: &'a Searcher,
-    filter: Option<Filtered>,
-) -> anyhow::Result<Answer<'a>> {
-    let (manifest, made) = (searcher.manifest(), &context.trace.manifest);
-    let citations = context.citations.iter().map(|citation| cited(pool, citation));
-    Ok(Answer {
-        version: output::JSON_VERSION,
-        query,
-        context: context.counted(),
-        n_tokens: context.n_tokens,
-        budget_tokens: context.budget_tokens,
-        tokenizer: &context.tokenizer,
-        filter,
-        generation: manifest.generation,
-        model_fingerprint: &manifest.config.model_fingerprint,
-        citations: citations.collect::<anyhow::Result<_>>()?,
-        outcome: made.outcome,
-        certificate: made.certificate.as_ref(),
-        support: made.support.as_ref(),
-        warnings: &context.trace.warnings,
-    })
-}
-
-/// Warnings, sizes and what an endpoint did, on stderr.
+/// What stderr says of a context.
 fn remark(context: &cento_engine::Context) {
     context.trace.warnings.iter().for_each(|warning| eprintln!("warning: {warning}"));
     eprintln!(

@@ -2,27 +2,12 @@
 
 use std::io::Write;
 
-use cento_engine::{FieldSummary, Filtered, ListedDocument, OsFs, Searcher, SearcherOptions, Selection};
+use cento_engine::api::{DocumentList, FieldList, ListRequest};
+use cento_engine::{OsFs, Searcher, SearcherOptions, Selection};
 
 use crate::args::{Delete, Get, Global, List, Which};
 use crate::exit_code::Outcome;
 use crate::{options, output};
-
-#[derive(serde::Serialize)]
-struct Listed<'a> {
-    version: u32,
-    generation: u64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    filter: Option<Filtered>,
-    documents: &'a [ListedDocument],
-}
-
-#[derive(serde::Serialize)]
-struct Fields<'a> {
-    version: u32,
-    generation: u64,
-    fields: &'a [FieldSummary],
-}
 
 #[derive(serde::Serialize)]
 struct Deleted<'a> {
@@ -47,34 +32,26 @@ pub(crate) fn get(args: &Get, global: &Global) -> anyhow::Result<Outcome> {
 }
 
 pub(crate) fn list(args: &List, global: &Global) -> anyhow::Result<Outcome> {
-    let filter = options::filter(args.filter.as_deref())?;
+    let request = ListRequest { filter: args.filter.clone() };
+    options::filter(request.filter.as_deref())?; // what is wrong with it is said before the collection is opened
     let options = SearcherOptions { at: options::at(&args.at), ..SearcherOptions::default() };
-    let searcher = Searcher::open(&global.collection, options)?;
-    let filtered = filter.as_ref().map(|filter| searcher.filtered(filter)).transpose()?;
-    let documents = searcher.list(&filter.map_or(Selection::All, Selection::Filter))?;
-    options::remark_filter(global, filtered.as_ref());
+    let list = DocumentList::new(&Searcher::open(&global.collection, options)?, &request)?;
+    options::remark_filter(global, list.filter.as_ref());
     if global.json {
-        output::json(&Listed {
-            version: output::JSON_VERSION,
-            generation: searcher.manifest().generation,
-            filter: filtered,
-            documents: &documents,
-        })?
+        output::json(&list)?
     } else {
-        documents.iter().for_each(|document| println!("{}", document.id))
+        list.documents.iter().for_each(|document| println!("{}", document.id))
     }
-    Ok(if documents.is_empty() { Outcome::Nothing } else { Outcome::Done })
+    Ok(if list.documents.is_empty() { Outcome::Nothing } else { Outcome::Done })
 }
 
 pub(crate) fn fields(global: &Global) -> anyhow::Result<Outcome> {
-    let searcher = open(global)?;
-    let fields = searcher.fields()?;
+    let list = FieldList::new(&open(global)?)?;
     if global.json {
-        let generation = searcher.manifest().generation;
-        output::json(&Fields { version: output::JSON_VERSION, generation, fields: &fields })?;
+        output::json(&list)?;
         return Ok(Outcome::Done);
     }
-    let rows = fields.iter().map(|field| {
+    let rows = list.fields.iter().map(|field| {
         let types: Vec<String> = field.types.iter().map(ToString::to_string).collect();
         vec![field.name.clone(), types.join(", "), output::count(field.n_documents)]
     });

@@ -33,6 +33,7 @@ mod health;
 mod model;
 mod config;
 mod trust;
+mod schema;
 
 /// Runs the command.
 pub(crate) fn execute(invocation: &Invocation) -> anyhow::Result<Outcome> {
@@ -68,6 +69,7 @@ pub(crate) fn execute(invocation: &Invocation) -> anyhow::Result<Outcome> {
         Command::Model(args) => model::execute(args, global),
         Command::Config(args) => config::execute(args, invocation),
         Command::Trust(args) => trust::execute(args, global),
+        Command::Schema(args) => schema::execute(args),
         Command::Completions(args) => config::completions(args),
     }
 }

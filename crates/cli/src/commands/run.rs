@@ -35,7 +35,7 @@ struct Answer {
 
 pub(crate) fn execute(args: &Run, global: &Global) -> anyhow::Result<Outcome> {
     let search = options::request(String::new(), args.k, &args.retrieval, Scan::Exact)?;
-    let search = SearchRequest { ef: options::ef(args.ef, search.candidates)?, ..search };
+    let search = SearchRequest { ef: options::ef(args.ef, search.candidates)?.unwrap_or_default(), ..search };
     if args.tag.is_empty() || args.tag.contains(char::is_whitespace) {
         return Err(options::usage(format!(
             "--tag {:?}: is empty or has a blank, which a run file cannot hold",

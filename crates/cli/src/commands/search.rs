@@ -1,16 +1,15 @@
 //! `cento search`: the best chunks for a query.
 
-use cento_engine::{Explain, Scan, SearchRequest, Timings};
+use cento_engine::{Scan, Timings, api};
 
 use crate::args::{Global, ResultFormat, Search};
 use crate::exit_code::Outcome;
 use crate::{options, output};
 
 pub(crate) fn execute(args: &Search, global: &Global) -> anyhow::Result<Outcome> {
-    let request = options::request(options::query(&args.query)?, args.k, &args.retrieval, Scan::Auto)?;
-    let explain = if args.explain { Explain::Terms } else { Explain::Arms };
-    let ef = options::ef(args.ef, request.candidates)?;
-    let request = SearchRequest { ef, min_score: args.min_score, explain, ..request };
+    let asked = options::asked(options::query(&args.query)?, args.k, &args.retrieval, Scan::Auto);
+    let ef = options::ef(args.ef, asked.candidates)?;
+    let request = api::SearchRequest { ef, min_score: args.min_score, explain: args.explain, ..asked }.resolve()?;
     let searcher = options::searcher(global, &args.retrieval)?;
     let (response, timings) = searcher.search_timed(&request)?;
     options::remark_device(global, &searcher);

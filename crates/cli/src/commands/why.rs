@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use cento_engine::ContextTrace;
+use cento_engine::api::WhyAnswer;
 use cento_engine::reasons::{Why, number};
 use cento_engine::trace::{Decision, Record, StepDetails};
 
@@ -10,23 +11,14 @@ use crate::args;
 use crate::exit_code::Outcome;
 use crate::output;
 
-#[derive(serde::Serialize)]
-struct Answer<'a> {
-    version: u32,
-    id: &'a str,
-    query: &'a str,
-    chunks: &'a [Why],
-}
-
 pub(crate) fn execute(args: &args::Why, global: &args::Global) -> anyhow::Result<Outcome> {
     let trace = ContextTrace::read(&args.trace)?;
-    let chunks = trace.why(&args.chunk)?;
+    let answer = WhyAnswer::new(&trace, &args.chunk)?;
     if global.json {
-        let query = &trace.assembly.query;
-        output::json(&Answer { version: output::JSON_VERSION, id: &args.chunk, query, chunks: &chunks })?;
+        output::json(&answer)?;
         return Ok(Outcome::Done);
     }
-    for (n, why) in chunks.iter().enumerate() {
+    for (n, why) in answer.chunks.iter().enumerate() {
         print!("{}{}", if n > 0 { "\n" } else { "" }, explained(why));
     }
     Ok(Outcome::Done)

@@ -4,12 +4,12 @@ use std::fmt::Write as _;
 
 use anyhow::Context as _;
 use cento_engine::reasons::number;
-use cento_engine::{ContextRequest, ContextTrace, Mode, Standing, WhereLost, WhyNot};
+use cento_engine::{ContextTrace, Mode, Standing, WhereLost, WhyNot};
 
 use crate::args;
 use crate::exit_code::Outcome;
 use crate::settings::Invocation;
-use crate::{options, output, policy_file};
+use crate::{options, output};
 
 /// Candidates of a document that are explained; `--json` has all.
 const SHOWN: usize = 3;
@@ -17,23 +17,12 @@ const SHOWN: usize = 3;
 pub(crate) fn execute(args: &args::WhyNot, invocation: &Invocation) -> anyhow::Result<Outcome> {
     let global = &invocation.cli.global;
     let context = &args.context;
-    let search = super::context::search(context, options::query(&context.query)?)?;
-    let asked = policy_file::read(context.policy.as_deref())?;
-    let (strategy, budget) = asked.only(context)?;
+    let asked = super::context::request(context, global)?;
+    let search = asked.search().resolve()?;
     let searcher = options::searcher(global, &context.retrieval)?;
-    let tokenizer = options::tokenizer(&context.tokenizer, &searcher)?;
+    let tokenizer = options::tokenizer(&asked.tokenizer, &searcher)?;
     let endpoint = options::endpoint(&context.endpoint, invocation.endpoint_author)?;
-    let request = ContextRequest {
-        budget_tokens: budget.most(),
-        tokenizer: &tokenizer,
-        strategy,
-        policy: &asked.policy,
-        format: context.format,
-        order: context.order,
-        include: &context.include,
-        exclude: &context.exclude,
-        endpoint: endpoint.as_ref(),
-    };
+    let request = asked.resolve(&tokenizer, endpoint.as_ref());
     let answer = searcher.why_not(&search, &request, &args.doc)?;
     options::remark_device(global, &searcher);
     if let Some(path) = &context.trace {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::error::Result;
@@ -16,7 +17,7 @@ use crate::keep::generation::Generation;
 use crate::keep::snapshots::At;
 
 /// The contents of a collection.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Status {
     /// Format of this answer.
     pub version: u32,
@@ -44,7 +45,7 @@ pub struct Status {
 }
 
 /// The contents of a segment.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct SegmentStatus {
     /// Its folder.
     pub name: String,

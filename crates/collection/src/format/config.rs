@@ -6,6 +6,7 @@ use std::str::FromStr;
 use cento_corpus::{ChunkSize, HeaderStyle};
 use cento_lexical::Language;
 use cento_vector::Scalar;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
@@ -32,7 +33,7 @@ pub const PRECISION: &str = "f32";
 pub const CHUNKER_VERSION: u32 = 1;
 
 /// The settings that shape every row of a collection.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CollectionConfig {
     /// Where the encoder came from: a card's name or a folder.
@@ -71,7 +72,7 @@ fn is_reference(precision: &str) -> bool {
 }
 
 /// The vectors that the chunks of a collection have.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Pooling {
     /// Each chunk is embedded by itself, behind its header.
@@ -122,7 +123,7 @@ impl FromStr for Pooling {
 }
 
 /// One kind of vector.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum VectorColumn {
     /// Of the chunk by itself, behind its header.
@@ -153,7 +154,7 @@ impl FromStr for VectorColumn {
 }
 
 /// The reading of documents for late vectors: windows of tokens that overlap.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LateReading {
     /// Tokens read together.

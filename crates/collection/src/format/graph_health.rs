@@ -4,6 +4,7 @@
 //! ([`CANDIDATE_DEPTH`](crate::format::config::CANDIDATE_DEPTH)): at that one every graph looks alike.
 
 use cento_vector::{Rows, hnsw};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
@@ -23,7 +24,7 @@ const RECALL_MIN: f64 = 0.8;
 
 /// The quality of a graph, measured against the exact scan when it was made. Shares have six digits, so that they are
 /// read back from JSON as they were written.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct GraphHealth {
     /// The vectors it links.
     pub vectors: VectorColumn,
@@ -131,7 +132,7 @@ mod tests {
         ];
         for (health, words) in cases {
             let error = health.check().unwrap_err().to_string();
-            assert!(error.contains(words) && error.contains("--graph-rows-min 301"), "{error}");
+            assert!(error.contains(words) && error.contains("over 300 rows"), "{error}");
         }
     }
 

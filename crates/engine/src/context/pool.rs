@@ -112,6 +112,7 @@ impl Searcher {
     pub fn pool_timed(&self, search: &SearchRequest) -> Result<(Pool<'_>, Timings)> {
         let mut timings = Timings::default();
         let ranking = self.rank(search, &mut timings)?;
+        search.cancel.check()?;
         let start = Instant::now();
         let neighbors = self.neighbors(&ranking.fused)?;
         let found = ranking.fused.into_iter().map(Found::from);
@@ -191,9 +192,7 @@ impl Pool<'_> {
             (strategy, Some(endpoint)) => Err(Error::Setting {
                 setting: "endpoint",
                 value: endpoint.host().to_owned(),
-                reason: format!(
-                    "is of no use to the strategy {strategy}; ask for --strategy seal, or leave --endpoint out"
-                ),
+                reason: format!("is of no use to the strategy {strategy}"),
             }),
         }
     }
@@ -253,6 +252,7 @@ impl Pool<'_> {
         kept: &[&str],
         answer: impl Fn(&Request<'_>) -> assembly::Result<T>,
     ) -> Result<T> {
+        self.search.cancel.check()?;
         let include = self.include(request.include, &mut candidates)?;
         for id in request.exclude {
             self.searcher.target(id)?; // an id that is none would leave out nothing

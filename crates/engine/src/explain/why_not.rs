@@ -6,8 +6,8 @@
 
 use cento_assembly::fuse::Contribution;
 use cento_assembly::{Why, explain};
-use cento_embedder::Kind;
 use cento_lexical as lexical;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::context::pool::ContextRequest;
@@ -20,7 +20,7 @@ use crate::source::scope::Scope;
 use crate::source::seam::Scan;
 
 /// Where a document or chunk stands at every stage.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct WhyNot {
     /// Format of this answer.
     pub version: u32,
@@ -51,7 +51,7 @@ pub struct WhyNot {
 }
 
 /// A place in a ranking.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Standing {
     /// The chunk.
     pub chunk_id: String,
@@ -66,7 +66,7 @@ pub struct Standing {
 }
 
 /// The stage that lost a document.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct WhereLost {
     /// `scope`, `filter`, `lexical`, `dense`, `lexical and dense` or `assembly`.
     pub stage: &'static str,
@@ -114,6 +114,7 @@ impl Searcher {
         if let Some(found) = ranking.fused.into_iter().find(|fused| target.has(&fused.id)) {
             answer.contributions = found.contributions;
         }
+        search.cancel.check()?;
         let trace = self.context(search, request)?.trace;
         let is_asked = |record: &&cento_assembly::trace::Record| match target.id == target.document {
             true => record.document == target.document,
@@ -148,8 +149,8 @@ impl Searcher {
             }
         }
         if search.mode != Mode::Lexical {
-            let embedding = self.encoder()?.embed(std::slice::from_ref(&search.query), Kind::Query)?;
-            let found = self.dense_chunks(&embedding[0].vector, &all, scope)?;
+            let vector = self.embed_query(&search.query, &search.cancel)?;
+            let found = self.dense_chunks(&vector, &all, scope)?;
             answer.dense = standing(&found.chunks, target, search.candidates);
         }
         Ok(())

@@ -183,7 +183,7 @@ fn late_reading(pooling: Pooling, window: Option<usize>, encoder: &Embedder) -> 
     };
     match (pooling, window) {
         (Pooling::Plain, None) => Ok(None),
-        (Pooling::Plain, Some(_)) => Err(refuse("is for late vectors only; ask for --pooling late or both".to_owned())),
+        (Pooling::Plain, Some(_)) => Err(refuse("is for late vectors only".to_owned())),
         _ => {
             let windows = encoder.late_windows(window, None).map_err(|error| refuse(format!("cannot be: {error}")))?;
             Ok(Some(LateReading { window_tokens: windows.n_positions(), overlap_tokens: windows.overlap() }))

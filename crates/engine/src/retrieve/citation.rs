@@ -4,11 +4,12 @@ use std::ops::Range;
 
 use crate::source::documents::Part;
 
-/// The readings of a citation, to be tried in this order: a name may itself hold what else names a part, so the words as they stand
-/// come first. The last one names the least.
+/// The readings of a citation, to be tried in this order: a name may itself hold what else names a part, so the words
+/// as they stand come first. The last one names the least.
 ///
-/// `NAME`, `NAME#3`, `NAME:12-40` and `NAME:12` (lines), `NAME bytes 10-20`, each with a mark `[1]` before it and a remark behind two
-/// blanks, and whole marks of a context: `=== [1] NAME > Heading (rows 1-3, extracted bytes 10-20, cut)`.
+/// `NAME`, `NAME#3`, `NAME:12-40` and `NAME:12` (lines), `NAME bytes 10-20`, each with a mark `[1]` before it and a
+/// remark behind two blanks, and whole marks of a context: `=== [1] NAME > Heading (rows 1-3, extracted bytes 10-20,
+/// cut)`.
 pub(super) fn readings(citation: &str) -> Vec<(&str, Part)> {
     let mut readings = vec![(citation, Part::Whole)];
     let words = without_mark(citation);
@@ -37,7 +38,8 @@ fn without_mark(citation: &str) -> &str {
     }
 }
 
-/// A mark's document and bytes; what stands before a heading may be a part of the name, so the longest name comes first.
+/// A mark's document and bytes; what stands before a heading may be a part of the name, so the longest name comes
+/// first.
 fn bytes_of_mark(words: &str) -> Vec<(&str, Part)> {
     let place = words.strip_suffix(')').and_then(|words| words.rsplit_once(" ("));
     let Some((path, place)) = place else { return Vec::new() };

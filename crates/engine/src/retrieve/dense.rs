@@ -9,6 +9,7 @@
 //! a candidate. With one kind the formula is the cosine.
 
 use cento_lexical::Unit;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::error::{Error, Result};
@@ -20,7 +21,7 @@ use crate::source::seam::{DenseQueries, Near, Rescored};
 use cento_collection::format::config::{FIND, Pooling, SCORE, VectorColumn};
 
 /// The kinds of vectors a query is answered with.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct VectorsUsed {
     /// For finding documents.
     pub find: VectorColumn,

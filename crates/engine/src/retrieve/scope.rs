@@ -1,6 +1,7 @@
 //! Scope: the documents that may answer a query, by their ids or by a filter. Applied before any arm takes its best, never to a
 //! finished ranking.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::error::Result;
@@ -10,7 +11,7 @@ use crate::retrieve::searcher::Searcher;
 use crate::source::scope::{Scope, Wanted};
 
 /// A filter and how many documents it lets through.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Filtered {
     /// The filter as written.
     pub expression: String,

@@ -7,10 +7,11 @@ use std::time::{Duration, Instant};
 
 use cento_assembly::fuse::{self, Arm, Contribution, Fused, Method, Normalize};
 use cento_assembly::{Anchor, Candidate, Extent};
-use cento_embedder::Kind;
 use cento_lexical::{self as lexical, Unit};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::cancel::Cancel;
 use crate::error::{Error, Result};
 use crate::retrieve::dense::VectorsUsed;
 use crate::retrieve::filter::Filter;
@@ -28,7 +29,7 @@ pub(crate) const DENSE: &str = "dense";
 pub(crate) const LEXICAL: &str = "lexical";
 
 /// Which arms answer.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Mode {
     /// Both, fused.
@@ -41,7 +42,7 @@ pub enum Mode {
 }
 
 /// How two rankings become one.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Fusion {
     /// Reciprocal rank fusion, k = 60.
@@ -88,6 +89,8 @@ pub struct SearchRequest {
     pub min_score: Option<f64>,
     /// Whether results carry the terms of their BM25 score.
     pub explain: Explain,
+    /// Looked at between the stages.
+    pub cancel: Cancel,
 }
 
 impl SearchRequest {
@@ -107,6 +110,7 @@ impl SearchRequest {
             filter: None,
             min_score: None,
             explain: Explain::default(),
+            cancel: Cancel::default(),
         }
     }
 }
@@ -122,7 +126,7 @@ pub enum Explain {
 }
 
 /// The answer to a [`SearchRequest`].
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct SearchResponse {
     /// Format of this answer.
     pub version: u32,
@@ -152,7 +156,7 @@ pub struct SearchResponse {
 }
 
 /// A chunk in a ranking.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Hit {
     /// 1 is best.
     pub rank: usize,
@@ -258,19 +262,21 @@ impl Searcher {
         let (mut scanned, mut vectors) = ("none", None);
         if request.mode != Mode::Lexical {
             let start = Instant::now();
-            let embedding = self.encoder()?.embed(std::slice::from_ref(&request.query), Kind::Query)?;
+            let vector = self.embed_query(&request.query, &request.cancel)?;
             timings.embed = start.elapsed();
             let start = Instant::now();
-            let found = self.dense_chunks(&embedding[0].vector, request, scope)?;
+            let found = self.dense_chunks(&vector, request, scope)?;
             timings.dense = start.elapsed();
             (scanned, vectors) = (found.scanned, Some(found.used));
             arms.push(arm(DENSE, found.chunks));
         }
+        request.cancel.check()?;
         if request.mode != Mode::Dense {
             let start = Instant::now();
             arms.push(arm(LEXICAL, self.lexical_chunks(request, scope)?));
             timings.lexical = start.elapsed();
         }
+        request.cancel.check()?;
         let start = Instant::now();
         let fused = fuse_arms(&mut arms, request.fusion)?;
         timings.fuse = start.elapsed();

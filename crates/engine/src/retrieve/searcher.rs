@@ -1,15 +1,17 @@
 //! A collection open for searching: one generation, whatever a writer does beside it.
 
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use cento_embedder::{DeviceChoice, Embedder, LoadOptions};
 use cento_lexical::Analyzer;
 
+use crate::cancel::Cancel;
 use crate::context::resolved::ResolvedContexts;
 use crate::encoder;
 use crate::error::{Error, Result};
 use crate::ingest::precision_of;
+use crate::retrieve::encoder::Encoder;
 use crate::source::local::Local;
 use crate::source::seam::Source;
 use crate::source::shards::Shards;
@@ -48,7 +50,7 @@ pub struct Searcher {
     pub(crate) source: Box<dyn Source>,
     pub(crate) analyzer: Analyzer,
     pub(crate) resolved: ResolvedContexts,
-    encoder: OnceLock<Embedder>,
+    encoder: OnceLock<Arc<Encoder>>,
 }
 
 impl Searcher {
@@ -96,11 +98,26 @@ impl Searcher {
 
     /// What there is to say about the device that queries were embedded on, if any were; see [`Embedder::device_remark`].
     pub fn device_remark(&self) -> Option<String> {
-        self.encoder.get()?.device_remark()
+        self.encoder.get()?.embedder().device_remark()
     }
 
     /// The collection's encoder, loaded at the first call; an error if it is not there or not the one the vectors are from.
     pub fn encoder(&self) -> Result<&Embedder> {
+        self.shared_encoder().map(|encoder| encoder.embedder())
+    }
+
+    /// The vector of a query, embedded together with those of others that ask at the same time.
+    pub(crate) fn embed_query(&self, query: &str, cancel: &Cancel) -> Result<Vec<f32>> {
+        self.shared_encoder()?.embed_query(query, cancel)
+    }
+
+    /// Takes an encoder of the collection's fingerprint that another searcher loaded.
+    pub(crate) fn lend(&self, encoder: Arc<Encoder>) {
+        let _ = self.encoder.set(encoder); // one that is there is the same
+    }
+
+    /// The collection's encoder with the queue before it, loaded at the first call.
+    pub(crate) fn shared_encoder(&self) -> Result<&Arc<Encoder>> {
         if self.encoder.get().is_none() {
             let config = &self.manifest().config;
             let models = Models::from_env()?;
@@ -119,7 +136,7 @@ impl Searcher {
                     requested: format!("{} (fingerprint {})", located.name, short(encoder.fingerprint())),
                 });
             }
-            let _ = self.encoder.set(encoder); // another thread loaded the same
+            let _ = self.encoder.set(Arc::new(Encoder::new(encoder))); // another thread loaded the same
         }
         Ok(self.encoder.get().expect("set above"))
     }

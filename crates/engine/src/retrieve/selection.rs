@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeSet, HashSet};
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::error::Result;
@@ -13,7 +14,7 @@ use crate::source::selected::{Pick, Selection, resolve};
 use cento_collection::format::metadata::FieldType;
 
 /// A field that filters can speak of.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct FieldSummary {
     /// Its name in filters.
     pub name: String,

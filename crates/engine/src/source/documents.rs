@@ -5,6 +5,7 @@ use std::ops::{Range, RangeInclusive};
 use cento_collection::format::segment::{DocumentRecord, Segment};
 use cento_collection::keep::generation::Generation;
 use cento_corpus::{self as corpus, Format};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::error::{Error, Result};
@@ -54,7 +55,7 @@ pub(crate) struct LocatedDocument {
 }
 
 /// A document or a part of it.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Excerpt {
     /// Format of this answer.
     pub version: u32,
@@ -65,6 +66,7 @@ pub struct Excerpt {
     /// Its title.
     pub title: String,
     /// What its reader knew besides.
+    #[schemars(with = "std::collections::BTreeMap<String, serde_json::Value>")]
     pub metadata: corpus::Metadata,
     /// Whether the text is the file's bytes (`source`) or was extracted from it.
     pub text_kind: &'static str,
@@ -84,7 +86,7 @@ pub struct Excerpt {
 }
 
 /// A document in a list.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct ListedDocument {
     /// Its id.
     pub id: String,
@@ -95,6 +97,7 @@ pub struct ListedDocument {
     /// Its title.
     pub title: String,
     /// What its reader knew besides.
+    #[schemars(with = "std::collections::BTreeMap<String, serde_json::Value>")]
     pub metadata: corpus::Metadata,
     /// Chunks that are searched.
     pub n_chunks: u32,

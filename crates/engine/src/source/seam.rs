@@ -9,6 +9,7 @@ use cento_collection::format::config::VectorColumn;
 use cento_collection::format::manifest::Manifest;
 use cento_embedder::Accelerator;
 use cento_lexical::{Explanation, Statistics, Unit};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::error::Result;
@@ -143,7 +144,7 @@ pub(crate) struct Rescored<'a> {
 }
 
 /// How the nearest vectors are found.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Scan {
     /// By graph where a segment has one.

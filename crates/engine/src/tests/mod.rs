@@ -10,6 +10,8 @@
 //! | `seal` | a repair searches for what is missing, and each query once |
 //! | `endpoint` | a language model beside it: what it brings, and whatever it does wrong |
 //! | `shards` | a corpus in several collections answers as in one |
+//! | `requests` | requests are read strictly, with defaults and limits; their schemas say the same |
+//! | `service` | many threads at once: the answers of one at a time, of the newest generation |
 //! | `model` | random operations against a map and an exact scan |
 
 mod endpoint;
@@ -20,8 +22,10 @@ mod lifecycle;
 mod model;
 mod repair;
 mod resolved;
+mod requests;
 mod seal;
 mod shards;
+mod service;
 mod writers;
 
 use std::io;

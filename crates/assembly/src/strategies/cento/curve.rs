@@ -16,11 +16,12 @@ use crate::budget::Ledger;
 use crate::optimum::{self, NODES_MAX};
 use crate::select::chooser::Choice;
 use crate::select::decision::Certificate;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::HashMap;
 
 /// Value against tokens.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Curve {
     /// Every budget at which more can be had than with a token less, ascending, with what can be had at most.
     pub points: Vec<Point>,
@@ -31,7 +32,7 @@ pub struct Curve {
 }
 
 /// A budget and what it can buy.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct Point {
     /// Tokens.
     pub tokens: usize,
@@ -40,7 +41,7 @@ pub struct Point {
 }
 
 /// The solution at a budget.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Solved {
     /// The budget.
     pub tokens: usize,

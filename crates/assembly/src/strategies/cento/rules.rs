@@ -2,10 +2,11 @@
 
 use crate::error::{Error, Result};
 use crate::select::gates::{Gates, RUN_MAX};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Settings of [`Strategy::Cento`](crate::Strategy::Cento).
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Cento {
     /// Chunks that are weighed, the likeliest; the others are left out unread.

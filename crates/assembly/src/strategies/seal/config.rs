@@ -2,10 +2,11 @@
 //! to any set.
 
 use crate::error::{Error, Result};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The size of a context, the same before, during and after a repair.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Budget {
     /// Passages: the paper's fixed `k`.
@@ -17,7 +18,7 @@ pub enum Budget {
 }
 
 /// The settings of a repair.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct SealConfig {
     /// The most that is kept: `"request"`, the tokens asked for, `{ items = 3 }` or `{ tokens = 800 }`. The paper

@@ -10,6 +10,7 @@ use super::score::Evidence;
 use crate::question::names::words;
 use crate::question::{Need, NeedKind, Needs, Reading};
 use crate::rank::heaviest_first;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeSet;
 
@@ -21,7 +22,7 @@ pub const KEYWORDS_MAX: usize = 12;
 pub const STUCK: f64 = 0.7;
 
 /// The kind of thing that is missing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Missing {
     /// Nothing is about it.
@@ -44,7 +45,7 @@ impl Missing {
 }
 
 /// Something the kept passages do not say.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Gap {
     /// Its kind.
     pub missing: Missing,
@@ -59,7 +60,7 @@ pub struct Gap {
 }
 
 /// A query for one gap.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct MicroQuery {
     /// The words to search for.
     pub text: String,

@@ -12,11 +12,12 @@ use super::passage::Passage;
 use super::score::{Evidence, Profile, Worth, share};
 use crate::question::names::{Aliases, Date, Kind};
 use crate::question::{Needs, Reading, Wanted};
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
 /// The findings of the gate.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Verdict {
     /// Share of the needs that is covered, by weight; 1 where nothing is needed.
     pub coverage: f64,
@@ -31,7 +32,7 @@ pub struct Verdict {
 }
 
 /// Two statements of which one is wrong.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Contradiction {
     /// Of what.
     pub head: String,

@@ -10,12 +10,13 @@
 use super::passage::Passage;
 use crate::question::Reading;
 use crate::question::names::{Aliases, Kind, Mention, is_opener, mentions, words};
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 /// The facts of the kept passages. Every text in it is a part of the passage it names.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Ledger {
     /// Named things, by [`Aliases::key`].
     pub entities: BTreeMap<String, Entity>,
@@ -26,7 +27,7 @@ pub struct Ledger {
 }
 
 /// A named thing.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Entity {
     /// The ways in which it is written.
     pub names: BTreeSet<String>,
@@ -35,7 +36,7 @@ pub struct Entity {
 }
 
 /// One statement.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Relation {
     /// Of what.
     pub head: String,
@@ -50,7 +51,7 @@ pub struct Relation {
 }
 
 /// A date or a number.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Qualifier {
     /// As written.
     pub text: String,

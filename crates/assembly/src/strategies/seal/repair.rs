@@ -17,6 +17,7 @@ use crate::normalize::share_of_best;
 use crate::question::names::{self, Aliases};
 use crate::question::{NeedKind, Needs, Reading};
 use crate::rank::best_first;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -72,7 +73,7 @@ pub struct Repair<'a> {
 }
 
 /// One loop: its gaps, queries and replacements.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct LoopRecord {
     /// From 1.
     pub number: usize,
@@ -89,7 +90,7 @@ pub struct LoopRecord {
 }
 
 /// Why a repair ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Stopped {
     /// All loops were run.
@@ -101,7 +102,7 @@ pub enum Stopped {
 }
 
 /// The result of a repair.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Outcome {
     /// Ids of what is kept, in the order of their places.
     pub kept: Vec<String>,

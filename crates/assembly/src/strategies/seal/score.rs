@@ -26,6 +26,7 @@ use crate::question::names::Aliases;
 use crate::question::needs::says_qualifier;
 use crate::question::{Need, NeedKind, Needs, Reading};
 use crate::rank::heaviest_first;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -37,7 +38,7 @@ pub const BRIDGES_MAX: usize = 8;
 pub const SHINGLE_TERMS: usize = 3;
 
 /// A score and the terms it is the sum of, before their weights.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct Score {
     /// The weighted sum.
     pub total: f64,

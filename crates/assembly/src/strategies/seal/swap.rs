@@ -12,11 +12,12 @@
 use super::config::{Budget, SealConfig};
 use super::score::{Evidence, Profile, Score, Worth};
 use crate::rank::best_first;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeSet;
 
 /// One replacement, or one filling of room that was left.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Swap {
     /// Loop in which it happened, from 1.
     pub number: usize,

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use bytemuck::{Pod, Zeroable};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::format::table::Text;
@@ -10,7 +11,7 @@ use crate::format::table::Text;
 pub(crate) const KIND: [u8; 8] = *b"metadata";
 
 /// The type of a value of metadata.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum FieldType {
     /// True or false.

@@ -12,7 +12,8 @@ const NAMED_MAX: usize = 12;
 const SHOWN_CHARS: usize = 76;
 
 /// Why a filter cannot be used.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 #[non_exhaustive]
 pub enum FilterError {
     /// The text is no filter.
@@ -60,6 +61,13 @@ pub enum FilterError {
         /// Where.
         place: Place,
     },
+}
+
+impl FilterError {
+    /// A name of the kind of error that does not change.
+    pub fn code(&self) -> &'static str {
+        self.into()
+    }
 }
 
 /// A place in a filter: the line around it, and carets under it.

@@ -1,0 +1,253 @@
+//! Context: the cited context that answers a question, inside its budget.
+
+use std::ops::Range;
+
+use cento_assembly::trace::{Certificate, Outcome, Support};
+use cento_assembly::{Citation, Context, Curve, Error as AssemblyError, Format, Order, Policy, Strategy};
+use schemars::JsonSchema;
+use serde::{Deserialize, Deserializer, Serialize};
+
+use super::VERSION;
+use super::budget::Budget;
+use super::limits::{self, BUDGET_TOKENS_MAX};
+use super::request::Request;
+use super::search::SearchRequest;
+use crate::context::endpoint::Endpoint;
+use crate::context::pool::{self, Pool};
+use crate::context::tokens::BudgetTokenizer;
+use crate::error::Result;
+use crate::retrieve::scope::Filtered;
+use crate::retrieve::search::{self as retrieve, Fusion, Mode};
+use crate::retrieve::searcher::Searcher;
+use crate::source::seam::Scan;
+use cento_collection::format::config::{CANDIDATE_DEPTH, VectorColumn};
+
+/// Whose tokens a budget counts, unless asked otherwise.
+pub const DEFAULT_TOKENIZER: &str = "o200k";
+
+/// A question that a context answers. Every field but the query may be left out.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+#[schemars(extend("required" = ["query"]))]
+pub struct ContextRequest {
+    /// The question, in plain words.
+    pub query: String,
+    /// Tokens that the context may have, everything in it counted.
+    pub budget: Budget,
+    /// How chunks are chosen.
+    pub strategy: Strategy,
+    /// Priors, boosts, gates, section budgets, settings of the strategies: the keys of a policy file.
+    #[serde(deserialize_with = "inline")]
+    #[schemars(with = "serde_json::Map<String, serde_json::Value>")]
+    pub policy: Policy,
+    /// Whose tokens: `model` (the encoder's), `o200k`, `cl100k`, or another that the service knows by name.
+    pub tokenizer: String,
+    /// How the context is written.
+    pub format: Format,
+    /// The order of its pieces.
+    pub order: Order,
+    /// Ids of chunks, or of documents, that are delivered whatever else is.
+    pub include: Vec<String>,
+    /// Ids of chunks, or of documents, that are not delivered.
+    pub exclude: Vec<String>,
+    /// Candidates that each retriever contributes.
+    pub candidates: usize,
+    /// The retrievers that run.
+    pub mode: Mode,
+    /// How their rankings are fused.
+    pub fusion: Fusion,
+    /// How vectors are scanned.
+    pub scan: Scan,
+    /// Width of the beam that walks a graph, at least `candidates`, which is the default.
+    pub ef: Option<usize>,
+    /// Vectors that find documents, of a collection with both kinds.
+    pub find_vectors: Option<VectorColumn>,
+    /// Vectors that score chunks inside a document, of a collection with both kinds.
+    pub score_vectors: Option<VectorColumn>,
+    /// Ids of the documents that may answer; all, if there is none.
+    pub within: Vec<String>,
+    /// A filter that documents must pass, as `type = "md" and year >= 2020`.
+    pub filter: Option<String>,
+}
+
+/// Reads a policy as its file is read, ranges and all.
+fn inline<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Policy, D::Error> {
+    let table = toml::Table::deserialize(deserializer)?;
+    let text = toml::to_string(&table).map_err(serde::de::Error::custom)?;
+    Policy::parse(&text).map_err(|error| match error {
+        AssemblyError::AtLine { error, .. } => serde::de::Error::custom(error), // of a text that nobody wrote
+        error => serde::de::Error::custom(error),
+    })
+}
+
+impl Default for ContextRequest {
+    fn default() -> Self {
+        Self {
+            query: String::new(),
+            budget: Budget::default(),
+            strategy: Strategy::default(),
+            policy: Policy::default(),
+            tokenizer: DEFAULT_TOKENIZER.to_owned(),
+            format: Format::default(),
+            order: Order::default(),
+            include: Vec::new(),
+            exclude: Vec::new(),
+            candidates: CANDIDATE_DEPTH,
+            mode: Mode::default(),
+            fusion: Fusion::default(),
+            scan: Scan::default(),
+            ef: None,
+            find_vectors: None,
+            score_vectors: None,
+            within: Vec::new(),
+            filter: None,
+        }
+    }
+}
+
+impl ContextRequest {
+    /// The context of a question, by every default.
+    pub fn new(query: impl Into<String>) -> Self {
+        Self { query: query.into(), ..Self::default() }
+    }
+
+    /// The search that finds the candidates.
+    #[must_use]
+    pub fn search(&self) -> SearchRequest {
+        SearchRequest {
+            query: self.query.clone(),
+            k: 1, // a context takes all candidates
+            candidates: self.candidates,
+            mode: self.mode,
+            fusion: self.fusion,
+            scan: self.scan,
+            ef: self.ef,
+            find_vectors: self.find_vectors,
+            score_vectors: self.score_vectors,
+            within: self.within.clone(),
+            filter: self.filter.clone(),
+            min_score: None,
+            explain: false,
+        }
+    }
+
+    /// What a context must keep to, with the most tokens that the budget allows.
+    #[must_use]
+    pub fn resolve<'a>(
+        &'a self,
+        tokenizer: &'a BudgetTokenizer<'a>,
+        endpoint: Option<&'a Endpoint>,
+    ) -> pool::ContextRequest<'a> {
+        pool::ContextRequest {
+            budget_tokens: self.budget.most(),
+            tokenizer,
+            strategy: self.strategy,
+            policy: &self.policy,
+            format: self.format,
+            order: self.order,
+            include: &self.include,
+            exclude: &self.exclude,
+            endpoint,
+        }
+    }
+}
+
+impl Request for ContextRequest {
+    fn check(&self) -> Result<()> {
+        self.search().check()?;
+        limits::within("budget", self.budget.most(), 0, BUDGET_TOKENS_MAX)?;
+        limits::ids("include", &self.include)?;
+        limits::ids("exclude", &self.exclude)
+    }
+}
+
+/// A context and what it cites.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct ContextAnswer {
+    /// Format of this answer.
+    pub version: u32,
+    /// The question as given.
+    pub query: String,
+    /// What the budget counts.
+    pub context: String,
+    /// Its tokens.
+    pub n_tokens: usize,
+    /// The tokens it may have.
+    pub budget_tokens: usize,
+    /// Whose tokens.
+    pub tokenizer: String,
+    /// The filter, and how many documents passed it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub filter: Option<Filtered>,
+    /// Generation of the collection.
+    pub generation: u64,
+    /// Fingerprint of the encoder.
+    pub model_fingerprint: String,
+    /// One for each mark `[n]`, in order.
+    pub citations: Vec<Cited>,
+    /// What the context says of itself: `whole`, `cut` or `nothing_relevant`.
+    pub outcome: Outcome,
+    /// How near the choice is to the best; none where the strategy knows no bound.
+    pub certificate: Option<Certificate>,
+    /// How far the collection supports an answer; none where that cannot be told.
+    pub support: Option<Support>,
+    /// What whoever asks should know.
+    pub warnings: Vec<String>,
+}
+
+/// A citation, for readers who count bytes and for those who count characters.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct Cited {
+    /// What is cited, in bytes.
+    #[serde(flatten)]
+    pub citation: Citation,
+    /// The same in Unicode characters of the document's text.
+    pub characters: Range<u64>,
+}
+
+impl ContextAnswer {
+    /// The answer that a context of a pool is.
+    ///
+    /// # Errors
+    /// Those of reading the cited documents.
+    pub fn new(
+        searcher: &Searcher,
+        search: &retrieve::SearchRequest,
+        pool: &Pool<'_>,
+        context: &Context,
+    ) -> Result<Self> {
+        let (manifest, made) = (searcher.manifest(), &context.trace.manifest);
+        let cited =
+            |citation: &Citation| Ok(Cited { characters: pool.characters(citation)?, citation: citation.clone() });
+        Ok(Self {
+            version: VERSION,
+            query: search.query.clone(),
+            context: context.counted().to_owned(),
+            n_tokens: context.n_tokens,
+            budget_tokens: context.budget_tokens,
+            tokenizer: context.tokenizer.clone(),
+            filter: search.filter.as_ref().map(|filter| searcher.filtered(filter)).transpose()?,
+            generation: manifest.generation,
+            model_fingerprint: manifest.config.model_fingerprint.clone(),
+            citations: context.citations.iter().map(cited).collect::<Result<_>>()?,
+            outcome: made.outcome,
+            certificate: made.certificate.clone(),
+            support: made.support.clone(),
+            warnings: context.trace.warnings.clone(),
+        })
+    }
+}
+
+/// The worth of contexts of every budget.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct CurveAnswer {
+    /// Format of this answer.
+    pub version: u32,
+    /// The largest budget.
+    pub budget_tokens: usize,
+    /// Whose tokens.
+    pub tokenizer: String,
+    /// Value against tokens.
+    #[serde(flatten)]
+    pub curve: Curve,
+}

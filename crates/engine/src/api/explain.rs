@@ -1,0 +1,52 @@
+//! Explanation: why a chunk is in a context, and where a document was lost on its way there.
+
+use cento_assembly::Why;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::VERSION;
+use super::context::ContextRequest;
+use super::limits::{self, TEXT_BYTES_MAX};
+use super::request::Request;
+use crate::error::Result;
+use crate::explain::trace::ContextTrace;
+
+/// A document that a context may lack, and the question of that context.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WhyNotRequest {
+    /// A document (`DOC`) or one of its chunks (`DOC#chunk`).
+    pub id: String,
+    /// The question.
+    pub context: ContextRequest,
+}
+
+impl Request for WhyNotRequest {
+    fn check(&self) -> Result<()> {
+        limits::text("id", &self.id, TEXT_BYTES_MAX)?;
+        self.context.check()
+    }
+}
+
+/// What a trace knows of a chunk, or of the chunks of a document.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct WhyAnswer {
+    /// Format of this answer.
+    pub version: u32,
+    /// The chunk or document that was asked for.
+    pub id: String,
+    /// The question of the trace.
+    pub query: String,
+    /// Its chunks that were candidates, in the order of the trace.
+    pub chunks: Vec<Why>,
+}
+
+impl WhyAnswer {
+    /// Looks an id up in a trace.
+    ///
+    /// # Errors
+    /// Those of [`ContextTrace::why`].
+    pub fn new(trace: &ContextTrace, id: &str) -> Result<Self> {
+        Ok(Self { version: VERSION, id: id.to_owned(), query: trace.assembly.query.clone(), chunks: trace.why(id)? })
+    }
+}

@@ -1,0 +1,108 @@
+//! Search: the best chunks for a query.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::limits::{self, CANDIDATES_MAX, EF_MAX, FILTER_TEXT_BYTES_MAX, QUERY_BYTES_MAX};
+use super::request::Request;
+use crate::error::Result;
+use crate::retrieve::filter::Filter;
+use crate::retrieve::search::{self as retrieve, Explain, Fusion, Mode};
+use crate::source::seam::Scan;
+use cento_collection::format::config::{CANDIDATE_DEPTH, VectorColumn};
+
+/// Results unless a number is asked for.
+pub const DEFAULT_RESULTS: usize = 10;
+
+/// A query over chunks. Every field but the query may be left out.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+#[schemars(extend("required" = ["query"]))]
+pub struct SearchRequest {
+    /// The question, in plain words.
+    pub query: String,
+    /// Results wanted, at most `candidates`.
+    pub k: usize,
+    /// Candidates that each retriever contributes; results do not depend on `k`.
+    pub candidates: usize,
+    /// The retrievers that run.
+    pub mode: Mode,
+    /// How their rankings are fused.
+    pub fusion: Fusion,
+    /// How vectors are scanned.
+    pub scan: Scan,
+    /// Width of the beam that walks a graph, at least `candidates`, which is the default.
+    pub ef: Option<usize>,
+    /// Vectors that find documents, of a collection with both kinds.
+    pub find_vectors: Option<VectorColumn>,
+    /// Vectors that score chunks inside a document, of a collection with both kinds.
+    pub score_vectors: Option<VectorColumn>,
+    /// Ids of the documents that may answer; all, if there is none.
+    pub within: Vec<String>,
+    /// A filter that documents must pass, as `type = "md" and year >= 2020`.
+    pub filter: Option<String>,
+    /// Results with a lower score are left out.
+    pub min_score: Option<f64>,
+    /// Results carry the BM25 score term by term.
+    pub explain: bool,
+}
+
+impl Default for SearchRequest {
+    fn default() -> Self {
+        Self {
+            query: String::new(),
+            k: DEFAULT_RESULTS,
+            candidates: CANDIDATE_DEPTH,
+            mode: Mode::default(),
+            fusion: Fusion::default(),
+            scan: Scan::default(),
+            ef: None,
+            find_vectors: None,
+            score_vectors: None,
+            within: Vec::new(),
+            filter: None,
+            min_score: None,
+            explain: false,
+        }
+    }
+}
+
+impl SearchRequest {
+    /// The best chunks for a query, by every default.
+    pub fn new(query: impl Into<String>) -> Self {
+        Self { query: query.into(), ..Self::default() }
+    }
+
+    /// The request as a searcher takes it.
+    ///
+    /// # Errors
+    /// [`Error::Filter`](crate::Error::Filter) for a filter that is none.
+    pub fn resolve(&self) -> Result<retrieve::SearchRequest> {
+        Ok(retrieve::SearchRequest {
+            k: self.k,
+            candidates: self.candidates,
+            mode: self.mode,
+            fusion: self.fusion,
+            scan: self.scan,
+            ef: self.ef.unwrap_or_default(),
+            find: self.find_vectors,
+            score: self.score_vectors,
+            scope: (!self.within.is_empty()).then(|| self.within.clone()),
+            filter: self.filter.as_deref().map(Filter::parse).transpose()?,
+            min_score: self.min_score,
+            explain: if self.explain { Explain::Terms } else { Explain::Arms },
+            ..retrieve::SearchRequest::new(self.query.clone())
+        })
+    }
+}
+
+impl Request for SearchRequest {
+    fn check(&self) -> Result<()> {
+        limits::text("query", &self.query, QUERY_BYTES_MAX)?;
+        limits::within("candidates", self.candidates, 1, CANDIDATES_MAX)?;
+        limits::within("k", self.k, 1, self.candidates)?;
+        self.ef.map_or(Ok(()), |ef| limits::within("ef", ef, self.candidates, EF_MAX))?;
+        limits::ids("within", &self.within)?;
+        self.filter.as_deref().map_or(Ok(()), |filter| limits::text("filter", filter, FILTER_TEXT_BYTES_MAX))
+    }
+}

@@ -1,0 +1,124 @@
+//! An encoder and the queue before it: queries that arrive while it works are embedded together, in one batch.
+//!
+//! No thread waits for work: whoever finds the encoder idle embeds what is queued, the queries of others with its own.
+//! A vector does not depend on the batch it is in, so no answer depends on who asks beside.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
+
+use cento_embedder::{Embedder, Kind};
+
+use crate::cancel::Cancel;
+use crate::error::{Error, Result};
+
+/// Queries of one batch at most: as many as keep an encoder busy without letting the first of them wait long.
+const BATCH_QUERIES: usize = 32;
+
+/// Queries that wait at most; one more is refused, as its answer would come too late to be of use.
+const WAITING_MAX: usize = 1_024;
+
+/// How often a query that waits looks whether it was cancelled.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// An encoder that many searchers share.
+#[derive(Debug)]
+pub(crate) struct Encoder {
+    embedder: Embedder,
+    queue: Mutex<Queue>,
+    turn: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Queue {
+    waiting: VecDeque<Arc<Waiting>>,
+    is_busy: bool,
+}
+
+#[derive(Debug)]
+struct Waiting {
+    query: String,
+    /// None: the batch failed, and the query is embedded alone, for an error of its own.
+    vector: OnceLock<Option<Vec<f32>>>,
+}
+
+impl Encoder {
+    pub(crate) fn new(embedder: Embedder) -> Self {
+        Self { embedder, queue: Mutex::default(), turn: Condvar::new() }
+    }
+
+    pub(crate) fn embedder(&self) -> &Embedder {
+        &self.embedder
+    }
+
+    /// The vector of a query.
+    pub(crate) fn embed_query(&self, query: &str, cancel: &Cancel) -> Result<Vec<f32>> {
+        cancel.check()?;
+        let own = self.enqueue(query)?;
+        let mut queue = self.lock();
+        while own.vector.get().is_none() {
+            if cancel.is_cancelled() {
+                queue.waiting.retain(|waiting| !Arc::ptr_eq(waiting, &own));
+                return Err(Error::Cancelled);
+            }
+            queue = if queue.is_busy {
+                self.turn.wait_timeout(queue, LOOK).unwrap_or_else(PoisonError::into_inner).0
+            } else {
+                queue.is_busy = true;
+                let batch = queue.waiting.len().min(BATCH_QUERIES);
+                let batch = queue.waiting.drain(..batch).collect();
+                drop(queue);
+                self.embed(batch);
+                self.lock()
+            };
+        }
+        drop(queue);
+        match own.vector.get().and_then(Option::clone) {
+            Some(vector) => Ok(vector),
+            None => {
+                let embedded = self.embedder.embed(std::slice::from_ref(&own.query), Kind::Query)?;
+                Ok(embedded.into_iter().map(|embedding| embedding.vector).next().unwrap_or_default())
+            }
+        }
+    }
+
+    fn enqueue(&self, query: &str) -> Result<Arc<Waiting>> {
+        let own = Arc::new(Waiting { query: query.to_owned(), vector: OnceLock::new() });
+        let mut queue = self.lock();
+        if queue.waiting.len() >= WAITING_MAX {
+            return Err(Error::Busy { waiting: queue.waiting.len() });
+        }
+        queue.waiting.push_back(Arc::clone(&own));
+        Ok(own)
+    }
+
+    /// Embeds a batch and ends the turn, even by a panic.
+    fn embed(&self, batch: Vec<Arc<Waiting>>) {
+        let turn = Turn { encoder: self, batch };
+        let texts: Vec<String> = turn.batch.iter().map(|waiting| waiting.query.clone()).collect();
+        let embedded = self.embedder.embed(&texts, Kind::Query).unwrap_or_default();
+        for (waiting, embedding) in turn.batch.iter().zip(embedded) {
+            let _ = waiting.vector.set(Some(embedding.vector)); // nobody else sets it
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The turn of one thread at the encoder.
+struct Turn<'e> {
+    encoder: &'e Encoder,
+    batch: Vec<Arc<Waiting>>,
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        for waiting in &self.batch {
+            let _ = waiting.vector.set(None);
+        }
+        self.encoder.lock().is_busy = false;
+        self.encoder.turn.notify_all();
+    }
+}

@@ -1,0 +1,349 @@
+//! The service behind every door: open collections, encoders and tokenizers that are shared, and one method a verb.
+//!
+//! It is asked by many threads at once. A collection is opened at its first request and again when a writer has committed; requests in
+//! progress end on the generation they began with. Of each encoder there is one, whatever collections use it.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::SystemTime;
+
+use cento_embedder::DeviceChoice;
+
+use crate::api::{self, Request as _};
+use crate::cancel::Cancel;
+use crate::context::tokens::BudgetTokenizer;
+use crate::error::{AtPath, Error, Result};
+use crate::explain::why_not::WhyNot;
+use crate::retrieve::encoder::Encoder;
+use crate::retrieve::search::{Mode, SearchResponse};
+use crate::retrieve::searcher::{Searcher, SearcherOptions};
+use crate::source::documents::Excerpt;
+use cento_collection::care::status::{Status, status};
+use cento_collection::format::layout::CURRENT;
+use cento_collection::format::manifest::Manifest;
+use cento_collection::keep::snapshots::At;
+
+/// The tokenizers that need no file.
+const BUILT_IN: [&str; 2] = ["o200k", "cl100k"];
+
+/// The name of the encoder's own tokenizer.
+const OF_MODEL: &str = "model";
+
+/// What a service knows and where it computes.
+#[derive(Debug, Clone)]
+pub struct ServiceOptions {
+    /// Folders of collections, by the names that requests use.
+    pub collections: BTreeMap<String, PathBuf>,
+    /// Files of tokenizers (`tokenizer.json`), by the names that requests use.
+    pub tokenizers: BTreeMap<String, PathBuf>,
+    /// Where encoders run.
+    pub device: DeviceChoice,
+    /// Threads for embedding; 0 = one per core.
+    pub threads: usize,
+}
+
+impl Default for ServiceOptions {
+    fn default() -> Self {
+        Self { collections: BTreeMap::new(), tokenizers: BTreeMap::new(), device: DeviceChoice::Auto, threads: 0 }
+    }
+}
+
+/// A collection that is asked: by its name in [`ServiceOptions::collections`], which a door may take from anybody, or by its folder,
+/// which it may not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Which<'a> {
+    /// By its name.
+    Name(&'a str),
+    /// By its folder.
+    Folder(&'a Path),
+}
+
+impl<'a> From<&'a str> for Which<'a> {
+    fn from(name: &'a str) -> Self {
+        Self::Name(name)
+    }
+}
+
+impl<'a> From<&'a Path> for Which<'a> {
+    fn from(folder: &'a Path) -> Self {
+        Self::Folder(folder)
+    }
+}
+
+/// Answers the requests of [`api`], from any number of threads.
+#[derive(Debug)]
+pub struct Service {
+    options: ServiceOptions,
+    /// By name; those of files.
+    tokenizers: BTreeMap<String, BudgetTokenizer<'static>>,
+    /// By folder.
+    open: Mutex<HashMap<PathBuf, Arc<Mutex<Option<Open>>>>>,
+    /// By fingerprint and number type.
+    encoders: Mutex<HashMap<(String, String), Arc<Encoder>>>,
+}
+
+/// A collection as it was when its manifest had this stamp.
+#[derive(Debug)]
+struct Open {
+    stamp: Stamp,
+    searcher: Arc<Searcher>,
+}
+
+impl Service {
+    /// A service; collections and encoders are opened when they are asked for, tokenizers now.
+    ///
+    /// # Errors
+    /// Those of [`BudgetTokenizer::named`].
+    pub fn new(options: ServiceOptions) -> Result<Self> {
+        let mut tokenizers = BTreeMap::new();
+        for (name, path) in &options.tokenizers {
+            tokenizers.insert(name.clone(), BudgetTokenizer::named(&path.to_string_lossy())?);
+        }
+        Ok(Self { options, tokenizers, open: Mutex::default(), encoders: Mutex::default() })
+    }
+
+    /// The names of the collections.
+    pub fn collections(&self) -> impl Iterator<Item = &str> {
+        self.options.collections.keys().map(String::as_str)
+    }
+
+    /// The best chunks for a query.
+    ///
+    /// # Errors
+    /// [`Error::Setting`] for a value out of its range, those of [`Searcher::search`], [`Error::Cancelled`].
+    pub fn search<'w>(
+        &self,
+        which: impl Into<Which<'w>>,
+        request: &api::SearchRequest,
+        cancel: &Cancel,
+    ) -> Result<SearchResponse> {
+        request.check()?;
+        let searcher = self.searcher(which.into(), cancel)?;
+        self.lend(&searcher, request.mode)?;
+        let search = crate::SearchRequest { cancel: cancel.clone(), ..request.resolve()? };
+        searcher.search(&search)
+    }
+
+    /// The cited context that answers a question.
+    ///
+    /// # Errors
+    /// [`Error::Setting`] for a value out of its range, those of [`Searcher::context`], [`Error::Cancelled`].
+    pub fn context<'w>(
+        &self,
+        which: impl Into<Which<'w>>,
+        request: &api::ContextRequest,
+        cancel: &Cancel,
+    ) -> Result<api::ContextAnswer> {
+        request.check()?;
+        let searcher = self.searcher(which.into(), cancel)?;
+        self.lend(&searcher, request.mode)?;
+        let tokenizer = self.tokenizer(&request.tokenizer, &searcher)?;
+        let search = crate::SearchRequest { cancel: cancel.clone(), ..request.search().resolve()? };
+        let asked = request.resolve(tokenizer.get(), None);
+        let pool = searcher.pool(&search)?;
+        cancel.check()?;
+        let budget_tokens = request.budget.settle(&pool, &asked)?.budget_tokens;
+        let context = pool.context(&crate::ContextRequest { budget_tokens, ..asked })?;
+        cancel.check()?;
+        api::ContextAnswer::new(&searcher, &search, &pool, &context)
+    }
+
+    /// Where a document was lost between a question and its context.
+    ///
+    /// # Errors
+    /// [`Error::Setting`] for a value out of its range, those of [`Searcher::why_not`], [`Error::Cancelled`].
+    pub fn why_not<'w>(
+        &self,
+        which: impl Into<Which<'w>>,
+        request: &api::WhyNotRequest,
+        cancel: &Cancel,
+    ) -> Result<WhyNot> {
+        request.check()?;
+        let searcher = self.searcher(which.into(), cancel)?;
+        self.lend(&searcher, request.context.mode)?;
+        let tokenizer = self.tokenizer(&request.context.tokenizer, &searcher)?;
+        let search = crate::SearchRequest { cancel: cancel.clone(), ..request.context.search().resolve()? };
+        searcher.why_not(&search, &request.context.resolve(tokenizer.get(), None), &request.id)
+    }
+
+    /// A document, or the part of it that a citation names.
+    ///
+    /// # Errors
+    /// Those of [`Searcher::get`], [`Error::Cancelled`].
+    pub fn get<'w>(&self, which: impl Into<Which<'w>>, request: &api::GetRequest, cancel: &Cancel) -> Result<Excerpt> {
+        request.check()?;
+        self.searcher(which.into(), cancel)?.get(&request.citation)
+    }
+
+    /// The documents there are.
+    ///
+    /// # Errors
+    /// Those of [`api::DocumentList::new`], [`Error::Cancelled`].
+    pub fn list<'w>(
+        &self,
+        which: impl Into<Which<'w>>,
+        request: &api::ListRequest,
+        cancel: &Cancel,
+    ) -> Result<api::DocumentList> {
+        request.check()?;
+        api::DocumentList::new(&*self.searcher(which.into(), cancel)?, request)
+    }
+
+    /// The fields that filters can speak of.
+    ///
+    /// # Errors
+    /// Those of [`Searcher::fields`], [`Error::Cancelled`].
+    pub fn fields<'w>(&self, which: impl Into<Which<'w>>, cancel: &Cancel) -> Result<api::FieldList> {
+        api::FieldList::new(&*self.searcher(which.into(), cancel)?)
+    }
+
+    /// What a collection holds.
+    ///
+    /// # Errors
+    /// Those of opening it, [`Error::Cancelled`].
+    pub fn status<'w>(&self, which: impl Into<Which<'w>>, cancel: &Cancel) -> Result<Status> {
+        cancel.check()?;
+        Ok(status(self.folder(which.into())?, &At::Current)?)
+    }
+
+    /// The vectors that a collection's encoder gives to texts.
+    ///
+    /// # Errors
+    /// Those of [`api::EmbedAnswer::new`], [`Error::Cancelled`].
+    pub fn embed<'w>(
+        &self,
+        which: impl Into<Which<'w>>,
+        request: &api::EmbedRequest,
+        cancel: &Cancel,
+    ) -> Result<api::EmbedAnswer> {
+        request.check()?;
+        let searcher = self.searcher(which.into(), cancel)?;
+        self.lend(&searcher, Mode::Dense)?;
+        cancel.check()?;
+        api::EmbedAnswer::new(&searcher, request)
+    }
+
+    /// The collection at its newest generation.
+    ///
+    /// # Errors
+    /// Those of [`Searcher::open`], [`Error::UnknownCollection`], [`Error::Cancelled`].
+    pub fn searcher(&self, which: Which<'_>, cancel: &Cancel) -> Result<Arc<Searcher>> {
+        cancel.check()?;
+        let folder = self.folder(which)?;
+        let place = Arc::clone(lock(&self.open).entry(folder.to_owned()).or_default());
+        let mut place = lock(&place);
+        // Taken before the manifest is read: a commit in between is seen by the next request.
+        let stamp = Stamp::of(&folder.join(CURRENT));
+        if let (Some(open), Ok(stamp)) = (&mut *place, &stamp) {
+            if open.stamp == *stamp {
+                return Ok(Arc::clone(&open.searcher));
+            }
+            if Manifest::read(folder)?.checksum() == open.searcher.manifest().checksum() {
+                open.stamp = *stamp;
+                return Ok(Arc::clone(&open.searcher));
+            }
+        }
+        let options = SearcherOptions {
+            device: self.options.device,
+            threads: self.options.threads,
+            ..SearcherOptions::default()
+        };
+        let searcher = Arc::new(Searcher::open(folder, options)?); // says what is wrong with a folder that has no manifest
+        *place = Some(Open { stamp: stamp?, searcher: Arc::clone(&searcher) });
+        Ok(searcher)
+    }
+
+    fn folder<'a>(&'a self, which: Which<'a>) -> Result<&'a Path> {
+        match which {
+            Which::Folder(folder) => Ok(folder),
+            Which::Name(name) => {
+                let known = || self.options.collections.keys().cloned().collect();
+                let folder = self.options.collections.get(name).map(PathBuf::as_path);
+                folder.ok_or_else(|| Error::UnknownCollection { name: name.to_owned(), known: known() })
+            }
+        }
+    }
+
+    /// Gives a searcher the encoder that other collections of the same fingerprint use; BM25 alone needs none.
+    fn lend(&self, searcher: &Searcher, mode: Mode) -> Result<()> {
+        if mode == Mode::Lexical {
+            return Ok(());
+        }
+        let config = &searcher.manifest().config;
+        let mut encoders = lock(&self.encoders); // held while one is loaded, so that it is loaded once
+        let key = (config.model_fingerprint.clone(), config.precision.clone());
+        match encoders.get(&key) {
+            Some(encoder) => searcher.lend(Arc::clone(encoder)),
+            None => {
+                encoders.insert(key, Arc::clone(searcher.shared_encoder()?));
+            }
+        }
+        Ok(())
+    }
+
+    fn tokenizer<'s>(&'s self, name: &str, searcher: &'s Searcher) -> Result<Tokens<'s>> {
+        if name == OF_MODEL {
+            self.lend(searcher, Mode::Dense)?;
+            let (config, encoder) = (&searcher.manifest().config, searcher.encoder()?);
+            return Ok(Tokens::Made(BudgetTokenizer::of_model(&config.model, encoder.tokenizer())));
+        }
+        if let Some(tokenizer) = self.tokenizers.get(name) {
+            return Ok(Tokens::Kept(tokenizer));
+        }
+        if BUILT_IN.contains(&name) {
+            return BudgetTokenizer::named(name).map(Tokens::Made);
+        }
+        let known: Vec<&str> =
+            [OF_MODEL].into_iter().chain(BUILT_IN).chain(self.tokenizers.keys().map(String::as_str)).collect();
+        Err(Error::Setting {
+            setting: "tokenizer",
+            value: name.to_owned(),
+            reason: format!("is none of {}", known.join(", ")),
+        })
+    }
+}
+
+/// A tokenizer of the service, or one made for a request.
+enum Tokens<'s> {
+    Kept(&'s BudgetTokenizer<'static>),
+    Made(BudgetTokenizer<'s>),
+}
+
+impl<'s> Tokens<'s> {
+    fn get(&self) -> &BudgetTokenizer<'s> {
+        match self {
+            Self::Kept(tokenizer) => tokenizer,
+            Self::Made(tokenizer) => tokenizer,
+        }
+    }
+}
+
+/// What changes of the manifest's file when another takes its place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Stamp {
+    modified: SystemTime,
+    n_bytes: u64,
+    file: u64,
+}
+
+impl Stamp {
+    fn of(path: &Path) -> Result<Self> {
+        let found = std::fs::symlink_metadata(path).at(path)?;
+        Ok(Self { modified: found.modified().at(path)?, n_bytes: found.len(), file: file_number(&found) })
+    }
+}
+
+#[cfg(unix)]
+fn file_number(found: &std::fs::Metadata) -> u64 {
+    std::os::unix::fs::MetadataExt::ino(found)
+}
+
+#[cfg(not(unix))]
+fn file_number(_: &std::fs::Metadata) -> u64 {
+    0
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,136 @@
+//! One service, many threads: the answers of one at a time, the newest generation, and an end to what nobody wants any more.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use super::*;
+use crate::api::{Budget, ContextRequest, EmbedRequest, GetRequest, ListRequest, TextKind, WhyNotRequest};
+use crate::{Cancel, Error, Service, ServiceOptions, api};
+
+fn tides() -> (Place, Service) {
+    let place = Place::new();
+    place.write("moon.txt", "The moon pulls the sea. Twice a day the tide rises.\n");
+    place.write("bread.txt", "Rye bread needs a sour dough and a hot oven.\n");
+    place.write("marsh.txt", "Salt marshes are flooded by spring tides alone.\n");
+    place.index();
+    let service = Service::new(options(&place)).unwrap();
+    (place, service)
+}
+
+fn options(place: &Place) -> ServiceOptions {
+    let collections = BTreeMap::from([("notes".to_owned(), place.collection())]);
+    ServiceOptions { collections, threads: 1, ..ServiceOptions::default() }
+}
+
+/// Everything a service says to one question, as JSON.
+fn said(service: &Service, query: &str) -> String {
+    let cancel = Cancel::default();
+    let search = api::SearchRequest { explain: true, ..api::SearchRequest::new(query) };
+    let context = ContextRequest { budget: Budget::Auto(300), ..ContextRequest::new(query) };
+    let why_not = WhyNotRequest { id: "notes/bread.txt".to_owned(), context: context.clone() };
+    let embed = EmbedRequest { texts: vec![query.to_owned()], kind: TextKind::Query };
+    [
+        serde_json::to_string(&service.search("notes", &search, &cancel).unwrap()),
+        serde_json::to_string(&service.context("notes", &context, &cancel).unwrap()),
+        serde_json::to_string(&service.why_not("notes", &why_not, &cancel).unwrap()),
+        serde_json::to_string(&service.embed("notes", &embed, &cancel).unwrap()),
+    ]
+    .map(Result::unwrap)
+    .join("\n")
+}
+
+#[test]
+fn threads_at_once_get_the_answers_of_one_at_a_time() {
+    let (place, service) = tides();
+    let queries: Vec<String> = ["moon", "the tide rises", "salt and bread", "spring tides", "oven"]
+        .iter()
+        .flat_map(|words| (0..4).map(move |n| format!("{words} {}", "sea ".repeat(n))))
+        .collect();
+    let alone: Vec<String> = queries.iter().map(|query| said(&service, query)).collect();
+    let fresh = Service::new(options(&place)).unwrap();
+    std::thread::scope(|scope| {
+        for thread in 0..16 {
+            let (queries, alone, fresh) = (&queries, &alone, &fresh);
+            scope.spawn(move || {
+                for n in 0..queries.len() {
+                    let n = (n + thread) % queries.len();
+                    assert_eq!(said(fresh, &queries[n]), alone[n], "{}", queries[n]);
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn a_service_can_be_shared() {
+    fn is_shared<T: Send + Sync>() {}
+    is_shared::<Service>();
+}
+
+#[test]
+fn the_next_request_sees_a_commit() {
+    let (place, service) = tides();
+    let cancel = Cancel::default();
+    let list = || service.list("notes", &ListRequest::default(), &cancel).unwrap();
+    let before = list();
+    assert_eq!((before.generation, before.documents.len()), (1, 3));
+    let kept = service.searcher("notes".into(), &cancel).unwrap();
+    assert!(std::sync::Arc::ptr_eq(&kept, &service.searcher("notes".into(), &cancel).unwrap()));
+    place.write("wind.txt", "Wind raises waves.\n");
+    place.index();
+    let after = list();
+    assert_eq!((after.generation, after.documents.len()), (2, 4));
+    assert_eq!(kept.manifest().generation, 1);
+    let get = GetRequest { citation: "notes/wind.txt".to_owned() };
+    assert_eq!(service.get("notes", &get, &cancel).unwrap().text, "Wind raises waves.\n");
+    let by_folder = service.status(place.collection().as_path(), &cancel).unwrap();
+    assert_eq!(by_folder.n_documents, 4);
+    assert!(service.fields("notes", &cancel).unwrap().fields.iter().any(|field| field.name == "title"));
+}
+
+#[test]
+fn cancelled_requests_end() {
+    let (_place, service) = tides();
+    let cancelled = Cancel::new();
+    cancelled.clone().cancel();
+    let request = api::SearchRequest::new("moon");
+    for cancel in [cancelled, Cancel::after(Duration::ZERO)] {
+        let context = ContextRequest::new("moon");
+        assert!(matches!(service.search("notes", &request, &cancel), Err(Error::Cancelled)));
+        assert!(matches!(service.context("notes", &context, &cancel), Err(Error::Cancelled)));
+        let search = SearchRequest { cancel: cancel.clone(), ..SearchRequest::new("moon") };
+        let searcher = service.searcher("notes".into(), &Cancel::default()).unwrap();
+        assert!(matches!(searcher.search(&search), Err(Error::Cancelled)));
+    }
+    assert!(service.search("notes", &request, &Cancel::after(Duration::from_secs(600))).is_ok());
+}
+
+#[test]
+fn a_service_says_what_it_does_not_know() {
+    let (place, service) = tides();
+    let cancel = Cancel::default();
+    let code = |error: Error| api::Fault::from(&error);
+    let fault = code(service.search("nots", &api::SearchRequest::new("moon"), &cancel).unwrap_err());
+    assert_eq!(
+        (fault.code.as_str(), fault.message.as_str()),
+        ("unknown_collection", "no collection \"nots\"; there are notes")
+    );
+    let path = place.notes().join("moon.txt").display().to_string();
+    let file = ContextRequest { tokenizer: path, ..ContextRequest::new("moon") };
+    let fault = code(service.context("notes", &file, &cancel).unwrap_err());
+    assert!(fault.code == "setting" && fault.message.contains("is none of model, o200k, cl100k"), "{fault:?}");
+    let many = api::SearchRequest { k: 5, candidates: 4, ..api::SearchRequest::new("moon") };
+    let fault = code(service.search("notes", &many, &cancel).unwrap_err());
+    assert_eq!(fault.message, "k: \"5\" is not from 1 to 4");
+    let get = GetRequest { citation: "notes/mon.txt".to_owned() };
+    let fault = code(service.get("notes", &get, &cancel).unwrap_err());
+    assert_eq!((fault.code.as_str(), &fault.data.unwrap()["nearest"]), ("unknown_document", &"notes/moon.txt".into()));
+}
+
+#[test]
+fn tokens_of_the_model_are_counted() {
+    let (_place, service) = tides();
+    let request = ContextRequest { tokenizer: "model".to_owned(), mode: Mode::Lexical, ..ContextRequest::new("moon") };
+    let answer = service.context("notes", &request, &Cancel::default()).unwrap();
+    assert!(answer.tokenizer.starts_with("model:") && answer.n_tokens <= 2_000, "{answer:?}");
+}
