@@ -1,4 +1,5 @@
-//! Assembling a context: how long the choice takes from candidates whose tokens are counted already, and how good it is at least.
+//! Assembling a context: how long the choice takes from candidates whose tokens are counted already, and how good it is
+//! at least.
 //!
 //! Shapes: N candidates of some hundred words in documents of a dozen chunks, a few of them relevant in runs.
 //! What the tokenizer takes is timed apart: texts are looked up, headers and the whole context are counted by words.

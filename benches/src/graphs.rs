@@ -1,7 +1,7 @@
 //! One contestant among graphs: Cento's, or that of the crate hnsw_rs, over vectors that others are given too.
 //!
-//! `scripts/bench-graphs` runs it beside hnswlib, faiss and usearch. Building and asking are two runs, so that the memory of
-//! asking is not that of building. Vectors and the rows that are truly nearest come as .npy files.
+//! `scripts/bench-graphs` runs it beside hnswlib, faiss and usearch. Building and asking are two runs, so that the
+//! memory of asking is not that of building. Vectors and the rows that are truly nearest come as .npy files.
 //!
 //! Recall@10 counts the true rows among those found. Rates are the best of the rounds: other work only ever adds time.
 

@@ -1,8 +1,11 @@
 //! BM25 from tantivy out of the box to Cento's lexical arm, one change at a time: what each is worth in nDCG.
 //!
-//! Source: tantivy 0.27 as its `basic_search` example uses it; the run behind quickwit-oss/tantivy#2455 stands beside the walk.
-//! Differs: queries are read leniently, since the strict parser refuses some, and one thread indexes, so that figures repeat.
-//! Range: nDCG@10 and R@100 of trec_eval, means over all judged queries. The worth of a change depends on those before it.
+//! Source: tantivy 0.27 as its `basic_search` example uses it; the run behind quickwit-oss/tantivy#2455 stands beside
+//! the walk.
+//! Differs: queries are read leniently, since the strict parser refuses some, and one thread indexes, so that figures
+//! repeat.
+//! Range: nDCG@10 and R@100 of trec_eval, means over all judged queries. The worth of a change depends on those before
+//! it.
 //! Cost: an index of the whole set for each step.
 
 mod set;

@@ -1,6 +1,6 @@
 //! Runs the benchmarks at full size: `cento-bench [MODEL_FOLDER]`, one JSON object a line, `cento-bench lexical`, a
-//! table, `cento-bench graphs`, one contestant of `scripts/bench-graphs`, `cento-bench assembly`, how long contexts take,
-//! and `cento-bench reproduce`, recorded figures measured again.
+//! table, `cento-bench graphs`, one contestant of `scripts/bench-graphs`, `cento-bench assembly`, how long contexts
+//! take, and `cento-bench reproduce`, recorded figures measured again.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;

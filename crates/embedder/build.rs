@@ -1,7 +1,7 @@
 //! With the feature `cuda`: compiles the CUDA kernels to PTX, which the driver finishes for the GPU it finds.
 //!
-//! `NVCC` or `CUDA_HOME` name the toolkit's compiler, else the one on the PATH is taken. `CUDA_COMPUTE_CAP` (80, 90, …) names the
-//! oldest GPU the kernels are for, else it is that of the machine that builds.
+//! `NVCC` or `CUDA_HOME` name the toolkit's compiler, else the one on the PATH is taken. `CUDA_COMPUTE_CAP` (80, 90, …)
+//! names the oldest GPU the kernels are for, else it is that of the machine that builds.
 
 use std::env;
 use std::path::{Path, PathBuf};

@@ -35,11 +35,13 @@ fn the_command_line_wins_over_environment_over_file_over_default() {
 }
 
 #[test]
-fn a_setting_in_the_file_can_stand_for_a_required_option() {
+fn a_setting_in_the_file_stands_for_an_option_that_is_not_given() {
     let place = Place::indexed();
-    place.run(&["context", "moon"]).fails(2, &["--budget"]);
+    let ran = place.ok(&["context", "moon"]);
+    assert!(ran.err.contains("budget: 2000 tokens (default)") && ran.err.contains("of 2000 tokens"), "{ran:?}");
     place.write("cento.toml", "[context]\nbudget = 120\n");
-    place.ok(&["context", "moon"]);
+    let ran = place.ok(&["context", "moon"]);
+    assert!(ran.err.contains("of 120 tokens") && !ran.err.contains("default"), "{ran:?}");
 }
 
 #[test]

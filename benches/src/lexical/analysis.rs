@@ -37,7 +37,8 @@ pub(super) type Terms = Box<dyn FnMut(&str) -> Vec<String>>;
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Analysis {
     Tantivy(Pipeline),
-    /// Lucene's EnglishAnalyzer: words of Unicode (UAX 29), no possessive `'s`, stop words, stems (Snowball's; Lucene has Porter's).
+    /// Lucene's EnglishAnalyzer: words of Unicode (UAX 29), no possessive `'s`, stop words, stems (Snowball's; Lucene
+    /// has Porter's).
     UnicodeWords,
     /// Cento's: identifiers also by their parts, accents folded.
     Cento,

@@ -1,7 +1,7 @@
 //! BM25 with any parameters over plain postings, because tantivy has k1 1.2 and b 0.75 as private constants.
 //!
-//! Source: Robertson and Zaragoza 2009, eq. 3.15, with the idf of Lucene and tantivy; tantivy's further factor `k1 + 1` changes no
-//! order and is left out.
+//! Source: Robertson and Zaragoza 2009, eq. 3.15, with the idf of Lucene and tantivy; tantivy's further factor `k1 + 1`
+//! changes no order and is left out.
 //! Cost: one division a posting.
 
 use std::collections::HashMap;

@@ -1,4 +1,5 @@
-//! Cento's lexical arm over whole documents, as `cento run --mode lexical` has it: the title is the first line of the text.
+//! Cento's lexical arm over whole documents, as `cento run --mode lexical` has it: the title is the first line of the
+//! text.
 
 use std::sync::Arc;
 

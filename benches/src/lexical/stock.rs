@@ -24,7 +24,8 @@ const ANALYZER: &str = "walk";
 /// The field that holds the place of a document in the corpus.
 const ROW: &str = "row";
 
-/// The characters that the run behind quickwit-oss/tantivy#2455 deletes from its queries, without a space in their place.
+/// The characters that the run behind quickwit-oss/tantivy#2455 deletes from its queries, without a space in their
+/// place.
 const STRIPPED: [char; 17] = ['+', '-', '!', '(', ')', '{', '}', '[', ']', '^', '"', '~', '*', '?', ':', '\\', '<'];
 
 /// Which texts are indexed as what.
@@ -45,8 +46,8 @@ pub(super) enum Reading {
     Syntax,
     /// By tantivy's query parser, after [`STRIPPED`] characters are gone.
     Stripped,
-    /// No character is an operator, but a word of several tokens (`IL-6`) is a phrase and a word that is there twice counts once,
-    /// as the parser has it.
+    /// No character is an operator, but a word of several tokens (`IL-6`) is a phrase and a word that is there twice
+    /// counts once, as the parser has it.
     Phrases,
     /// As before, but every token is a term of its own.
     Terms,

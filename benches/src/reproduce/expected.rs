@@ -1,4 +1,5 @@
-//! Recorded figures: what each table of a plan held when it was last recorded, in `expected/NAME.json` beside the plans.
+//! Recorded figures: what each table of a plan held when it was last recorded, in `expected/NAME.json` beside the
+//! plans.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -83,8 +83,8 @@ pub(crate) struct Precision {
 }
 
 impl Precision {
-    /// As many as the largest figure needs for three or four digits and `least`, that of a tolerance, asks for, and no more than
-    /// there are.
+    /// As many as the largest figure needs for three or four digits and `least`, that of a tolerance, asks for, and no
+    /// more than there are.
     pub(crate) fn of(values: impl Iterator<Item = f64>, least: usize) -> Self {
         let (mut largest, mut smallest, mut n_digits) = (0.0_f64, f64::INFINITY, 0);
         for value in values.filter(|value| value.is_finite() && *value != 0.0) {

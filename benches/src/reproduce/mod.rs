@@ -1,7 +1,7 @@
 //! `cento-bench reproduce`: recorded figures, run again from scratch with `cento`, each beside what is expected.
 //!
-//! A plan (TOML) → its steps, commands as a user would type them → figures out of their JSON answers → tables and charts
-//! → one report, as text, JSON or page. Beside them pictures, each of one context, out of its trace.
+//! A plan (TOML) → its steps, commands as a user would type them → figures out of their JSON answers → tables and
+//! charts → one report, as text, JSON or page. Beside them pictures, each of one context, out of its trace.
 
 mod command;
 mod plan;

@@ -1,6 +1,7 @@
 //! The report as one HTML page that needs nothing beside itself: no script to be read, no font, no other file.
 //!
-//! First the verdict in words, then a line for each reproduction, then each with its figures, charts, pictures and commands.
+//! First the verdict in words, then a line for each reproduction, then each with its figures, charts, pictures and
+//! commands.
 //! Differs: the same report gives the same bytes; the page holds no clock.
 
 use std::collections::BTreeSet;

@@ -1,4 +1,5 @@
-//! The file of `--policy`: settings, and of a pipeline's configuration the strategy and the budget, which flags must not contradict.
+//! The file of `--policy`: settings, and of a pipeline's configuration the strategy and the budget, which flags must
+//! not contradict.
 
 use std::fmt::Display;
 use std::path::{Path, PathBuf};

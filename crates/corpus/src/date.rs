@@ -1,7 +1,7 @@
 //! Dates: ISO 8601 dates, alone or with a time of day, as stretches of time since 1970.
 //!
-//! Units: microseconds since 1970-01-01T00:00:00Z. A date covers its day, a time without seconds its minute, a time with
-//! seconds its second, a time with a fraction that microsecond. Without an offset a time is UTC.
+//! Units: microseconds since 1970-01-01T00:00:00Z. A date covers its day, a time without seconds its minute, a time
+//! with seconds its second, a time with a fraction that microsecond. Without an offset a time is UTC.
 //! Differs: the calendar is jiff's, the grammar is not: jiff also reads `20200517`, `2020-05-17T10` and `…[UTC]`, and
 //! refuses fractions of more than nine digits.
 
@@ -25,8 +25,8 @@ pub struct Date {
 }
 
 impl Date {
-    /// Reads `2020-05-17`, `2020-05-17T10:30`, `2020-05-17 10:30:00.5`, `2020-05-17T10:30:00+02:00`, …; `None` for anything else,
-    /// dates that no calendar has among them.
+    /// Reads `2020-05-17`, `2020-05-17T10:30`, `2020-05-17 10:30:00.5`, `2020-05-17T10:30:00+02:00`, …; `None` for
+    /// anything else, dates that no calendar has among them.
     pub fn parse(text: &str) -> Option<Self> {
         let mut rest = Rest(text.as_bytes());
         let (year, month, day) = (rest.number(4)?, rest.after(b'-', 2)?, rest.after(b'-', 2)?);

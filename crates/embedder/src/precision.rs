@@ -33,7 +33,8 @@ pub enum Precision {
     Bf16,
     /// 16-bit IEEE floats, products summed in f32. Accelerators only.
     F16,
-    /// 8-bit integers: weights by output channel, activations by token, sums exact in 32 bits. CPU only. Cosine to f32 .995 on average.
+    /// 8-bit integers: weights by output channel, activations by token, sums exact in 32 bits. CPU only. Cosine to f32
+    /// .995 on average.
     Int8,
 }
 

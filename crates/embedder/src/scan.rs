@@ -1,8 +1,9 @@
-//! Query vectors compared with rows of vectors on a GPU: products of all queries with a block of rows, the largest kept.
+//! Query vectors compared with rows of vectors on a GPU: products of all queries with a block of rows, the largest
+//! kept.
 //!
-//! The caller streams blocks of any number of rows; what is held is the queries, one block, its products and the lists. Products
-//! are close to the exact ones, not equal: [`Scan::error`] bounds how far they can be off, so that a caller who takes more rows
-//! than wanted can compute those exactly and know when no other row could have been among them.
+//! The caller streams blocks of any number of rows; what is held is the queries, one block, its products and the lists.
+//! Products are close to the exact ones, not equal: [`Scan::error`] bounds how far they can be off, so that a caller
+//! who takes more rows than wanted can compute those exactly and know when no other row could have been among them.
 //! Shapes: Q queries, R rows of a block, D values of a vector.
 
 use candle_core::{DType, Device, Tensor};
@@ -89,8 +90,9 @@ impl Accelerator {
         self.device.is_cpu()
     }
 
-    /// Begins to compare queries \[Q, D\] with rows of `width` values, the first D of which count and the others are zero; for
-    /// each query the `limit` rows with the largest products are kept. No block will have more than `block_rows` rows.
+    /// Begins to compare queries \[Q, D\] with rows of `width` values, the first D of which count and the others are
+    /// zero; for each query the `limit` rows with the largest products are kept. No block will have more than
+    /// `block_rows` rows.
     ///
     /// # Errors
     /// If the device fails or its memory is full: then fewer queries at a time may do.
@@ -130,15 +132,16 @@ impl Accelerator {
 impl Scan {
     /// How far an approximate product can be from the exact one of two unit vectors.
     ///
-    /// Products of two 16-bit values are exact in f32, what is left of a query beyond its 22 bits is below 2⁻²², and a sum of n
-    /// values below 1 in all, however it is ordered and rounded, is off by less than n units of 2⁻²²: tensor cores cut bits off
-    /// where the CPU rounds, which is why it is 2⁻²² and not 2⁻²⁴. The exact product is one of f32 itself.
+    /// Products of two 16-bit values are exact in f32, what is left of a query beyond its 22 bits is below 2⁻²², and a
+    /// sum of n values below 1 in all, however it is ordered and rounded, is off by less than n units of 2⁻²²: tensor
+    /// cores cut bits off where the CPU rounds, which is why it is 2⁻²² and not 2⁻²⁴. The exact product is one of f32
+    /// itself.
     pub fn error(&self) -> f32 {
         (2 * self.width + 16) as f32 / (1 << 22) as f32
     }
 
-    /// Takes in a block of rows, the first of which has the number `first_row`. `allowed` has a bit for each row of the block,
-    /// 32 to a number, lowest first: rows whose bit is not set do not count.
+    /// Takes in a block of rows, the first of which has the number `first_row`. `allowed` has a bit for each row of the
+    /// block, 32 to a number, lowest first: rows whose bit is not set do not count.
     ///
     /// # Errors
     /// If the device fails.

@@ -1,7 +1,8 @@
 //! Text to token ids and back to byte offsets, with any `tokenizer.json`.
 //!
 //! Differs: truncation and padding that the file asks for are switched off. Long text is tokenized in pieces where that
-//! cannot change the tokens (see [`cut`]), so memory stays small and a text far beyond the window costs no more than a long one.
+//! cannot change the tokens (see [`cut`]), so memory stays small and a text far beyond the window costs no more than a
+//! long one.
 
 mod cut;
 mod pairs;
@@ -47,7 +48,8 @@ impl Tokenizer {
     /// Opens a `tokenizer.json` of Hugging Face tokenizers.
     ///
     /// # Errors
-    /// If the file is missing, damaged, has no token for unknown text, or surrounds text with anything but fixed tokens.
+    /// If the file is missing, damaged, has no token for unknown text, or surrounds text with anything but fixed
+    /// tokens.
     pub fn load(path: &Path) -> Result<Self> {
         Ok(Self::load_hashed(path)?.0)
     }
@@ -100,11 +102,12 @@ impl Tokenizer {
             .sum()
     }
 
-    /// For each token of `text` the byte offset of its end in `text`: ascending, each at a character boundary, equal where
-    /// tokens share a character. What the tokenizer drops (white space, control characters, accents) belongs to no token.
+    /// For each token of `text` the byte offset of its end in `text`: ascending, each at a character boundary, equal
+    /// where tokens share a character. What the tokenizer drops (white space, control characters, accents) belongs to
+    /// no token.
     ///
-    /// Should the tokenizer's own rules fail on a text (a pattern beyond its backtracking limit), every byte counts as one
-    /// token, here and in [`Tokenizer::count`]: never too few.
+    /// Should the tokenizer's own rules fail on a text (a pattern beyond its backtracking limit), every byte counts as
+    /// one token, here and in [`Tokenizer::count`]: never too few.
     pub fn ends(&self, text: &str) -> Vec<usize> {
         let mut ends = Vec::new();
         let mut start = 0;
@@ -123,9 +126,9 @@ impl Tokenizer {
         ends
     }
 
-    /// Number of tokens at the beginning of a text that are its prompt's: special tokens before it, the prompt's own, but not the
-    /// special token after it. 0 where the prompt is empty. As sentence-transformers counts: the prompt is tokenized alone, and
-    /// cut to the window.
+    /// Number of tokens at the beginning of a text that are its prompt's: special tokens before it, the prompt's own,
+    /// but not the special token after it. 0 where the prompt is empty. As sentence-transformers counts: the prompt is
+    /// tokenized alone, and cut to the window.
     pub(crate) fn n_prompt_tokens(&self, prompt: &str, max_tokens: usize) -> Result<usize, String> {
         if prompt.is_empty() {
             return Ok(0);
@@ -168,8 +171,8 @@ impl Tokenizer {
 
     /// The first `max_tokens - n_special` tokens of `text` between the special tokens.
     ///
-    /// Only a prefix of a long text is tokenized: one that ends where cutting cannot change the tokens before it, doubled
-    /// until it has more tokens than fit.
+    /// Only a prefix of a long text is tokenized: one that ends where cutting cannot change the tokens before it,
+    /// doubled until it has more tokens than fit.
     pub(crate) fn encode(&self, text: &str, max_tokens: usize) -> Result<Encoded, String> {
         let n_max = max_tokens - self.n_special();
         let mut n_bytes = max_tokens * PREFIX_BYTES_PER_TOKEN;

@@ -1,8 +1,8 @@
 //! The weights of a model: safetensors, hashed unless the hash is known, handed out tensor by tensor as f32.
 //!
 //! Cost: a tensor is read when a layer takes it, straight to where it stays; the files are open meanwhile.
-//! Differs: nothing goes unnoticed. A missing or misshapen tensor, one that is not finite, and one that nobody asked for are
-//! errors that name it: they mean that another model would be computed.
+//! Differs: nothing goes unnoticed. A missing or misshapen tensor, one that is not finite, and one that nobody asked
+//! for are errors that name it: they mean that another model would be computed.
 
 mod checkpoint;
 mod hashes;
@@ -21,8 +21,8 @@ use crate::precision::Precision;
 use checkpoint::Checkpoint;
 pub use hashes::{AlwaysHashed, WeightHashes};
 
-/// Tensors that published files hold besides the encoder's, by the beginning of their names: pooler, language model and other
-/// heads, and tables that follow from the configuration.
+/// Tensors that published files hold besides the encoder's, by the beginning of their names: pooler, language model and
+/// other heads, and tables that follow from the configuration.
 const BESIDE_THE_ENCODER: [&str; 16] = [
     "pooler.",
     "cls.",
@@ -72,8 +72,8 @@ impl Bias {
 }
 
 impl Weights {
-    /// Opens `model.safetensors` at `path`, or the files of the index beside it; the second result is their BLAKE3 hash.
-    /// Tensors arrive on `device` as f32.
+    /// Opens `model.safetensors` at `path`, or the files of the index beside it; the second result is their BLAKE3
+    /// hash. Tensors arrive on `device` as f32.
     pub(crate) fn open(path: &Path, device: &Device, hashes: &dyn WeightHashes) -> Result<(Self, blake3::Hash)> {
         let (checkpoint, hash) = Checkpoint::open(path, hashes)?;
         Ok((Self { checkpoint: Arc::new(checkpoint), device: device.clone(), prefix: String::new() }, hash))
@@ -106,8 +106,8 @@ impl Weights {
     /// Holds the tensors of an encoder against what it has taken.
     ///
     /// # Errors
-    /// If there are others that are not known to stand beside an encoder: the encoder is then not the one they were made for. If
-    /// a file was written to meanwhile.
+    /// If there are others that are not known to stand beside an encoder: the encoder is then not the one they were
+    /// made for. If a file was written to meanwhile.
     pub(crate) fn check_all_taken(&self) -> Result<()> {
         let beside = |name: &str| {
             let name = name.strip_prefix(&self.prefix).unwrap_or(name);

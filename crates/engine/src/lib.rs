@@ -1,6 +1,7 @@
 //! Cento's engine: a folder of files becomes a collection; a collection answers with rankings and with contexts.
 //!
-//! [`index`] makes a collection; a [`Service`] opens it by its name and answers the requests of [`api`], from any number of threads.
+//! [`index`] makes a collection; a [`Service`] opens it by its name and answers the requests of [`api`], from any
+//! number of threads.
 //!
 //! ```
 //! use cento_engine::{Cancel, IndexOptions, OsFs, Root, Service, ServiceOptions, Strategy, api};
@@ -32,7 +33,8 @@
 //! # }
 //! ```
 //!
-//! Below the service stands [`Searcher`], one open collection, for programs that measure or that need another generation.
+//! Below the service stands [`Searcher`], one open collection, for programs that measure or that need another
+//! generation.
 
 mod cancel;
 mod error;

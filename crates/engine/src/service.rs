@@ -1,7 +1,8 @@
 //! The service behind every door: open collections, encoders and tokenizers that are shared, and one method a verb.
 //!
-//! It is asked by many threads at once. A collection is opened at its first request and again when a writer has committed; requests in
-//! progress end on the generation they began with. Of each encoder there is one, whatever collections use it.
+//! It is asked by many threads at once. A collection is opened at its first request and again when a writer has
+//! committed; requests in progress end on the generation they began with. Of each encoder there is one, whatever
+//! collections use it.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
@@ -15,7 +16,7 @@ use crate::cancel::Cancel;
 use crate::context::tokens::BudgetTokenizer;
 use crate::error::{AtPath, Error, Result};
 use crate::explain::why_not::WhyNot;
-use crate::retrieve::encoder::Encoder;
+use crate::retrieve::queue::Encoder;
 use crate::retrieve::search::{Mode, SearchResponse};
 use crate::retrieve::searcher::{Searcher, SearcherOptions};
 use crate::source::documents::Excerpt;
@@ -49,8 +50,8 @@ impl Default for ServiceOptions {
     }
 }
 
-/// A collection that is asked: by its name in [`ServiceOptions::collections`], which a door may take from anybody, or by its folder,
-/// which it may not.
+/// A collection that is asked: by its name in [`ServiceOptions::collections`], which a door may take from anybody, or
+/// by its folder, which it may not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Which<'a> {
     /// By its name.

@@ -54,7 +54,8 @@ pub struct Context {
     /// Mean cosine of the delivered chunks' vectors, pair by pair; none where there are fewer than two or no vectors.
     #[serde(deserialize_with = "Option::deserialize")] // null is a value, a missing field is not
     pub redundancy_cosine: Option<f64>,
-    /// Candidates decided for each reason, such as `passed_all_gates` and `too_redundant`; empty if the writer kept no record.
+    /// Candidates decided for each reason, such as `passed_all_gates` and `too_redundant`; empty if the writer kept no
+    /// record.
     #[serde(default)]
     pub decisions: BTreeMap<String, u64>,
     /// The delivered pieces in the order of the context.

@@ -1,7 +1,7 @@
 //! Evaluation: what a ranking is worth, what a context is worth, and whether a difference is more than chance.
 //!
-//! Files come in ([`qrels`], [`run`], [`topics`], [`questions`], [`contexts`]), figures go out ([`measure`], [`context`]), and two
-//! sets of figures are compared query by query ([`compare`]). Nothing here knows of a collection.
+//! Files come in ([`qrels`], [`run`], [`topics`], [`questions`], [`contexts`]), figures go out ([`measure`],
+//! [`context`]), and two sets of figures are compared query by query ([`compare`]). Nothing here knows of a collection.
 
 pub mod qrels;
 pub mod run;

@@ -32,8 +32,9 @@ impl Qrels {
     /// Reads a file, a folder with one `*.tsv`, a BEIR folder with one `qrels/*.tsv`, or `-`, stdin.
     ///
     /// # Errors
-    /// [`Error::Several`] when a folder holds more than one file of judgements, [`Error::Duplicate`] when a document is judged
-    /// twice for a query, [`Error::Malformed`] for other columns or a grade that is no integer, [`Error::Empty`].
+    /// [`Error::Several`] when a folder holds more than one file of judgements, [`Error::Duplicate`] when a document is
+    /// judged twice for a query, [`Error::Malformed`] for other columns or a grade that is no integer,
+    /// [`Error::Empty`].
     pub fn read(path: &Path) -> Result<Self> {
         let path = if path.is_dir() { Cow::Owned(only_file(path)?) } else { Cow::Borrowed(path) };
         let mut lines = Lines::open(&path)?;

@@ -1,8 +1,8 @@
 //! Questions: what the right answer to each is, and where in the documents it stands.
 //!
-//! Two layouts are read. An *excerpt set* is a folder with `questions.jsonl` and `docs/`: gold is spans of text. A *BEIR
-//! folder* has `queries.jsonl` and `qrels/`: gold is documents, with `facts.jsonl` or SciFact's rationales sentences of
-//! them. Only questions with gold documents are kept; the others have nothing to be measured by.
+//! Two layouts are read. An *excerpt set* is a folder with `questions.jsonl` and `docs/`: gold is spans of text. A
+//! *BEIR folder* has `queries.jsonl` and `qrels/`: gold is documents, with `facts.jsonl` or SciFact's rationales
+//! sentences of them. Only questions with gold documents are kept; the others have nothing to be measured by.
 
 mod beir;
 mod excerpts;
@@ -66,8 +66,8 @@ pub struct Fact {
 impl Questions {
     /// Reads an excerpt set or a BEIR folder.
     ///
-    /// In an excerpt set a document is named by its file without the extension, or by the whole file name, and its id is
-    /// what indexing the `docs` folder gives: `docs/` and the file name. Offsets count code points; each is checked
+    /// In an excerpt set a document is named by its file without the extension, or by the whole file name, and its id
+    /// is what indexing the `docs` folder gives: `docs/` and the file name. Offsets count code points; each is checked
     /// against its text. In a BEIR folder the gold documents are those judged above 0. SciFact's sentence sets are
     /// alternatives, each enough by itself; here their union is the facts, so a context that has one whole alternative
     /// may still have a recall below 1.

@@ -1,7 +1,7 @@
 //! Topics: the queries of an evaluation, each with its id.
 //!
-//! Read from JSONL (`{"_id": …, "text": …}` and the usual other names of the two), MS MARCO's `id <tab> text`, or a BEIR folder.
-//! A topic's `scope` names the documents that may answer it, where the set has such a restriction.
+//! Read from JSONL (`{"_id": …, "text": …}` and the usual other names of the two), MS MARCO's `id <tab> text`, or a
+//! BEIR folder. A topic's `scope` names the documents that may answer it, where the set has such a restriction.
 
 use std::collections::{BTreeSet, HashSet};
 use std::path::Path;
@@ -29,14 +29,14 @@ pub struct Topic {
     pub scope: Option<Vec<String>>,
 }
 
-/// Reads the topics of a file, of a BEIR folder (`queries.jsonl`, kept to what any `qrels/*.tsv` judges), of a folder of questions
-/// with excerpts (`questions.jsonl`, see [`crate::questions`]), or of `-`, stdin.
+/// Reads the topics of a file, of a BEIR folder (`queries.jsonl`, kept to what any `qrels/*.tsv` judges), of a folder
+/// of questions with excerpts (`questions.jsonl`, see [`crate::questions`]), or of `-`, stdin.
 ///
 /// The order is the file's. An id that is a number is taken as its digits.
 ///
 /// # Errors
-/// [`Error::Malformed`] when a line has no id or no text or an id with a blank, [`Error::Duplicate`] when an id comes twice,
-/// [`Error::Empty`] when no topic is left.
+/// [`Error::Malformed`] when a line has no id or no text or an id with a blank, [`Error::Duplicate`] when an id comes
+/// twice, [`Error::Empty`] when no topic is left.
 pub fn read(path: &Path) -> Result<Vec<Topic>> {
     let topics = if path.join("questions.jsonl").is_file() {
         Questions::read(path)?.topics()

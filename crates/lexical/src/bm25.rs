@@ -5,7 +5,8 @@
 //! never negative. A header is combined with its text before the saturation (BM25F, their eq. 3.19 with one `b`),
 //! because two saturations added up count a word that stands in both twice.
 //! Differs: lengths are exact, not one lossy byte.
-//! Range: a term adds `[0, idf)` each time the query names it, larger is better; scores of two collections are not comparable.
+//! Range: a term adds `[0, idf)` each time the query names it, larger is better; scores of two collections are not
+//! comparable.
 //! Cost: one division a posting.
 
 use crate::{Error, Result};

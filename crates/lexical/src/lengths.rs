@@ -1,7 +1,7 @@
 //! The exact length of each field of each row, in terms.
 //!
-//! File: four `u64` (rows, then the totals of text, header and title), then three `u32` (text, header, title) for each row;
-//! all little-endian.
+//! File: four `u64` (rows, then the totals of text, header and title), then three `u32` (text, header, title) for each
+//! row; all little-endian.
 //! Cost: 12 bytes a row.
 
 use std::sync::Arc;

@@ -1,9 +1,9 @@
 //! BM25 over one immutable segment, with explanations.
 //!
-//! tantivy analyses the text and keeps dictionary and postings; scores are computed here, from those postings, in `f64`,
-//! with the statistics of the live rows of the whole collection. A ranking therefore does not depend on how the
-//! collection is cut into segments, nor on what was deleted from it. Where the collection lies in several places, each is
-//! asked for its [`Statistics`] first, and then scores under the sum of all.
+//! tantivy analyses the text and keeps dictionary and postings; scores are computed here, from those postings, in
+//! `f64`, with the statistics of the live rows of the whole collection. A ranking therefore does not depend on how the
+//! collection is cut into segments, nor on what was deleted from it. Where the collection lies in several places, each
+//! is asked for its [`Statistics`] first, and then scores under the sum of all.
 //!
 //! The flow: [`Analyzer`] → [`Writer`] → named files → [`Segment`] → [`Searcher`].
 //!

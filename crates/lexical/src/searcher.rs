@@ -215,8 +215,8 @@ impl<'a> Searcher<'a> {
     }
 }
 
-/// The live rows of some parts, and how many of them have each term in their text; lengths are not read and left 0. Reads
-/// dictionaries; postings only of segments with deleted rows.
+/// The live rows of some parts, and how many of them have each term in their text; lengths are not read and left 0.
+/// Reads dictionaries; postings only of segments with deleted rows.
 ///
 /// # Errors
 ///

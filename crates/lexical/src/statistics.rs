@@ -1,7 +1,8 @@
 //! What BM25 needs to know about the whole collection: how many units, how long they are, and how many have each term.
 //!
-//! Sums are of integers, over the live rows of all parts, so they do not depend on how the rows are divided among parts, nor on
-//! whether all parts are at hand: statistics of several collections add up to those of one collection with all their rows.
+//! Sums are of integers, over the live rows of all parts, so they do not depend on how the rows are divided among
+//! parts, nor on whether all parts are at hand: statistics of several collections add up to those of one collection
+//! with all their rows.
 
 use std::collections::BTreeMap;
 

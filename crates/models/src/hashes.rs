@@ -1,7 +1,9 @@
-//! Hashes of large files, remembered from one start to the next, so that opening an encoder does not read all of it twice.
+//! Hashes of large files, remembered from one start to the next, so that opening an encoder does not read all of it
+//! twice.
 //!
-//! A file is the same as long as its device, inode, size, time of writing and time of change are: the last of these no program
-//! can set back. A file that changed moments ago is not remembered, because two changes may fall on one tick of the clock.
+//! A file is the same as long as its device, inode, size, time of writing and time of change are: the last of these no
+//! program can set back. A file that changed moments ago is not remembered, because two changes may fall on one tick of
+//! the clock.
 
 use std::fs::File;
 use std::io;
@@ -14,7 +16,8 @@ use sha2::{Digest, Sha256};
 
 /// Smaller files are hashed sooner than looked up.
 const REMEMBERED_BYTES_MIN: u64 = 8 << 20;
-/// Age of the last change before which a file is not remembered; clocks of file systems tick every two seconds at worst.
+/// Age of the last change before which a file is not remembered; clocks of file systems tick every two seconds at
+/// worst.
 const SETTLED: Duration = Duration::from_secs(3);
 
 /// The hashes that are remembered on this machine.

@@ -1,10 +1,10 @@
 //! Dot products in vector registers: AVX2 with FMA and F16C, and AVX-512F; of codes also AVX-VNNI and AVX-512 VNNI.
 //!
-//! One loop serves all shapes of f32 and f16. A tile of R rows and Q queries keeps two accumulators for each pair, so that two rows hide the
-//! latency of the additions and each loaded register is used several times.
+//! One loop serves all shapes of f32 and f16. A tile of R rows and Q queries keeps two accumulators for each pair, so
+//! that two rows hide the latency of the additions and each loaded register is used several times.
 //!
-//! Cost: per 16 (AVX2) or 32 (AVX-512) elements, 2 (R + Q) loads and 2 R Q fused multiplications; per 64 codes of a row one
-//! multiplication (AVX-512 VNNI), two (AVX-VNNI) or four (AVX2).
+//! Cost: per 16 (AVX2) or 32 (AVX-512) elements, 2 (R + Q) loads and 2 R Q fused multiplications; per 64 codes of a row
+//! one multiplication (AVX-512 VNNI), two (AVX-VNNI) or four (AVX2).
 #![expect(unsafe_code, reason = "vector instructions; each block states why its pointers and instructions are valid")]
 
 use std::arch::x86_64::*;
@@ -109,7 +109,8 @@ fn check_codes<const R: usize>(rows: &[&[u8]; R], query: &[u8]) {
 pub(crate) fn prefetch(bytes: &[u8]) {
     const LINE_BYTES: usize = 64;
     for line in bytes.chunks(LINE_BYTES) {
-        // SAFETY: SSE, which this architecture always has; the address is valid, and a prefetch of any other would do nothing.
+        // SAFETY: SSE, which this architecture always has; the address is valid, and a prefetch of any other would do
+        // nothing.
         unsafe { _mm_prefetch::<_MM_HINT_T0>(line.as_ptr().cast()) }
     }
 }
@@ -180,7 +181,8 @@ unsafe fn tile<V: Register, E: Lane, const R: usize, const Q: usize>(
 /// A register of f32 lanes; only this file implements or calls it.
 ///
 /// # Safety
-/// Every function needs the instructions of its register; a load reads `LANES` elements from its pointer, of any alignment.
+/// Every function needs the instructions of its register; a load reads `LANES` elements from its pointer, of any
+/// alignment.
 pub(crate) trait Register: Copy {
     const LANES: usize;
     unsafe fn zero() -> Self;
@@ -353,7 +355,8 @@ unsafe fn code_tile<V: CodeRegister, const R: usize>(rows: [&[u8]; R], query: &[
 /// 32-bit sums of products of codes; only this file implements or calls it.
 ///
 /// # Safety
-/// Every function needs the instructions of its register; a load reads `CODES` bytes from its pointer, of any alignment.
+/// Every function needs the instructions of its register; a load reads `CODES` bytes from its pointer, of any
+/// alignment.
 trait CodeRegister: Copy {
     const CODES: usize;
     /// Codes of a query, signed.

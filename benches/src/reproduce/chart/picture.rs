@@ -1,6 +1,8 @@
-//! One context in pictures: the bar of its budget, bars of its sections, its documents as strips, and what was rejected as a table.
+//! One context in pictures: the bar of its budget, bars of its sections, its documents as strips, and what was rejected
+//! as a table.
 //!
-//! What is delivered is filled, what frames it hatched, what is left or kept out an outline: none is told by colour alone.
+//! What is delivered is filled, what frames it hatched, what is left or kept out an outline: none is told by colour
+//! alone.
 
 use std::fmt::Write as _;
 

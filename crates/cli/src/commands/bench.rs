@@ -1,6 +1,7 @@
 //! `cento bench`: latency, throughput and recall of a collection on this machine.
 //!
-//! A time is worth little alone: every answer carries the machine, and a speed stands beside its recall where one was traded.
+//! A time is worth little alone: every answer carries the machine, and a speed stands beside its recall where one was
+//! traded.
 
 use std::time::{Duration, Instant};
 

@@ -20,7 +20,8 @@ use crate::output::{self, Bar, Beside};
 
 /// Tokens of each text of the uniform set, special tokens counted.
 const UNIFORM_TOKENS: usize = 128;
-/// Least and greatest length of the mixed set, in tokens; lengths between them are equally likely on a logarithmic scale.
+/// Least and greatest length of the mixed set, in tokens; lengths between them are equally likely on a logarithmic
+/// scale.
 const MIXED_TOKENS: (f64, f64) = (8.0, 256.0);
 /// Tokens of the query.
 const QUERY_TOKENS: usize = 12;

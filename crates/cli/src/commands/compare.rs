@@ -106,7 +106,8 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// The figures of an answer of `eval` (one run) or `eval-context` (one strategy, or that named), written with `--per-query --json`.
+/// The figures of an answer of `eval` (one run) or `eval-context` (one strategy, or that named), written with
+/// `--per-query --json`.
 fn answered(path: &Path, strategy: Option<&str>) -> anyhow::Result<Figures> {
     let name = path.display();
     let bytes = std::fs::read(path).with_context(|| name.to_string())?;

@@ -16,7 +16,8 @@ struct Answer<'a> {
     version: u32,
     /// The same bytes were delivered.
     same: bool,
-    /// What differs, in the order in which one thing follows from another; something may even if the bytes are the same.
+    /// What differs, in the order in which one thing follows from another; something may even if the bytes are the
+    /// same.
     differences: &'a [Difference],
     generation: u64,
     context: &'a str,

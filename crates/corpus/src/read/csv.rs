@@ -1,7 +1,7 @@
 //! CSV and TSV: the file is a sheet, each row a block of `column: value` parts in one line.
 //!
-//! The text is extracted: the names of the header row stand with every row, so that a row can be read alone. Empty cells are
-//! left out, white space in a cell becomes single spaces.
+//! The text is extracted: the names of the header row stand with every row, so that a row can be read alone. Empty
+//! cells are left out, white space in a cell becomes single spaces.
 //! Cost: one raw row in memory besides the text.
 
 use std::io::{self, BufReader, Read};

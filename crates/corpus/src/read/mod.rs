@@ -1,6 +1,7 @@
 //! Readers: how each file format becomes documents.
 //!
-//! Markdown, text and HTML files are read whole, up to a limit; JSONL and CSV are streamed, with a limit for each record.
+//! Markdown, text and HTML files are read whole, up to a limit; JSONL and CSV are streamed, with a limit for each
+//! record.
 
 mod csv;
 mod front_matter;
@@ -63,8 +64,8 @@ impl ReadOptions {
 /// Opens a file that [`crate::walk`] found and reads its documents one by one.
 ///
 /// # Errors
-/// The file cannot be opened; a file that is read whole cannot be read, is not UTF-8 or is too long. What is wrong with one
-/// line of JSONL comes from the iterator, which goes on after it.
+/// The file cannot be opened; a file that is read whole cannot be read, is not UTF-8 or is too long. What is wrong with
+/// one line of JSONL comes from the iterator, which goes on after it.
 pub fn read(file: &FoundFile, options: &ReadOptions) -> Result<Documents> {
     let open = || File::open(&file.path).map_err(Error::io(&file.path));
     let whole = |document: fn(Decoded, &FoundFile) -> Document| {

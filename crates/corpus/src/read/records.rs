@@ -202,8 +202,8 @@ pub(super) fn quoted<'a>(keys: impl IntoIterator<Item = &'a str>) -> String {
     keys.into_iter().map(|key| format!("`{key}`")).collect::<Vec<_>>().join(", ")
 }
 
-/// One line without its end, and the bytes read with it; no line where it is longer than `max_bytes`, of which no more than
-/// that is ever kept.
+/// One line without its end, and the bytes read with it; no line where it is longer than `max_bytes`, of which no more
+/// than that is ever kept.
 fn read_line(input: &mut impl BufRead, max_bytes: u64) -> std::io::Result<(Option<Vec<u8>>, u64)> {
     let mut line = Some(Vec::new());
     let mut n_read = 0;

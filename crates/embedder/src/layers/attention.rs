@@ -1,8 +1,8 @@
 //! Self-attention of packed texts: no token attends beyond its own text.
 //!
-//! Source: Vaswani et al. 2017, eq. 1. Order enters by rotating queries and keys (Su et al. 2021), by a bias that depends on the
-//! distance of two tokens (Press et al. 2022, ALiBi; Raffel et al. 2020, buckets), or not at all where positions were added
-//! to the word vectors. Local attention: Beltagy et al. 2020.
+//! Source: Vaswani et al. 2017, eq. 1. Order enters by rotating queries and keys (Su et al. 2021), by a bias that
+//! depends on the distance of two tokens (Press et al. 2022, ALiBi; Raffel et al. 2020, buckets), or not at all where
+//! positions were added to the word vectors. Local attention: Beltagy et al. 2020.
 
 use std::sync::{Arc, OnceLock};
 

@@ -11,8 +11,8 @@ use crate::precision::Precision;
 
 /// Word vectors, and a table of what is added to them.
 ///
-/// A place is a position in a text of one kind (`token_type`): row `kind * n_positions + position` of the second table is the
-/// position's vector plus the kind's, added once when the model is loaded.
+/// A place is a position in a text of one kind (`token_type`): row `kind * n_positions + position` of the second table
+/// is the position's vector plus the kind's, added once when the model is loaded.
 #[derive(Debug)]
 pub(crate) struct Embedding {
     form: Form,
@@ -78,8 +78,8 @@ impl Embedding {
         })
     }
 
-    /// A batch of T tokens → \[T, H\], normalised if there is a norm. Ids and places are within the tables: checked when the
-    /// model was loaded.
+    /// A batch of T tokens → \[T, H\], normalised if there is a norm. Ids and places are within the tables: checked
+    /// when the model was loaded.
     pub(crate) fn forward(&self, batch: &Batch, norm: Option<&LayerNorm>, workspace: &mut Workspace) -> Result<Rows> {
         if let Some(rows) = self.by_kernel(batch, norm)? {
             return Ok(rows);

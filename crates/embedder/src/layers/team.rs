@@ -1,10 +1,11 @@
-//! Threads that share the dense layers of a text that is alone in its call: each computes, and so reads, a part of the weight.
+//! Threads that share the dense layers of a text that is alone in its call: each computes, and so reads, a part of the
+//! weight.
 //!
-//! A query is a dozen tokens: one thread would spend nearly all its time on reading the weights of the model once, and the
-//! others none. An output depends on its own part of a weight only, so sharing changes no bit.
+//! A query is a dozen tokens: one thread would spend nearly all its time on reading the weights of the model once, and
+//! the others none. An output depends on its own part of a weight only, so sharing changes no bit.
 //!
-//! Differs: no pool of tasks. A layer is a few ten microseconds; a member that has nothing to do watches for the next layer
-//! for about as long before it sleeps.
+//! Differs: no pool of tasks. A layer is a few ten microseconds; a member that has nothing to do watches for the next
+//! layer for about as long before it sleeps.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU8, Ordering};

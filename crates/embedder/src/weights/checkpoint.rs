@@ -180,7 +180,8 @@ fn no_safetensors(path: &Path) -> Error {
 }
 
 impl Shard {
-    /// The values of a tensor, straight to where they stay; nothing where the type is not one of floating-point numbers.
+    /// The values of a tensor, straight to where they stay; nothing where the type is not one of floating-point
+    /// numbers.
     fn read(&self, range: &Range<usize>, dtype: &str) -> Result<Option<Vec<f32>>> {
         if dtype == "F32" {
             let mut values = vec![0f32; range.len() / size_of::<f32>()];

@@ -1,4 +1,5 @@
-//! The hash of a file of weights, which enters the model's fingerprint: worked out at each load, or remembered by whoever can.
+//! The hash of a file of weights, which enters the model's fingerprint: worked out at each load, or remembered by
+//! whoever can.
 
 use std::fs::File;
 use std::io;
@@ -6,7 +7,8 @@ use std::path::Path;
 
 /// Where a loader gets the BLAKE3 hash of a file of weights.
 pub trait WeightHashes {
-    /// The hash of all bytes of the open `file` at `path`: what `hash` gives, or what it gave when the file was the same.
+    /// The hash of all bytes of the open `file` at `path`: what `hash` gives, or what it gave when the file was the
+    /// same.
     ///
     /// # Errors
     /// Those of `hash`.

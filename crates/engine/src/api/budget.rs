@@ -11,8 +11,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use crate::context::pool::{ContextRequest, Pool};
 use crate::error::Result;
 
-/// The budget unless one is asked for: room for several chunks of the usual length with their headers, and little beside the window of
-/// any model that is to read it.
+/// The budget unless one is asked for: room for several chunks of the usual length with their headers, and little
+/// beside the window of any model that is to read it.
 pub const DEFAULT_BUDGET_TOKENS: usize = 2_000;
 
 /// The most that `auto` spends, unless it says.
@@ -34,8 +34,8 @@ pub enum Budget {
 pub struct Settled {
     /// Tokens that the context may have.
     pub budget_tokens: usize,
-    /// The share of the value of all tokens allowed that these hold, in percent; none where the budget was a number, or nothing is
-    /// worth anything.
+    /// The share of the value of all tokens allowed that these hold, in percent; none where the budget was a number, or
+    /// nothing is worth anything.
     pub share: Option<f64>,
 }
 

@@ -7,11 +7,11 @@ use cento_assembly::{Citation, Context, Curve, Error as AssemblyError, Format, O
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
-use super::VERSION;
 use super::budget::Budget;
 use super::limits::{self, BUDGET_TOKENS_MAX};
-use super::request::Request;
+use super::parse::Request;
 use super::search::SearchRequest;
+use super::version::VERSION;
 use crate::context::endpoint::Endpoint;
 use crate::context::pool::{self, Pool};
 use crate::context::tokens::BudgetTokenizer;

@@ -3,9 +3,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::VERSION;
 use super::limits::{self, FILTER_TEXT_BYTES_MAX, TEXT_BYTES_MAX};
-use super::request::Request;
+use super::parse::Request;
+use super::version::VERSION;
 use crate::error::Result;
 use crate::retrieve::filter::Filter;
 use crate::retrieve::scope::Filtered;
@@ -82,7 +82,8 @@ impl DocumentList {
     /// The documents that a request asks for.
     ///
     /// # Errors
-    /// [`Error::Filter`](crate::Error::Filter) for a filter that is none, or asks for what the collection does not have.
+    /// [`Error::Filter`](crate::Error::Filter) for a filter that is none, or asks for what the collection does not
+    /// have.
     pub fn new(searcher: &Searcher, request: &ListRequest) -> Result<Self> {
         let filter = request.filter.as_deref().map(Filter::parse).transpose()?;
         Ok(Self {

@@ -4,9 +4,9 @@ use cento_embedder::Kind;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::VERSION;
 use super::limits::{self, EMBED_TEXTS_MAX, TEXT_BYTES_MAX};
-use super::request::Request;
+use super::parse::Request;
+use super::version::VERSION;
 use crate::error::Result;
 use crate::retrieve::searcher::Searcher;
 

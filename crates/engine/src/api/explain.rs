@@ -4,10 +4,10 @@ use cento_assembly::Why;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::VERSION;
 use super::context::ContextRequest;
 use super::limits::{self, TEXT_BYTES_MAX};
-use super::request::Request;
+use super::parse::Request;
+use super::version::VERSION;
 use crate::error::Result;
 use crate::explain::trace::ContextTrace;
 

@@ -1,6 +1,8 @@
-//! The requests and answers of every door: an owned struct each, read strictly, with its defaults, its limits and its JSON Schema.
+//! The requests and answers of every door: an owned struct each, read strictly, with its defaults, its limits and its
+//! JSON Schema.
 //!
-//! An answer is what `--json` prints, the body that a server sends and the type that a client reads. Errors become a [`Fault`].
+//! An answer is what `--json` prints, the body that a server sends and the type that a client reads. Errors become a
+//! [`Fault`].
 
 mod budget;
 mod context;
@@ -9,12 +11,10 @@ mod embed;
 mod explain;
 mod fault;
 mod limits;
-mod request;
+mod parse;
 mod schema;
 mod search;
-
-/// Format of the answers: it changes when a field of theirs goes or means something else.
-pub const VERSION: u32 = 1;
+mod version;
 
 pub use budget::{AUTO_TOKENS_MAX, Budget, DEFAULT_BUDGET_TOKENS, Settled};
 pub use context::{Cited, ContextAnswer, ContextRequest, CurveAnswer, DEFAULT_TOKENIZER};
@@ -26,6 +26,7 @@ pub use limits::{
     BUDGET_TOKENS_MAX, CANDIDATES_MAX, EF_MAX, EMBED_TEXTS_MAX, FILTER_TEXT_BYTES_MAX, IDS_MAX, QUERY_BYTES_MAX,
     TEXT_BYTES_MAX,
 };
-pub use request::{Request, parse};
+pub use parse::{Request, parse};
 pub use schema::{SCHEMAS, schema};
 pub use search::{DEFAULT_RESULTS, SearchRequest};
+pub use version::VERSION;

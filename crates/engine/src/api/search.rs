@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::limits::{self, CANDIDATES_MAX, EF_MAX, FILTER_TEXT_BYTES_MAX, QUERY_BYTES_MAX};
-use super::request::Request;
+use super::parse::Request;
 use crate::error::Result;
 use crate::retrieve::filter::Filter;
 use crate::retrieve::search::{self as retrieve, Explain, Fusion, Mode};

@@ -1,11 +1,11 @@
 //! A language model behind an OpenAI-compatible endpoint, which reads and judges beside the patterns of `seal`.
 //!
 //! Source: arXiv 2512.10787, section 3.3, where a model extracts and judges.
-//! Differs: it is never needed, and is believed as far as the texts bear it out (`assembly::seal::extraction`). One call for each kept
-//! passage, one judgement for each loop, one after the other in a fixed order, at most `calls` of the policy for one answer: equal
-//! answers give equal bytes. What was answered is in the trace, from which a replay takes it.
-//! Bounds: each call ends in its time, reads at most [`http::BODY_BYTES_MAX`], and is made again once, after 429 or 503.
-//! The key is sent, and nowhere else: not in errors, not in traces.
+//! Differs: it is never needed, and is believed as far as the texts bear it out (`assembly::seal::extraction`). One
+//! call for each kept passage, one judgement for each loop, one after the other in a fixed order, at most `calls` of
+//! the policy for one answer: equal answers give equal bytes. What was answered is in the trace, from which a replay
+//! takes it. Bounds: each call ends in its time, reads at most [`http::BODY_BYTES_MAX`], and is made again once, after
+//! 429 or 503. The key is sent, and nowhere else: not in errors, not in traces.
 
 mod http;
 mod messages;
@@ -33,7 +33,8 @@ pub struct EndpointOptions {
     pub fallback: bool,
 }
 
-/// A language model to ask, from outside of any asynchronous runtime. It remembers what it was asked: nothing is asked twice.
+/// A language model to ask, from outside of any asynchronous runtime. It remembers what it was asked: nothing is asked
+/// twice.
 pub struct Endpoint {
     host: String,
     model: String,
@@ -150,7 +151,8 @@ impl<'e> Consultation<'e> {
         self.record
     }
 
-    /// One call for each kept passage that was not read yet: the first as far as the calls reach, one left for each loop, by id.
+    /// One call for each kept passage that was not read yet: the first as far as the calls reach, one left for each
+    /// loop, by id.
     fn read(&mut self, repair: &mut Repair<'_>, n_loops: usize) -> Result<(), String> {
         let n_calls = (self.calls_max - self.record.n_calls).saturating_sub(n_loops);
         let mut untold: Vec<Passage> = repair.untold().cloned().collect();

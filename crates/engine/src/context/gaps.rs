@@ -1,7 +1,7 @@
 //! Gaps: one more search, for documents that are named where the answer seems to be and that the question did not find.
 //!
-//! Source: the gap repair of SEAL-RAG (arXiv 2512.10787), its micro-queries reduced to names, and the extraction to capitals and quotation
-//! marks ([`cento_assembly::bridge::gaps`]).
+//! Source: the gap repair of SEAL-RAG (arXiv 2512.10787), its micro-queries reduced to names, and the extraction to
+//! capitals and quotation marks ([`cento_assembly::bridge::gaps`]).
 //! Cost: at most [`cento_assembly::bridge::GAPS_MAX`] searches by words; nothing is embedded.
 
 use std::collections::HashSet;
@@ -26,8 +26,8 @@ pub(crate) struct Repaired {
 }
 
 impl Searcher {
-    /// Searches for the documents that `found` names and does not hold; never for those of `removed`. Nothing where words are not to be
-    /// searched.
+    /// Searches for the documents that `found` names and does not hold; never for those of `removed`. Nothing where
+    /// words are not to be searched.
     pub(crate) fn repaired(&self, search: &SearchRequest, found: &[Candidate], removed: &[String]) -> Result<Repaired> {
         if search.mode == Mode::Dense {
             return Ok(Repaired::default());

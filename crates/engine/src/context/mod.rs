@@ -1,4 +1,5 @@
-//! Context: a ranking → candidates with their neighbourhood → what the assembly delivers, and what is searched for besides.
+//! Context: a ranking → candidates with their neighbourhood → what the assembly delivers, and what is searched for
+//! besides.
 
 pub(crate) mod tokens;
 pub(crate) mod target;

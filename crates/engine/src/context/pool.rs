@@ -75,8 +75,9 @@ pub struct ContextTimings {
 }
 
 impl Searcher {
-    /// The context that answers a question within its budget, cited to the byte, with the trace of every candidate.
-    /// Of the search, `k` and `min_score` do not apply. With a policy that has a `cache`, the same request is answered from memory.
+    /// The context that answers a question within its budget, cited to the byte, with the trace of every candidate. Of
+    /// the search, `k` and `min_score` do not apply. With a policy that has a `cache`, the same request is answered
+    /// from memory.
     pub fn context(&self, search: &SearchRequest, request: &ContextRequest<'_>) -> Result<Context> {
         self.context_timed(search, request).map(|(context, _)| context)
     }
@@ -96,8 +97,8 @@ impl Searcher {
         Ok((context, ContextTimings { search, assemble: start.elapsed() }))
     }
 
-    /// The context of an earlier request, if the policy keeps contexts and this one is still kept; never one that a language model has
-    /// a part in.
+    /// The context of an earlier request, if the policy keeps contexts and this one is still kept; never one that a
+    /// language model has a part in.
     fn kept(&self, search: &SearchRequest, removed: &[String], request: &ContextRequest<'_>) -> Option<Context> {
         let ttl = Duration::from_secs(request.policy.cache.filter(|_| request.endpoint.is_none())?.ttl_seconds);
         self.resolved.find(&resolved::key(search, removed, request), ttl, Instant::now())
@@ -237,7 +238,8 @@ impl Pool<'_> {
         Ok(Cow::Owned([&self.candidates[..], &self.repaired()?.candidates[..]].concat()))
     }
 
-    /// What contexts of every budget up to the request's are worth, solved at `n_solved` of them and at the knee; at none for 0.
+    /// What contexts of every budget up to the request's are worth, solved at `n_solved` of them and at the knee; at
+    /// none for 0.
     ///
     /// # Errors
     /// Those of [`Pool::context`]; only the strategy `cento` has a curve.
@@ -326,7 +328,8 @@ impl Pool<'_> {
         }
     }
 
-    /// The ids of the chunks to be included, of documents those of all their chunks; what was not found becomes a candidate.
+    /// The ids of the chunks to be included, of documents those of all their chunks; what was not found becomes a
+    /// candidate.
     fn include(&self, include: &[String], candidates: &mut Cow<'_, [Candidate]>) -> Result<Vec<String>> {
         let (mut ids, mut missing) = (Vec::new(), Vec::new());
         for target in include.iter().map(|id| self.searcher.target(id)) {
@@ -345,8 +348,9 @@ impl Pool<'_> {
         Ok(ids)
     }
 
-    /// What the collection has for the question as a whole. None where it is not calibrated, one arm alone was asked, or some documents
-    /// alone may answer: the best of few stands lower than the best of all, and whoever names documents says where the answer is.
+    /// What the collection has for the question as a whole. None where it is not calibrated, one arm alone was asked,
+    /// or some documents alone may answer: the best of few stands lower than the best of all, and whoever names
+    /// documents says where the answer is.
     fn evidence(&self) -> Result<Option<Evidence>> {
         if let Some(known) = self.evidence.get() {
             return Ok(*known);
@@ -391,8 +395,8 @@ impl Pool<'_> {
         self.read(chunk, citation.span.clone())
     }
 
-    /// The characters (Unicode scalar values, as Python counts them) of its document's canonical text that a citation of one of this
-    /// pool's contexts names. Reads the document up to its end.
+    /// The characters (Unicode scalar values, as Python counts them) of its document's canonical text that a citation
+    /// of one of this pool's contexts names. Reads the document up to its end.
     pub fn characters(&self, citation: &Citation) -> Result<Range<u64>> {
         let chunk = self.place(&citation.chunks[0])?;
         let count = |span| Ok::<u64, Error>(self.read(chunk, span)?.chars().count() as u64);

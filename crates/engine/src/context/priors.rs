@@ -1,10 +1,11 @@
-//! Section priors learned from a collection: which headings answers stand under, beside those that a search finds anyway.
+//! Section priors learned from a collection: which headings answers stand under, beside those that a search finds
+//! anyway.
 //!
-//! A question has one vote for where its answer stands, which the chunks that hold it share, and one for where it was looked for: the
-//! first [`FOUND`] chunks of its search. What a search knows already is thus no prior. Where questions are judged, the answer is the
-//! chunks of the evidence, or of a document judged as a whole the chunk nearest to the question. Else sentences of the collection
-//! stand for questions: the answer is the chunk of the sentence, and it is looked for in all documents but its own. They cannot tell what
-//! is asked for, only which headings a search overrates.
+//! A question has one vote for where its answer stands, which the chunks that hold it share, and one for where it was
+//! looked for: the first [`FOUND`] chunks of its search. What a search knows already is thus no prior. Where questions
+//! are judged, the answer is the chunks of the evidence, or of a document judged as a whole the chunk nearest to the
+//! question. Else sentences of the collection stand for questions: the answer is the chunk of the sentence, and it is
+//! looked for in all documents but its own. They cannot tell what is asked for, only which headings a search overrates.
 //! Cost: a search for each question, two for a document judged as a whole; a pass over all chunks.
 
 use std::collections::{BTreeMap, HashMap};
@@ -82,8 +83,9 @@ pub struct LearnedLabel {
 }
 
 impl Searcher {
-    /// Learns what the labels of the collection are worth; `done` hears how many questions were asked, and of how many. Searches are made
-    /// as `search` says, its `query`, `k` and `min_score` do not apply. Nothing is asked where no label has enough documents.
+    /// Learns what the labels of the collection are worth; `done` hears how many questions were asked, and of how many.
+    /// Searches are made as `search` says, its `query`, `k` and `min_score` do not apply. Nothing is asked where no
+    /// label has enough documents.
     pub fn learn_priors(
         &self,
         search: &SearchRequest,

@@ -1,12 +1,12 @@
 //! Resolved contexts: what an open searcher has assembled, kept for whoever asks the same again.
 //!
-//! Off, unless the policy asks for it (`[cache]`, or `cache_resolved_context` of a pipeline). It changes no answer: the key is all that a
-//! context depends on, and a searcher shows one generation for as long as it lives. So the time to live is no matter of truth here; it
-//! says how long a program holds memory for questions that are not asked again.
+//! Off, unless the policy asks for it (`[cache]`, or `cache_resolved_context` of a pipeline). It changes no answer: the
+//! key is all that a context depends on, and a searcher shows one generation for as long as it lives. So the time to
+//! live is no matter of truth here; it says how long a program holds memory for questions that are not asked again.
 //!
-//! Who gains: a program that keeps a [`Searcher`](crate::Searcher) open, where the same question comes again; it spares the search too. `cento
-//! run --contexts` gains where topics have the same text and scope, and there only the choice and the counting. `cento context` is
-//! one question, and gains nothing.
+//! Who gains: a program that keeps a [`Searcher`](crate::Searcher) open, where the same question comes again; it spares
+//! the search too. `cento run --contexts` gains where topics have the same text and scope, and there only the choice
+//! and the counting. `cento context` is one question, and gains nothing.
 //! Cost: a hash of the request, and a copy of the context each time it is kept or served.
 
 use std::collections::HashMap;
@@ -30,9 +30,8 @@ const BYTES_MAX: usize = 64 << 20;
 /// All that a context of one generation depends on, hashed.
 pub(crate) type Key = blake3::Hash;
 
-/// The key of a context; `removed` are documents that were taken from the candidates. What an endpoint had a part in is not kept; every
-/// other field of the requests is in it, by its
-/// `Debug` form, which gives numbers in full.
+/// The key of a context; `removed` are documents that were taken from the candidates. What an endpoint had a part in is
+/// not kept; every other field of the requests is in it, by its `Debug` form, which gives numbers in full.
 pub(crate) fn key(search: &SearchRequest, removed: &[String], request: &ContextRequest<'_>) -> Key {
     let ContextRequest { budget_tokens, tokenizer, strategy, policy, format, order, include, exclude, endpoint: _ } =
         request;

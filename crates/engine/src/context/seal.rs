@@ -1,7 +1,7 @@
 //! SEAL over a collection: the retrieval that a repair of fixed size asks for.
 //!
-//! What is missing, what to search for and what replaces what is decided in `assembly`; here is the loop that searches, with the
-//! settings of one request, and remembers what micro-queries found.
+//! What is missing, what to search for and what replaces what is decided in `assembly`; here is the loop that searches,
+//! with the settings of one request, and remembers what micro-queries found.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
@@ -20,8 +20,8 @@ use crate::error::Result;
 use crate::retrieve::search::{SearchRequest, Timings};
 use crate::retrieve::searcher::Searcher;
 
-/// Searches with one set of settings, each question once: what a repair asks again, for another budget or number of loops, is
-/// answered from memory.
+/// Searches with one set of settings, each question once: what a repair asks again, for another budget or number of
+/// loops, is answered from memory.
 #[derive(Debug)]
 pub struct Retrieval<'s> {
     searcher: &'s Searcher,
@@ -68,8 +68,9 @@ impl Retrieval<'_> {
         Self { without: documents, ..self }
     }
 
-    /// Keeps what a question finds within the budget, and repairs it; never chunks, or of documents, whose id is in `exclude`. `tokenizer` counts where the budget is tokens; otherwise a
-    /// chunk is as long as the encoder says. `endpoint` reads and judges beside the patterns.
+    /// Keeps what a question finds within the budget, and repairs it; never chunks, or of documents, whose id is in
+    /// `exclude`. `tokenizer` counts where the budget is tokens; otherwise a chunk is as long as the encoder says.
+    /// `endpoint` reads and judges beside the patterns.
     ///
     /// # Errors
     ///

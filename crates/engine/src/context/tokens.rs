@@ -50,7 +50,8 @@ impl<'m> BudgetTokenizer<'m> {
     }
 
     fn of_bpe(name: &str, bpe: fn() -> &'static CoreBPE) -> Self {
-        // Its table takes as long to build as the encoder to load: both at once. Without a thread the first count builds it.
+        // Its table takes as long to build as the encoder to load: both at once. Without a thread the first count
+        // builds it.
         let _ = std::thread::Builder::new().spawn(bpe);
         let ends = move |text: &str| {
             let bpe = bpe();
@@ -87,7 +88,8 @@ impl<'m> BudgetTokenizer<'m> {
         (self.count)(text)
     }
 
-    /// For each token of a text the byte offset of its end, ascending; bytes between two ends belong to the later token.
+    /// For each token of a text the byte offset of its end, ascending; bytes between two ends belong to the later
+    /// token.
     pub fn ends(&self, text: &str) -> Vec<usize> {
         (self.ends)(text)
     }

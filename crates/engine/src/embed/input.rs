@@ -1,6 +1,7 @@
 //! The texts to embed: lines of JSONL, read on a thread of their own, in batches that depend on the input alone.
 //!
-//! The bytes are hashed as they are read, so that a run that goes on can tell whether it reads what the run before it read.
+//! The bytes are hashed as they are read, so that a run that goes on can tell whether it reads what the run before it
+//! read.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;

@@ -1,9 +1,11 @@
 //! A file of texts becomes a matrix of vectors, with ids and a manifest: `OUT.npy`, `OUT.ids.jsonl`, `OUT.json`.
 //!
-//! Data flow: `input` (lines → batches) → the encoder → `part` (rows and ids in the making, a journal) → `quantize` → `npy`.
+//! Data flow: `input` (lines → batches) → the encoder → `part` (rows and ids in the making, a journal) → `quantize` →
+//! `npy`.
 //!
-//! **Invariant.** Memory does not grow with the texts, but for 24 bytes an id. A run that is killed goes on where its journal
-//! ends, and its result is, byte for byte, that of a run that was not. The manifest appears last: where it is, all is there.
+//! **Invariant.** Memory does not grow with the texts, but for 24 bytes an id. A run that is killed goes on where its
+//! journal ends, and its result is, byte for byte, that of a run that was not. The manifest appears last: where it is,
+//! all is there.
 
 mod input;
 mod npy;
@@ -55,7 +57,8 @@ pub struct EmbedOptions {
     pub too_long: TooLong,
     /// Type of the matrix.
     pub output_type: OutputType,
-    /// Ranges of `int8` and `uint8`: an array of 2 x dimensions f32, least values first; those of the texts themselves if none.
+    /// Ranges of `int8` and `uint8`: an array of 2 x dimensions f32, least values first; those of the texts themselves
+    /// if none.
     pub ranges: Option<PathBuf>,
     /// Take vectors from the cache where it has them, and keep new ones there.
     pub cache: Option<CacheOptions>,
@@ -218,12 +221,12 @@ pub struct EmbedReport {
 
 /// Embeds every line of the input into the matrix `array`, which ends in `.npy`.
 ///
-/// A run that was cut short goes on where it stopped; a result that is there and is of this very input, made as the options say,
-/// is left as it is.
+/// A run that was cut short goes on where it stopped; a result that is there and is of this very input, made as the
+/// options say, is left as it is.
 ///
 /// # Errors
-/// If the input has an id twice, holds no text, or is not the one that an earlier run began with; if that run was made otherwise;
-/// if a text is too long and that is to be an error; if files are in the way that no run of this kind made.
+/// If the input has an id twice, holds no text, or is not the one that an earlier run began with; if that run was made
+/// otherwise; if a text is too long and that is to be an error; if files are in the way that no run of this kind made.
 pub fn embed(
     input: &EmbedInput,
     array: &Path,

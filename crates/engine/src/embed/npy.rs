@@ -1,4 +1,5 @@
-//! Matrices as NumPy reads them: `.npy`, format 1.0, C order, little endian; `numpy.load` takes them, memory-mapped too.
+//! Matrices as NumPy reads them: `.npy`, format 1.0, C order, little endian; `numpy.load` takes them, memory-mapped
+//! too.
 //!
 //! Source: NEP 1. The header is padded to a fixed length, so that the number of rows can be filled in when it is known.
 

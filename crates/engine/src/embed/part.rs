@@ -9,7 +9,8 @@
 //! manifest.json   only when all is there: what is left to do is to rename
 //! ```
 //!
-//! Both files are on the disk before the journal says so. What lies behind the journal's last line is cut away and made again.
+//! Both files are on the disk before the journal says so. What lies behind the journal's last line is cut away and made
+//! again.
 
 use std::fs::{File, TryLockError};
 use std::io::{self, BufRead, BufReader, ErrorKind, Read, Seek, SeekFrom, Write};

@@ -1,8 +1,8 @@
 //! The types a vector can be written in: floats of 32 or 16 bits, integers of 8 bits, single bits.
 //!
-//! Source: `quantize_embeddings` of sentence-transformers 6. With ranges [min, max] of a dimension, in f32:
-//! `q = clip(floor((x - min) / ((max - min) / 255)), 0, 255)`; `uint8` is q, `int8` q - 128. A dimension that never varies has step 1.
-//! `ubinary` packs `x > 0` eight to a byte, the first in the highest bit; `binary` is the same minus 128.
+//! Source: `quantize_embeddings` of sentence-transformers 6. With ranges [min, max] of a dimension, in f32: `q =
+//! clip(floor((x - min) / ((max - min) / 255)), 0, 255)`; `uint8` is q, `int8` q - 128. A dimension that never varies
+//! has step 1. `ubinary` packs `x > 0` eight to a byte, the first in the highest bit; `binary` is the same minus 128.
 
 use std::fmt;
 use std::str::FromStr;
@@ -174,7 +174,8 @@ impl Ranges {
 mod tests {
     use super::*;
 
-    /// What sentence-transformers 6.2 makes of these vectors (`quantize_embeddings`, NumPy 2); the third dimension never varies.
+    /// What sentence-transformers 6.2 makes of these vectors (`quantize_embeddings`, NumPy 2); the third dimension
+    /// never varies.
     const VECTORS: [[f32; 9]; 4] = [
         [0.1, -0.2, 0.25, 0.0, 0.7, -0.6, 0.01, 0.3, -0.1],
         [-0.3, 0.4, 0.25, 0.5, -0.1, 0.2, -0.02, 0.6, 0.2],

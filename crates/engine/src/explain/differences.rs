@@ -61,9 +61,9 @@ const DERIVED: [&str; 3] = ["config.theta", "config.n_candidates", "config.n_poo
 const DECISION: [&str; 5] = ["final_decision", "final_reason", "stage", "step_decision", "step_details"];
 
 impl ContextTrace {
-    /// What is different in a trace of the same request, made now, in the order in which one thing follows from another: version,
-    /// collection, model, chunking, settings, the first candidate whose scores differ, the first decision that differs, the bytes.
-    /// This trace is as its file gave it.
+    /// What is different in a trace of the same request, made now, in the order in which one thing follows from
+    /// another: version, collection, model, chunking, settings, the first candidate whose scores differ, the first
+    /// decision that differs, the bytes. This trace is as its file gave it.
     pub fn differences(&self, now: &Self) -> Vec<Difference> {
         let now = now.reread();
         let mut found = Vec::new();

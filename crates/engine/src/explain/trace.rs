@@ -1,9 +1,9 @@
 //! Replay: a context's trace with all that is needed to assemble it again, and what differs when that is done.
 //!
-//! A trace is one JSON file (`docs/trace.schema.json`). It holds settings and decisions, never a text of the collection, but what an
-//! endpoint answered: a replay takes that from the trace and asks nobody.
-//! Numbers are compared as JSON gives them back: reading a figure may be off by a unit in the last place, but always by the same.
-//! The policy is kept as TOML too, from which every number comes back exactly.
+//! A trace is one JSON file (`docs/trace.schema.json`). It holds settings and decisions, never a text of the
+//! collection, but what an endpoint answered: a replay takes that from the trace and asks nobody. Numbers are compared
+//! as JSON gives them back: reading a figure may be off by a unit in the last place, but always by the same. The policy
+//! is kept as TOML too, from which every number comes back exactly.
 
 use std::path::Path;
 
@@ -144,7 +144,8 @@ impl ContextTrace {
     /// Reads a trace.
     ///
     /// # Errors
-    /// [`Error::Io`]; [`Error::TraceVersion`] for one of another version; [`Error::Trace`] for what is none, with line and column.
+    /// [`Error::Io`]; [`Error::TraceVersion`] for one of another version; [`Error::Trace`] for what is none, with line
+    /// and column.
     pub fn read(path: &Path) -> Result<Self> {
         let bytes = std::fs::read(path).at(path)?;
         let none = |error: serde_json::Error| Error::Trace { path: path.to_owned(), reason: error.to_string() };
@@ -193,7 +194,8 @@ impl ContextTrace {
         self.assembly.manifest.endpoint.as_ref().map(Endpoint::recorded)
     }
 
-    /// Why a chunk was delivered or not; of a document, why each of its chunks that was a candidate, in the order of the trace.
+    /// Why a chunk was delivered or not; of a document, why each of its chunks that was a candidate, in the order of
+    /// the trace.
     ///
     /// # Errors
     /// [`Error::NotTraced`] for an id that is neither, with the nearest.

@@ -1,7 +1,8 @@
-//! Why not: where the chunks of a document stand at every stage between a query and its context, and which stage lost them.
+//! Why not: where the chunks of a document stand at every stage between a query and its context, and which stage lost
+//! them.
 //!
-//! The stages are scope and filter, the lexical arm, the dense arm, their fusion, the assembly. The arms are ranked to their ends,
-//! vectors exactly, so that a chunk has a place even where retrieval stops long before it.
+//! The stages are scope and filter, the lexical arm, the dense arm, their fusion, the assembly. The arms are ranked to
+//! their ends, vectors exactly, so that a chunk has a place even where retrieval stops long before it.
 //! Cost: every vector and every posting of the query's terms is read, and an id made for each row that has a score.
 
 use cento_assembly::fuse::Contribution;
@@ -80,8 +81,8 @@ impl Searcher {
     /// Follows a document (`DOC`) or one of its chunks (`DOC#chunk`) through search and assembly.
     ///
     /// # Errors
-    /// [`Error::UnknownDocument`] with the nearest id, [`Error::OutOfRange`] for a chunk that its document does not have, and
-    /// those of [`Searcher::context`].
+    /// [`Error::UnknownDocument`] with the nearest id, [`Error::OutOfRange`] for a chunk that its document does not
+    /// have, and those of [`Searcher::context`].
     pub fn why_not(&self, search: &SearchRequest, request: &ContextRequest<'_>, id: &str) -> Result<WhyNot> {
         let target = self.target(id)?;
         let mut answer = WhyNot {

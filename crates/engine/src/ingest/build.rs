@@ -168,7 +168,8 @@ impl<'a> Build<'a> {
     }
 }
 
-/// What cosines mean with the new segment, whose files are complete; documents that die with this commit are still looked at.
+/// What cosines mean with the new segment, whose files are complete; documents that die with this commit are still
+/// looked at.
 fn calibrate(
     snapshot: Option<&Generation>,
     folder: &Path,

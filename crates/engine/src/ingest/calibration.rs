@@ -1,8 +1,9 @@
 //! Calibration: what a cosine means in a collection, so that "nothing here answers that" can be said of any encoder.
 //!
-//! Encoders put their cosines on scales of their own: for one .3 is near, for another .8 is far. Two figures lay a scale: the median
-//! cosine between a sentence of the collection, read as a question, and the chunk it stands in; and the mean cosine between sentences
-//! that have nothing to do with each other. Both are measured at every index run that changes something.
+//! Encoders put their cosines on scales of their own: for one .3 is near, for another .8 is far. Two figures lay a
+//! scale: the median cosine between a sentence of the collection, read as a question, and the chunk it stands in; and
+//! the mean cosine between sentences that have nothing to do with each other. Both are measured at every index run that
+//! changes something.
 //! Cost: at most [`SAMPLE_ROWS`] sentences embedded; no search.
 
 use std::ops::Range;
@@ -23,8 +24,8 @@ const SENTENCES_MIN: usize = 5;
 /// Letters of a sentence: shorter ones are headings and labels, longer ones lists and tables.
 const LETTERS: Range<usize> = 20..200;
 
-/// Standard deviations of unrelated cosines by which a typical one must stand above their mean. An encoder that has not learnt to
-/// tell one text from another stands lower, and its cosines mean nothing.
+/// Standard deviations of unrelated cosines by which a typical one must stand above their mean. An encoder that has not
+/// learnt to tell one text from another stands lower, and its cosines mean nothing.
 const SIGMAS_MIN: f64 = 3.0;
 
 /// Sentences on subjects that have nothing in common.

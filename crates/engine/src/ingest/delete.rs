@@ -24,7 +24,8 @@ pub fn delete(folder: &Path, ids: &[String], fs: &dyn Fs) -> Result<u64> {
     delete_selected(folder, &Selection::Documents(ids.to_vec()), fs).map(|deleted| deleted.generation)
 }
 
-/// Tombstones the documents of a selection and publishes the generation without them; none selected leaves the generation as it is.
+/// Tombstones the documents of a selection and publishes the generation without them; none selected leaves the
+/// generation as it is.
 pub fn delete_selected(folder: &Path, selection: &Selection, fs: &dyn Fs) -> Result<Deleted> {
     let snapshot = Generation::open_current(folder)?; // says that there is no collection before a lock file is made
     let fs = &WriterLock::acquire(folder, fs)?;

@@ -1,8 +1,8 @@
 //! Late vectors of an ingest: a document as the encoder reads it, and what the vectors of its chunks are found by.
 //!
-//! What is read before every window is the document's line of a header, in the collection's header style: the headings of a
-//! chunk stand in the document itself. The text is the document from its first chunk that is searched to its last, so that
-//! front matter is not read.
+//! What is read before every window is the document's line of a header, in the collection's header style: the headings
+//! of a chunk stand in the document itself. The text is the document from its first chunk that is searched to its last,
+//! so that front matter is not read.
 
 use std::collections::HashMap;
 
@@ -70,7 +70,8 @@ impl LateQueue {
 }
 
 impl RowVectors<'_> {
-    /// Gives the rows of a document their late vectors from the log, or puts it in the queue; whether they were in the log.
+    /// Gives the rows of a document their late vectors from the log, or puts it in the queue; whether they were in the
+    /// log.
     pub(super) fn add_late(
         &mut self,
         segment: &mut SegmentWriter<'_>,

@@ -196,7 +196,8 @@ fn named(config: &CollectionConfig) -> String {
     format!("{} (fingerprint {short})", config.model)
 }
 
-/// The chunker's configuration for an encoder: header and chunk share its window with the prompt and the special tokens.
+/// The chunker's configuration for an encoder: header and chunk share its window with the prompt and the special
+/// tokens.
 pub(super) fn chunk_config(config: &CollectionConfig, encoder: &Embedder) -> Result<ChunkConfig> {
     let n_prompt = encoder.tokenizer().count(encoder.prompt(Kind::Document));
     let window_tokens = encoder.max_tokens() - encoder.n_special() - n_prompt;

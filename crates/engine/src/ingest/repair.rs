@@ -1,5 +1,5 @@
-//! Repair: what the collection's own repair needs of an encoder. Vectors that cannot be read come from the embedding cache or, if
-//! they are not there, from the encoder, which is loaded when the first of them is missing.
+//! Repair: what the collection's own repair needs of an encoder. Vectors that cannot be read come from the embedding
+//! cache or, if they are not there, from the encoder, which is loaded when the first of them is missing.
 
 use std::cell::OnceCell;
 use std::path::Path;
@@ -25,7 +25,8 @@ pub enum Missing {
 /// How to repair.
 #[derive(Debug, Clone, Default)]
 pub struct RepairOptions {
-    /// Where lost vectors are looked for and how they are embedded: model, device, precision, threads, cache, graph threshold.
+    /// Where lost vectors are looked for and how they are embedded: model, device, precision, threads, cache, graph
+    /// threshold.
     pub index: IndexOptions,
     /// What becomes of vectors that cannot be read.
     pub vectors: Missing,

@@ -60,7 +60,8 @@ pub struct IndexReport {
     pub n_removed: u64,
     /// New rows.
     pub n_chunks: u64,
-    /// Tokens of the new rows' vectors: those of its embedded text, special tokens counted; those pooled for a late vector.
+    /// Tokens of the new rows' vectors: those of its embedded text, special tokens counted; those pooled for a late
+    /// vector.
     pub n_tokens: u64,
     /// Tokens that went through the encoder in this run.
     pub n_tokens_embedded: u64,

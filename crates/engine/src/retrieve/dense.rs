@@ -1,12 +1,12 @@
 //! The dense arm over chunks: which kind of vector finds documents, and which scores the chunks inside one.
 //!
-//! With one kind for both a chunk's score is its cosine. With two, documents come from the chunks nearest by the one kind, and
-//! inside a document chunks are ordered, and spaced, by the other:
+//! With one kind for both a chunk's score is its cosine. With two, documents come from the chunks nearest by the one
+//! kind, and inside a document chunks are ordered, and spaced, by the other:
 //!
 //! `score(chunk) = max over its document of cosine_find + cosine_score(chunk) - max over its document of cosine_score`
 //!
-//! so that a document's best chunk has the score the document was found with, and every chunk of a document that was found is
-//! a candidate. With one kind the formula is the cosine.
+//! so that a document's best chunk has the score the document was found with, and every chunk of a document that was
+//! found is a candidate. With one kind the formula is the cosine.
 
 use cento_lexical::Unit;
 use schemars::JsonSchema;

@@ -105,7 +105,8 @@ impl Searcher {
     /// root.
     fn names_of_path(&self, name: &str) -> Vec<String> {
         let mut names = vec![name.to_owned()];
-        // Roots are recorded without links, so a path is also tried without them; one that is gone is taken by its words.
+        // Roots are recorded without links, so a path is also tried without them; one that is gone is taken by its
+        // words.
         let paths = [std::path::absolute(name).ok(), std::fs::canonicalize(name).ok()];
         for path in paths.iter().flatten() {
             for (label, root) in &self.manifest().roots {

@@ -1,6 +1,6 @@
 //! Retrieval: a query → a ranking of chunks or of documents, each with the share that every retriever gave.
 
-pub(crate) mod encoder;
+pub(crate) mod queue;
 pub(crate) mod searcher;
 
 pub(crate) mod filter;

@@ -24,7 +24,8 @@ pub enum Nearest {
 }
 
 impl Searcher {
-    /// The `k` rows nearest to a unit vector, nearest first, ties by row; by their plain vectors where they have both kinds.
+    /// The `k` rows nearest to a unit vector, nearest first, ties by row; by their plain vectors where they have both
+    /// kinds.
     pub fn nearest(&self, query: &[f32], k: usize, how: Nearest) -> Result<Vec<RowId>> {
         let (scan, ef) = match how {
             Nearest::Exact => (Scan::Exact, 0),

@@ -1,7 +1,8 @@
 //! Batch retrieval: topics → document rankings, as benchmarks want them.
 //!
-//! Each arm goes from chunks to documents first (dense: a document's best chunk; lexical: BM25 of the whole document), then
-//! documents are fused. Vectors are scanned exactly unless asked otherwise, on the encoder's device if that is a GPU.
+//! Each arm goes from chunks to documents first (dense: a document's best chunk; lexical: BM25 of the whole document),
+//! then documents are fused. Vectors are scanned exactly unless asked otherwise, on the encoder's device if that is a
+//! GPU.
 
 use cento_embedder::Kind;
 use cento_lexical::Unit;

@@ -1,9 +1,9 @@
 //! The exact scan of many queries on a GPU: the same documents and scores as the exact scan on the CPU.
 //!
-//! Rows are streamed from the memory map in blocks; the device keeps, for each query, more rows than are wanted by products that
-//! are off by a known bound at most. Their distances are then computed as the CPU does, to the last bit. A query is done when as many
-//! documents as wanted lie above all that was left out, the bound included; else it is asked again with a longer list, which in
-//! the end holds all rows. So nothing depends on the device but the time.
+//! Rows are streamed from the memory map in blocks; the device keeps, for each query, more rows than are wanted by
+//! products that are off by a known bound at most. Their distances are then computed as the CPU does, to the last bit.
+//! A query is done when as many documents as wanted lie above all that was left out, the bound included; else it is
+//! asked again with a longer list, which in the end holds all rows. So nothing depends on the device but the time.
 //! Cost: every row is copied to the device once for all queries of a call; 2 Q N D operations there.
 
 mod bench;
@@ -33,8 +33,8 @@ pub(crate) struct Units<'a> {
     pub(crate) n_units: usize,
 }
 
-/// For each query \[Q, D\] the units that can be among its `depth` best, ties included, with the score of their best row.
-/// Rows that are not `allowed` do not count.
+/// For each query \[Q, D\] the units that can be among its `depth` best, ties included, with the score of their best
+/// row. Rows that are not `allowed` do not count.
 pub(crate) fn best_units(
     accelerator: &Accelerator,
     rows: &Rows,
@@ -96,8 +96,8 @@ fn above(
     Ok((scored.len() >= depth || bound == f64::NEG_INFINITY).then_some(scored))
 }
 
-/// For each query its `limit` rows with the largest products, and how far off those can be. Where the device's memory is
-/// full, the queries are halved.
+/// For each query its `limit` rows with the largest products, and how far off those can be. Where the device's memory
+/// is full, the queries are halved.
 fn keep(
     accelerator: &Accelerator,
     rows: &Rows,

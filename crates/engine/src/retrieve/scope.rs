@@ -1,5 +1,5 @@
-//! Scope: the documents that may answer a query, by their ids or by a filter. Applied before any arm takes its best, never to a
-//! finished ranking.
+//! Scope: the documents that may answer a query, by their ids or by a filter. Applied before any arm takes its best,
+//! never to a finished ranking.
 
 use schemars::JsonSchema;
 use serde::Serialize;

@@ -1,7 +1,7 @@
 //! Retrieve: a query → dense and lexical candidates → one ranking.
 //!
-//! Each arm gives its best candidates to one depth, [`CANDIDATE_DEPTH`] unless asked otherwise, whatever `k` is; ties at the cut and in the ranking are broken by
-//! public id, descending.
+//! Each arm gives its best candidates to one depth, [`CANDIDATE_DEPTH`] unless asked otherwise, whatever `k` is; ties
+//! at the cut and in the ranking are broken by public id, descending.
 
 use std::time::{Duration, Instant};
 
@@ -57,7 +57,8 @@ pub enum Fusion {
 
 /// What the lexical arm weighs beside the dense arm's 1 in an adaptive combination, before their contrasts.
 ///
-/// Chosen on twelve sets, none of which has a setting of its own; the rules tried and their figures are in `benches/results/`.
+/// Chosen on twelve sets, none of which has a setting of its own; the rules tried and their figures are in
+/// `benches/results/`.
 pub const LEXICAL_WEIGHT: f64 = 0.55;
 
 /// A query over chunks.

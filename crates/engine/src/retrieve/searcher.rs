@@ -11,7 +11,7 @@ use crate::context::resolved::ResolvedContexts;
 use crate::encoder;
 use crate::error::{Error, Result};
 use crate::ingest::precision_of;
-use crate::retrieve::encoder::Encoder;
+use crate::retrieve::queue::Encoder;
 use crate::source::local::Local;
 use crate::source::seam::Source;
 use crate::source::shards::Shards;
@@ -41,8 +41,8 @@ impl Default for SearcherOptions {
 
 /// A collection open for searching.
 ///
-/// It shows the generation it was opened at for as long as it lives; any number of searchers may be open while one writer
-/// commits. The encoder is loaded at the first query that needs it.
+/// It shows the generation it was opened at for as long as it lives; any number of searchers may be open while one
+/// writer commits. The encoder is loaded at the first query that needs it.
 #[derive(Debug)]
 pub struct Searcher {
     folder: PathBuf,
@@ -61,8 +61,8 @@ impl Searcher {
         Self::of(folder, options, source)
     }
 
-    /// Opens several collections that answer as one, as if all their documents were in one collection. They must be indexed with the
-    /// same settings and have no document in common.
+    /// Opens several collections that answer as one, as if all their documents were in one collection. They must be
+    /// indexed with the same settings and have no document in common.
     pub fn open_shards(folders: &[impl AsRef<Path>], options: SearcherOptions) -> Result<Self> {
         let folders: Vec<PathBuf> = folders.iter().map(|folder| folder.as_ref().to_owned()).collect();
         let source = Box::new(Shards::open(&folders, &options.at)?);
@@ -90,18 +90,20 @@ impl Searcher {
         self.manifest().losses.iter().map(Loss::warning).collect()
     }
 
-    /// Whether writers are kept from removing its files. Without that it answers as long as its files stay mapped, but they
-    /// may be gone for whoever opens the same generation after it.
+    /// Whether writers are kept from removing its files. Without that it answers as long as its files stay mapped, but
+    /// they may be gone for whoever opens the same generation after it.
     pub fn is_pinned(&self) -> bool {
         self.source.describe().is_pinned
     }
 
-    /// What there is to say about the device that queries were embedded on, if any were; see [`Embedder::device_remark`].
+    /// What there is to say about the device that queries were embedded on, if any were; see
+    /// [`Embedder::device_remark`].
     pub fn device_remark(&self) -> Option<String> {
         self.encoder.get()?.embedder().device_remark()
     }
 
-    /// The collection's encoder, loaded at the first call; an error if it is not there or not the one the vectors are from.
+    /// The collection's encoder, loaded at the first call; an error if it is not there or not the one the vectors are
+    /// from.
     pub fn encoder(&self) -> Result<&Embedder> {
         self.shared_encoder().map(|encoder| encoder.embedder())
     }

@@ -10,8 +10,7 @@ use serde::Serialize;
 
 use crate::error::{Error, Result};
 use crate::source::chunks::{anchor, heading_path};
-use crate::source::refs::{ChunkRef, Chunks};
-use crate::source::seam::Named;
+use crate::source::refs::{ChunkRef, Chunks, Named};
 use crate::source::selected::{Pick, picked};
 
 /// The part of a document that is asked for.
@@ -258,27 +257,6 @@ fn locate(segment: &Segment, document: u32) -> Result<LocatedDocument> {
         is_source: record.is_extracted == 0,
         first_line: if rows.is_empty() { None } else { segment.chunks.record(rows.start as usize)?.line() },
     })
-}
-
-/// The closest id and its distance, among those that share the end of the path or differ by few letters.
-pub(super) fn nearest_id(generation: &Generation, id: &str) -> Result<Option<(usize, String)>> {
-    let mut best: Option<(usize, String)> = None;
-    for segment in &generation.segments {
-        for document in segment.live_documents() {
-            let known = segment.document_id(document)?;
-            let ends_alike = known.ends_with(id) || id.ends_with(known);
-            let distance = if ends_alike { 1 } else { strsim::levenshtein(known, id) };
-            let close = distance <= 2 + id.len() / 4;
-            if close
-                && best
-                    .as_ref()
-                    .is_none_or(|(known_distance, known_id)| (distance, known) < (*known_distance, known_id.as_str()))
-            {
-                best = Some((distance, known.to_owned()));
-            }
-        }
-    }
-    Ok(best)
 }
 
 #[cfg(test)]

@@ -14,13 +14,11 @@ use crate::error::Result;
 use crate::retrieve::filter::Schema;
 use crate::source::documents::{self, Excerpt, ListedDocument, LocatedDocument, Part, Sought};
 use crate::source::ranking::Ranking;
-use crate::source::refs::{ChunkKey, ChunkRef};
+use crate::source::refs::{ChunkKey, ChunkRef, Named};
 use crate::source::scope::{Scope, Scoped, Wanted};
-use crate::source::seam::{
-    Counted, DenseQueries, Description, Labelled, LexicalQueries, Named, Near, Rescored, Source,
-};
+use crate::source::seam::{Counted, DenseQueries, Description, Labelled, LexicalQueries, Near, Rescored, Source};
 use crate::source::selected::{self, Pick, picked};
-use crate::source::{chunks, dense, labels, lexical};
+use crate::source::{chunks, dense, labels, lexical, nearest};
 
 /// One open collection.
 #[derive(Debug)]
@@ -144,7 +142,7 @@ impl Source for Local {
     }
 
     fn nearest_id(&self, id: &str) -> Result<Option<(usize, String)>> {
-        documents::nearest_id(&self.generation, id)
+        nearest::nearest_id(&self.generation, id)
     }
 
     fn documents(&self, pick: &Pick<'_>) -> Result<Vec<ListedDocument>> {

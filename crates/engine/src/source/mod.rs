@@ -10,6 +10,7 @@ mod lexical;
 mod dense;
 pub(crate) mod chunks;
 mod labels;
+mod nearest;
 pub(crate) mod documents;
 pub(crate) mod selected;
 

@@ -85,3 +85,11 @@ pub(crate) struct ChunkKey {
     pub(crate) id: String,
     pub(crate) chunk: ChunkRef,
 }
+
+/// A document by its id.
+#[derive(Debug)]
+pub(crate) struct Named {
+    pub(crate) chunks: Chunks,
+    /// The chunk of the number that was asked for, if it is searched.
+    pub(crate) chunk: Option<ChunkRef>,
+}

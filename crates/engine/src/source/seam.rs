@@ -16,7 +16,7 @@ use crate::error::Result;
 use crate::retrieve::filter::Schema;
 use crate::source::documents::{Excerpt, ListedDocument, LocatedDocument, Part, Sought};
 use crate::source::ranking::Ranking;
-use crate::source::refs::{ChunkKey, ChunkRef, Chunks};
+use crate::source::refs::{ChunkKey, ChunkRef, Chunks, Named};
 use crate::source::scope::{Scoped, Scopes, Wanted};
 use crate::source::selected::Pick;
 
@@ -162,14 +162,6 @@ pub(crate) struct Near {
     pub(crate) n_exact: usize,
     /// Segments whose graph was walked.
     pub(crate) n_graph: usize,
-}
-
-/// A document by its id.
-#[derive(Debug)]
-pub(crate) struct Named {
-    pub(crate) chunks: Chunks,
-    /// The chunk of the number that was asked for, if it is searched.
-    pub(crate) chunk: Option<ChunkRef>,
 }
 
 /// Chunks of a document under one heading.

@@ -7,7 +7,7 @@ use roaring::RoaringBitmap;
 
 use crate::error::{Error, Result};
 use crate::retrieve::filter::{Filter, Schema};
-use crate::source::documents::nearest_id;
+use crate::source::nearest::nearest_id;
 
 /// Documents of a collection.
 #[derive(Debug, Clone, PartialEq)]

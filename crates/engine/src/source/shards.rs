@@ -17,11 +17,9 @@ use crate::retrieve::filter::Schema;
 use crate::source::documents::{Excerpt, ListedDocument, LocatedDocument, Part, Sought};
 use crate::source::local::Local;
 use crate::source::ranking::{Ranking, keep_best, sort_ranking};
-use crate::source::refs::{ChunkKey, ChunkRef};
+use crate::source::refs::{ChunkKey, ChunkRef, Named};
 use crate::source::scope::{Scope, Scoped, Scopes, Wanted};
-use crate::source::seam::{
-    Counted, DenseQueries, Description, Labelled, LexicalQueries, Named, Near, Rescored, Source,
-};
+use crate::source::seam::{Counted, DenseQueries, Description, Labelled, LexicalQueries, Near, Rescored, Source};
 use crate::source::selected::Pick;
 
 /// Sources that have one configuration and no document in common.

@@ -1,5 +1,5 @@
-//! Crashes, full disks and failing ones, at every operation of every way to write: one generation or the next answers, whole, with
-//! everything that was acknowledged, and the next run mends what was cut short.
+//! Crashes, full disks and failing ones, at every operation of every way to write: one generation or the next answers,
+//! whole, with everything that was acknowledged, and the next run mends what was cut short.
 
 use std::path::Path;
 
@@ -63,7 +63,8 @@ impl Step {
     }
 }
 
-/// All that answers: each chunk with its text and its vector, and the snapshots, each of which must open. Nothing where there is no collection.
+/// All that answers: each chunk with its text and its vector, and the snapshots, each of which must open. Nothing where
+/// there is no collection.
 fn content(collection: &Path) -> Vec<String> {
     let chunks = |at: &At| {
         let snapshot = Generation::open_at(collection, at).unwrap();

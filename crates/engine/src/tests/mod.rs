@@ -163,7 +163,8 @@ fn index_notes(notes: &Path, collection: &Path, options: &IndexOptions, fs: &dyn
     crate::index(collection, &[notes], options, fs, &mut |_| {})
 }
 
-/// Everything a searcher says of these words, by each arm and by both: ids, scores to the last bit, spans, texts, reasons.
+/// Everything a searcher says of these words, by each arm and by both: ids, scores to the last bit, spans, texts,
+/// reasons.
 fn answers(searcher: &Searcher, words: &[&str]) -> String {
     let mut all = String::new();
     for query in words {

@@ -1,5 +1,6 @@
-//! Random operations against a map: whatever was added, replaced, deleted, committed, merged and opened, in any order, a searcher
-//! answers from exactly the documents of its generation, with the scores that a scan over their vectors gives.
+//! Random operations against a map: whatever was added, replaced, deleted, committed, merged and opened, in any order,
+//! a searcher answers from exactly the documents of its generation, with the scores that a scan over their vectors
+//! gives.
 
 use std::collections::BTreeMap;
 

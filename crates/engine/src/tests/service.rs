@@ -1,4 +1,5 @@
-//! One service, many threads: the answers of one at a time, the newest generation, and an end to what nobody wants any more.
+//! One service, many threads: the answers of one at a time, the newest generation, and an end to what nobody wants any
+//! more.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -37,8 +37,8 @@ use meter::{Meter, Reading};
 /// Default of [`MeasureOptions::document_cutoffs`].
 pub const DOCUMENT_CUTOFFS: [usize; 3] = [1, 3, 5];
 
-/// Where the tokens of a text end, in bytes and ascending, for the tokenizer of this name. Together they cover the text:
-/// what follows the last end counts as part of the last token.
+/// Where the tokens of a text end, in bytes and ascending, for the tokenizer of this name. Together they cover the
+/// text: what follows the last end counts as part of the last token.
 pub type TokenEnds<'a> =
     dyn Fn(&str, &str) -> std::result::Result<Vec<u64>, Box<dyn std::error::Error + Send + Sync>> + 'a;
 
@@ -103,14 +103,15 @@ impl Group {
     }
 }
 
-/// Measures contexts, by strategy and budget, in this order. There is one context for each question, strategy and budget,
-/// as [`contexts::read`](crate::contexts::read) makes sure of.
+/// Measures contexts, by strategy and budget, in this order. There is one context for each question, strategy and
+/// budget, as [`contexts::read`](crate::contexts::read) makes sure of.
 ///
 /// A document that the questions do not know counts as delivered and not gold.
 ///
 /// # Errors
-/// No context, no query in common with the questions, or not one delivered document in common (of a BEIR folder: not one
-/// gold document); a citation that is not what the document of the questions has there; two tokenizers in one group.
+/// No context, no query in common with the questions, or not one delivered document in common (of a BEIR folder: not
+/// one gold document); a citation that is not what the document of the questions has there; two tokenizers in one
+/// group.
 pub fn measure(
     questions: &Questions,
     contexts: impl IntoIterator<Item = Result<Context>>,

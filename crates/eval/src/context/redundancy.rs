@@ -1,8 +1,8 @@
 //! Redundancy: how much of the delivered text is said twice.
 //!
 //! Source: overlap with what stands before, arXiv 2601.10681, eq. 12: `|words(x) & words(B)| / |words(x)|`, `B` all
-//! earlier pieces together, here its mean over the pieces from the second on. The cosine is the mean over unordered pairs
-//! of chunks.
+//! earlier pieces together, here its mean over the pieces from the second on. The cosine is the mean over unordered
+//! pairs of chunks.
 //! Differs: the pairwise form is over content words and against the *one* piece that has most of them. The union grows
 //! with the context until it holds every common word and depends on the order; the pairwise form does neither.
 //! Range: `[0, 1]`, fewer than two pieces 0, a piece without words 0; the cosine `[-1, 1]`.
@@ -30,7 +30,8 @@ pub fn pairwise(pieces: &[&str]) -> f64 {
     words.iter().enumerate().map(most_shared).sum::<f64>() / pieces.len() as f64
 }
 
-/// Mean, over the pieces from the second on, of the share of their distinct words that the earlier pieces together have.
+/// Mean, over the pieces from the second on, of the share of their distinct words that the earlier pieces together
+/// have.
 pub fn overlap_union(pieces: &[&str]) -> f64 {
     let mut earlier: BTreeSet<String> = BTreeSet::new();
     let mut sum = 0.0;

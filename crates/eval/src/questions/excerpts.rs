@@ -1,7 +1,7 @@
 //! Excerpt sets: questions whose gold is spans of the files in a folder.
 //!
-//! `questions.jsonl` has `{id, question, answer | answers, scope?, refs: [{doc, start, end, text}]}`; offsets count code
-//! points.
+//! `questions.jsonl` has `{id, question, answer | answers, scope?, refs: [{doc, start, end, text}]}`; offsets count
+//! code points.
 //! Cost: every file of `docs/` in memory, and one offset in 128 code points of each.
 
 use std::collections::{BTreeMap, HashSet};

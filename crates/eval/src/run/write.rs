@@ -1,7 +1,7 @@
 //! Writing a run file: `query Q0 document rank score tag`.
 //!
-//! Source: trec_eval reads scores as 32-bit floats and orders equal ones by document id, so a ranking survives only when
-//! its scores, as 32-bit floats, strictly decrease.
+//! Source: trec_eval reads scores as 32-bit floats and orders equal ones by document id, so a ranking survives only
+//! when its scores, as 32-bit floats, strictly decrease.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -9,8 +9,8 @@ use std::io::{self, Write};
 /// What becomes of scores that are equal as 32-bit floats.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ties {
-    /// A score that does not lie below the one above it is written one unit in the last place below that, so whoever sorts the
-    /// file by score gets the ranking that was written.
+    /// A score that does not lie below the one above it is written one unit in the last place below that, so whoever
+    /// sorts the file by score gets the ranking that was written.
     Break,
     /// Scores are written as they are. The order is then only trec_eval's when scores descend and equal ones have their
     /// document ids in descending order.

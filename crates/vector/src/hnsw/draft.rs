@@ -82,8 +82,8 @@ impl Draft {
         Layer { codes: &self.codes, lists: &self.layers[layer], target }
     }
 
-    /// Of candidates in ascending order those that are nearer to the base than to any that was taken before, up to `n_max`; then
-    /// the nearest of the others, up to `n_filled`.
+    /// Of candidates in ascending order those that are nearer to the base than to any that was taken before, up to
+    /// `n_max`; then the nearest of the others, up to `n_filled`.
     ///
     /// Source: Malkov and Yashunin 2018, algorithm 4 with `keepPrunedConnections`, without extending.
     pub(crate) fn select(

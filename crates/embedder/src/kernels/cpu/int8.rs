@@ -1,10 +1,11 @@
 //! Dense layers in 8-bit integers: signed weights, unsigned inputs, exact sums.
 //!
-//! Source: Jacob et al. 2018, eq. 1 and 4, with the smallest input in place of a zero point: `x ≈ min + step u`, so that
-//! `Σ x w ≈ scale (step Σ u q + min Σ q)`.
-//! Shapes: one scale per output of a weight, one step and smallest value per row of inputs: a row's result does not depend on
-//! other rows.
-//! Differs: sums are exact 32-bit integers, and what follows is one formula, so every instruction set gives the same bits.
+//! Source: Jacob et al. 2018, eq. 1 and 4, with the smallest input in place of a zero point: `x ≈ min + step u`, so
+//! that `Σ x w ≈ scale (step Σ u q + min Σ q)`.
+//! Shapes: one scale per output of a weight, one step and smallest value per row of inputs: a row's result does not
+//! depend on other rows.
+//! Differs: sums are exact 32-bit integers, and what follows is one formula, so every instruction set gives the same
+//! bits.
 //! Range: at most [`INPUTS_MAX`] inputs, beyond which a sum might not fit. A row that is not finite gives NaNs.
 
 use std::ops::Range;

@@ -1,7 +1,8 @@
 //! What is asked, and how answers are read.
 //!
-//! A passage is data: it stands between two lines that it cannot contain, as they are made of its hash. Servers that do not know
-//! `response_format` wrap their JSON in prose or thoughts: the last object with one of the wanted keys is taken.
+//! A passage is data: it stands between two lines that it cannot contain, as they are made of its hash. Servers that do
+//! not know `response_format` wrap their JSON in prose or thoughts: the last object with one of the wanted keys is
+//! taken.
 
 use cento_assembly::seal::{Extraction, Passage, Sufficiency};
 use serde::Deserialize;

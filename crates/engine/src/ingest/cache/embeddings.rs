@@ -116,7 +116,8 @@ impl CachedEmbeddings {
         Ok(())
     }
 
-    /// The segment being written; one is made at first, and where the last one is full. Its reader is the last of `segments`.
+    /// The segment being written; one is made at first, and where the last one is full. Its reader is the last of
+    /// `segments`.
     fn writer(&mut self) -> Result<&mut SegmentWriter> {
         let dimensions = self.model.dimensions;
         let is_full = |writer: &SegmentWriter| {

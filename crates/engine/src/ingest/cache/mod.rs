@@ -6,11 +6,13 @@
 //!   <time>-<process>/                     a segment: keys, vectors
 //! ```
 //!
-//! Every process writes to segments of its own, so writers never wait for each other, and reads all segments. A vector is handed
-//! out only if it is the one that was kept, checksum and all. A cache may be deleted at any time, whole or in part: it costs time.
+//! Every process writes to segments of its own, so writers never wait for each other, and reads all segments. A vector
+//! is handed out only if it is the one that was kept, checksum and all. A cache may be deleted at any time, whole or in
+//! part: it costs time.
 //!
-//! **Limit.** After a run that wrote, the segments used longest ago are removed until all models together are within the limit. A
-//! segment is used when something is written to it or found in it; segments that a process still writes to are left alone.
+//! **Limit.** After a run that wrote, the segments used longest ago are removed until all models together are within
+//! the limit. A segment is used when something is written to it or found in it; segments that a process still writes to
+//! are left alone.
 
 mod embeddings;
 mod prune;

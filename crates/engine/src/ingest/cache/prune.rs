@@ -1,7 +1,8 @@
 //! Keeps the cache small: removes what was used longest ago, and what is damaged or kept twice.
 //!
-//! Segments that a process writes to are left alone. Compaction writes a new segment, waits until it is on the disk, renames it
-//! into place and then removes the old ones: a crash leaves the old ones, or both, and then one is dropped the next time.
+//! Segments that a process writes to are left alone. Compaction writes a new segment, waits until it is on the disk,
+//! renames it into place and then removes the old ones: a crash leaves the old ones, or both, and then one is dropped
+//! the next time.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};

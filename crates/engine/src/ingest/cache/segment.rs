@@ -1,7 +1,8 @@
-//! A segment of the cache: a folder with the two files of [`cento_embedder::cache`], written by one process, read by any.
+//! A segment of the cache: a folder with the two files of [`cento_embedder::cache`], written by one process, read by
+//! any.
 //!
-//! A segment is made under another name, locked, and renamed, so that whoever sees one may ask its lock whether its writer lives.
-//! It is removed by a rename too; who has it open reads on.
+//! A segment is made under another name, locked, and renamed, so that whoever sees one may ask its lock whether its
+//! writer lives. It is removed by a rename too; who has it open reads on.
 
 use std::fs::{File, FileTimes, TryLockError};
 use std::io::{self, BufReader, ErrorKind, Read, Seek, SeekFrom, Write};

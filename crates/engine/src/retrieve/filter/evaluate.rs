@@ -82,8 +82,8 @@ impl Schema {
 }
 
 impl Filter {
-    /// The documents of a segment that the filter admits, dead ones too. What the segment has no such field for is not admitted:
-    /// whether the collection has it is for [`Schema::check`] to say.
+    /// The documents of a segment that the filter admits, dead ones too. What the segment has no such field for is not
+    /// admitted: whether the collection has it is for [`Schema::check`] to say.
     pub(crate) fn documents(&self, columns: &MetadataColumns) -> Result<RoaringBitmap> {
         self.root.documents(columns)
     }

@@ -1,6 +1,7 @@
 //! Filters: which documents may answer, said of their fields: `type = "pdf" and year >= 2020`.
 //!
-//! Text → [`lexer`] → tokens → [`parser`] → conditions joined by `and`, `or`, `not` → [`evaluate`] → a set of documents.
+//! Text → [`lexer`] → tokens → [`parser`] → conditions joined by `and`, `or`, `not` → [`evaluate`] → a set of
+//! documents.
 //!
 //! ```text
 //! filter    = both { "or" both }
@@ -14,11 +15,12 @@
 //! VALUE     = "…" or '…' with \\ \" \' \n \t in them | 2020, -1.5, 1e6 | 2020-05-17, 2020-05-17T10:30:00Z | true | false
 //! ```
 //!
-//! Keywords are read in any case, names of fields and strings as they are. Numbers compare as numbers, whole or not; strings by
-//! their bytes; a date covers its day, a time its minute, second or microsecond. A string compares with dates too, if it is one.
-//! A field with a list is compared value by value: `tags = "x"` holds where one of them is `x`. Where a field is missing every
-//! comparison is false, `!=` and `not in` too, which hold where the field exists and none of its values is among those named;
-//! `not` is the true complement, so `not (year = 2020)` holds where there is no year.
+//! Keywords are read in any case, names of fields and strings as they are. Numbers compare as numbers, whole or not;
+//! strings by their bytes; a date covers its day, a time its minute, second or microsecond. A string compares with
+//! dates too, if it is one. A field with a list is compared value by value: `tags = "x"` holds where one of them is
+//! `x`. Where a field is missing every comparison is false, `!=` and `not in` too, which hold where the field exists
+//! and none of its values is among those named; `not` is the true complement, so `not (year = 2020)` holds where there
+//! is no year.
 
 mod error;
 mod evaluate;

@@ -70,7 +70,8 @@ impl Expression {
     }
 }
 
-/// -1, 0 or 1: how a value stands to a literal as written. Dates are compared letter by letter, as far as the literal goes.
+/// -1, 0 or 1: how a value stands to a literal as written. Dates are compared letter by letter, as far as the literal
+/// goes.
 fn stands(value: &Value, literal: &str) -> Option<i32> {
     let sign = |ordering: std::cmp::Ordering| ordering as i32;
     let bare = literal.trim_matches('"');

@@ -20,8 +20,8 @@ pub trait Request: DeserializeOwned + JsonSchema {
 /// Reads a request from JSON and checks its limits.
 ///
 /// # Errors
-/// [`Error::UnknownField`] with the nearest field there is; [`Error::Request`] with the path of a value of another type; those of
-/// [`Request::check`].
+/// [`Error::UnknownField`] with the nearest field there is; [`Error::Request`] with the path of a value of another
+/// type; those of [`Request::check`].
 pub fn parse<T: Request>(json: &[u8]) -> Result<T> {
     if !json.trim_ascii_start().starts_with(b"{") {
         // Serde would read a list as the fields in their order.
