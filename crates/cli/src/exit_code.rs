@@ -20,7 +20,7 @@ pub(crate) const PARTIAL: u8 = 5;
 /// Ctrl-C; the collection is as it was committed last.
 pub(crate) const INTERRUPTED: u8 = 130;
 
-/// How a command that did not fail ended.
+/// The end of a command that did not fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Outcome {
     Done,
@@ -50,7 +50,7 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
         .any(|cause| cause.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe))
 }
 
-/// What the error's own words leave unsaid: the command or flag that helps.
+/// The way out that the error's own words leave unsaid: the command or flag that helps.
 fn way_out(error: &anyhow::Error) -> String {
     let is_full = |error: &io::Error| matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded);
     if error.chain().any(|cause| cause.downcast_ref().is_some_and(is_full)) {

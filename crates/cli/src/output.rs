@@ -223,13 +223,13 @@ fn printable(name: &str) -> String {
     name.chars().map(|c| if c.is_control() { c.escape_unicode().to_string() } else { c.to_string() }).collect()
 }
 
-/// What made a hit's score, so that it can be added up by hand.
+/// The parts of a hit's score, so that it can be added up by hand.
 pub(crate) fn explanation(hit: &Hit) -> String {
     let terms = hit.lexical.as_ref().map_or_else(String::new, |explanation| terms(explanation, 17));
     contributions(&hit.contributions, 13) + &terms
 }
 
-/// What each arm gave to a fused score, a line an arm.
+/// Each arm's part of a fused score, a line an arm.
 pub(crate) fn contributions(parts: &[Contribution], indent: usize) -> String {
     let mut text = String::new();
     for part in parts {
@@ -245,7 +245,7 @@ pub(crate) fn contributions(parts: &[Contribution], indent: usize) -> String {
     text
 }
 
-/// What each term gave to a BM25 score, a line a term.
+/// Each term's part of a BM25 score, a line a term.
 pub(crate) fn terms(explanation: &Explanation, indent: usize) -> String {
     let mut text = String::new();
     for term in &explanation.terms {

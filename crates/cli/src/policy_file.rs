@@ -14,7 +14,7 @@ use crate::options::usage;
 const BUDGET_KEY: &str = "pipeline.token_budget";
 const NO_BUDGET: &str = "--budget: is missing; say how many tokens a context may have";
 
-/// What `--policy` asks for: settings, and where it is the configuration of a pipeline, a strategy and a budget too.
+/// Content of a `--policy` file: settings; of a pipeline's configuration a strategy and a budget too.
 pub(crate) struct Asked {
     pub(crate) policy: Policy,
     path: PathBuf,
@@ -56,14 +56,14 @@ impl Asked {
         if budgets.is_empty() { Err(usage(NO_BUDGET)) } else { Ok(budgets) }
     }
 
-    /// What one command without lists asks for: its strategy, and its budget if it names one.
+    /// The request of one command without lists: its strategy, and its budget if it names one.
     pub(crate) fn only(&self, args: &args::Context) -> anyhow::Result<(Strategy, Option<Budget>)> {
         let stated = self.budget_tokens.map(|Stated { value, line }| Stated { value: Budget::Tokens(value), line });
         let budget = self.agreed("--budget", args.budget.as_slice(), BUDGET_KEY, stated)?;
         Ok((self.strategies(args.strategy.as_slice())?[0], budget.first().copied()))
     }
 
-    /// What flags say if there are any, else what the file says; an error if they say something else.
+    /// Takes what flags say if there are any, else what the file says; an error if they say something else.
     fn agreed<T>(&self, flag: &str, flags: &[T], key: &str, stated: Option<Stated<T>>) -> anyhow::Result<Vec<T>>
     where
         T: Copy + PartialEq + Display,

@@ -56,8 +56,8 @@ pub enum ChunkSize {
 pub struct ChunkConfig {
     /// The length that chunks may have.
     pub size: ChunkSize,
-    /// What header and chunk text together may take, special tokens and prompt not included; the two are counted apart,
-    /// and a tokenizer that splits at line ends counts them the same together.
+    /// Limit on tokens of header and chunk text together, special tokens and prompt not included; the two are counted
+    /// apart, and a tokenizer that splits at line ends counts them the same together.
     ///
     /// The one exception is a single character of more tokens than are left, since text is never cut inside one.
     pub window_tokens: usize,
@@ -185,8 +185,7 @@ impl Chunker<'_> {
         }
     }
 
-    /// How many outermost lines the longest header of a place must lose to take half the window at most, and its
-    /// tokens.
+    /// Number of outermost lines a place's longest header must lose to take half the window at most, and its tokens.
     fn longest_header(&mut self, place: &Place) -> (u32, usize) {
         let half = self.config.window_tokens / 2;
         let n_lines = header::n_lines(self.document, place.section);
@@ -319,7 +318,7 @@ fn pack(pieces: &[Piece], limits: Limits) -> Vec<Group> {
     groups
 }
 
-/// Whether `piece` goes into `group`; `block` is the size of its block where the piece begins one.
+/// True if `piece` goes into `group`; `block` is the size of its block where the piece begins one.
 fn joins(group: &Group, piece: &Piece, kind: GroupKind, block: Option<Size>, limits: Limits) -> bool {
     let joined = group.size + piece.size;
     let is_small = |size: Size| size.fits(limits.target / SLACK);

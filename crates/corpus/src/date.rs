@@ -62,7 +62,7 @@ impl fmt::Display for Date {
     }
 }
 
-/// What is left to read of a date.
+/// The unread rest of a date.
 struct Rest<'t>(&'t [u8]);
 
 impl Rest<'_> {

@@ -27,11 +27,11 @@ pub struct Document {
     pub kind: TextKind,
     /// Heading tree in preorder; `[0]` is the whole document, level 0, without a heading.
     pub sections: Vec<Section>,
-    /// What the chunker prefers not to cut, in order; their spans partition the text.
+    /// Parts the chunker prefers not to cut, in order; their spans partition the text.
     pub blocks: Vec<Block>,
     /// Front matter, other JSON keys, HTML `meta`.
     pub metadata: Metadata,
-    /// What was odd about the source and what was done about it.
+    /// Oddities of the source, and what was done about them.
     pub warnings: Vec<String>,
 }
 
@@ -58,7 +58,7 @@ impl Document {
     }
 }
 
-/// What the canonical text of a document is, hence what a citation's bytes point into.
+/// The kind of a document's canonical text, which a citation's bytes point into.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum TextKind {

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 /// The result of reading, with this crate's [`Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// What can go wrong when folders are walked and files are read.
+/// An error in walking folders or reading files.
 #[derive(Debug, thiserror::Error, strum::IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
 #[non_exhaustive]
@@ -16,7 +16,7 @@ pub enum Error {
     Io {
         /// The file or folder.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// The file is not UTF-8.
@@ -66,7 +66,7 @@ pub enum Error {
         path: PathBuf,
         /// The line, from 1.
         line: u64,
-        /// What is missing or of the wrong type.
+        /// The part missing or of the wrong type.
         reason: String,
     },
     /// Two lines of one file have the same id.
@@ -86,7 +86,7 @@ pub enum Error {
     NothingToRead {
         /// The root.
         path: PathBuf,
-        /// How many files were met and why they were passed over.
+        /// The number of files met and why they were passed over.
         reason: String,
     },
     /// Files and folders under the path could not be read, and nothing else in it can be.
@@ -106,7 +106,7 @@ pub enum Error {
     /// A name is none of those known.
     #[error("unknown {what} {value:?}: expected one of {expected}")]
     UnknownName {
-        /// What the name was to be, for example `format`.
+        /// The kind of name expected, for example `format`.
         what: &'static str,
         /// The name given.
         value: String,

@@ -41,7 +41,7 @@ struct Row {
     lines: Lines,
 }
 
-/// How much of a file its reader holds at once.
+/// The part of a file its reader holds at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reading {
     /// All of it, up to [`crate::ReadOptions::max_file_bytes`].
@@ -50,7 +50,7 @@ pub(crate) enum Reading {
     Streamed,
 }
 
-/// How the lines of a document stand to those of its file.
+/// The relation of a document's lines to those of its file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Lines {
     /// They are the same: the text is the bytes of the file.

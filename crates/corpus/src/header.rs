@@ -13,7 +13,7 @@ use crate::chunk::Chunk;
 use crate::document::Document;
 use crate::error::Error;
 
-/// How a header is written.
+/// The form of a header.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, Display, EnumString)]
 #[serde(rename_all = "lowercase")]
 #[strum(serialize_all = "lowercase", parse_err_ty = Error, parse_err_fn = unknown)]
@@ -49,7 +49,7 @@ pub fn header(document: &Document, chunk: &Chunk, style: HeaderStyle) -> String 
     )
 }
 
-/// What a header depends on.
+/// The inputs of a header.
 #[derive(Clone, Debug)]
 pub(crate) struct Place {
     /// Headings inside it are left out; empty for the longest header of the section.

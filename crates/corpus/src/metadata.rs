@@ -17,7 +17,7 @@ use crate::date::Date;
 /// The fields of a document, by name.
 pub type Metadata = BTreeMap<String, Field>;
 
-/// What a document has under one name.
+/// A document's value or values under one name.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Field {
     /// One value.

@@ -25,7 +25,7 @@ pub trait Tokens {
     fn ends(&self, text: &str) -> Vec<usize>;
 }
 
-/// How much a text weighs against a limit.
+/// Weight of a text against a limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Size {
     pub(crate) n_tokens: usize,

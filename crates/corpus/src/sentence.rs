@@ -123,7 +123,7 @@ fn heading_marks(line: &str) -> bool {
     (1..=6).contains(&(line.len() - text.len())) && text.starts_with([' ', '\t'])
 }
 
-/// Whether `piece`, which the segmenter ends here, is whole: not an abbreviation, an initial or a list number.
+/// True if `piece`, which the segmenter ends here, is whole: not an abbreviation, an initial or a list number.
 fn ends_sentence(piece: &str) -> bool {
     let line_ends = piece[piece.trim_end().len()..].bytes().filter(|&byte| byte == b'\n').count();
     let piece = piece.trim_end();

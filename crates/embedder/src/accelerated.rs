@@ -177,8 +177,8 @@ impl Embedder {
         Ok(texts.map(|(at, (input, n_tokens))| (input, n_tokens, vector(at, n_tokens))).collect())
     }
 
-    /// How often a batch was halved since the model was loaded because the device's memory was full; the vectors are
-    /// the same.
+    /// Number of times a batch was halved since the model was loaded because the device's memory was full; the vectors
+    /// are the same.
     pub fn n_batches_halved(&self) -> usize {
         self.n_halved.load(Ordering::Relaxed)
     }

@@ -17,7 +17,7 @@ use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 use crate::error::{Error, Result};
 
-/// What a vector is found by: see [`key`].
+/// The key a vector is found by: see [`key`].
 pub type Key = [u8; 32];
 
 /// Bytes of the header of the keys.
@@ -64,7 +64,7 @@ fn header_of(version: u32, dimensions: usize) -> [u8; HEADER_BYTES] {
     bytes
 }
 
-/// Whether `found` begins the keys of vectors with that many dimensions.
+/// Checks that `found` begins the keys of vectors with that many dimensions.
 ///
 /// # Errors
 /// If it is damaged, of another version, or of vectors with other dimensions.
@@ -123,7 +123,7 @@ impl Entry {
         Self { key, n_tokens: u32_at(bytes, KEY_BYTES), checksum: u64::from_le_bytes(checksum) }
     }
 
-    /// Whether the vector, as it stands in its file, is the one that was kept, and the entry too.
+    /// True if the vector, as it stands in its file, is the one that was kept, and the entry too.
     pub fn fits(&self, vector: &[u8]) -> bool {
         self.checksum == checksum(&self.key, self.n_tokens, vector)
     }

@@ -23,7 +23,7 @@ pub struct CrossEncoder {
     /// Computes the rows; its own pooling is not used.
     encoder: Embedder,
     head: ClassifierHead,
-    /// Whether the encoder tells tokens of the second text from those of the first.
+    /// True if the encoder tells tokens of the second text from those of the first.
     has_kinds: bool,
 }
 

@@ -93,7 +93,7 @@ pub(crate) fn check_precision(device: &Device, precision: Precision) -> Result<(
     }
 }
 
-/// Whether batches are queued there rather than computed by threads.
+/// True if batches are queued there rather than computed by threads.
 pub(crate) fn is_accelerator(device: &Device) -> bool {
     !device.is_cpu() || cuda::runs_on(device)
 }

@@ -40,7 +40,7 @@ const BATCHES_PER_THREAD: usize = 4;
 /// Texts tokenized before the first of them is computed, at most.
 const BLOCK_TEXTS: usize = 8192;
 
-/// How a model is loaded and run. Only precision changes a vector, and the device within rounding.
+/// Settings to load and run a model. Only precision changes a vector, and the device within rounding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LoadOptions {
     /// Where the model is computed.
@@ -69,7 +69,7 @@ impl Default for LoadOptions {
     }
 }
 
-/// What a text is, which decides the prompt put before it.
+/// The kind of a text, which decides the prompt put before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// A question.
@@ -85,7 +85,7 @@ pub struct Embedding {
     pub vector: Vec<f32>,
     /// Tokens the encoder saw: prompt and special tokens included, after truncation.
     pub n_tokens: u32,
-    /// Whether the text was longer than the window, and its end did not count.
+    /// True if the text was longer than the window, and its end did not count.
     pub truncated: bool,
 }
 
@@ -232,7 +232,7 @@ impl Embedder {
         self.head.dimensions()
     }
 
-    /// What the model's vectors were trained to be compared by, as its folder says: `cosine`, `dot`, `euclidean`,
+    /// The measure that the model's vectors were trained for, as its folder says: `cosine`, `dot`, `euclidean`,
     /// `manhattan`. Between vectors of unit length the first three rank alike; a model trained for `dot` loses the
     /// length of its vectors here.
     pub fn similarity(&self) -> &str {
@@ -256,7 +256,7 @@ impl Embedder {
         self.tokenizer.n_special()
     }
 
-    /// What is put before each text of that kind; empty for most models.
+    /// The prompt before each text of that kind; empty for most models.
     pub fn prompt(&self, kind: Kind) -> &str {
         match kind {
             Kind::Query => &self.prompts.query,
@@ -291,8 +291,8 @@ impl Embedder {
         device::name(&self.device)
     }
 
-    /// What there is to say about the choice of the device: which accelerator it was and what befell it, or why it was
-    /// none. `None` where there was no choice.
+    /// A remark on the choice of the device: which accelerator it was and what befell it, or why it was none. `None`
+    /// where there was no choice.
     pub fn device_remark(&self) -> Option<String> {
         let (name, precision) = (self.device_name(), self.precision);
         match (&self.why_no_accelerator, self.n_batches_halved()) {
@@ -348,12 +348,12 @@ impl Embedder {
         self.with_hidden(batch, |hidden, _| self.head.vectors(hidden, &batch.spans, n_prompt))
     }
 
-    /// What lies behind the encoder.
+    /// The part behind the encoder.
     pub(crate) fn head(&self) -> &Head {
         &self.head
     }
 
-    /// What `read` makes of the hidden rows of a batch, \[T, H\] in main memory, and of H.
+    /// The result of `read` on the hidden rows of a batch, \[T, H\] in main memory, and on H.
     pub(crate) fn with_hidden<R>(&self, batch: &Batch, read: impl FnOnce(&[f32], usize) -> R) -> Result<R> {
         let mut workspace = self.workspace();
         workspace.team = if batch.is_alone { self.team().take() } else { None };

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 /// Result of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// What can go wrong when a model is loaded or used, or an embedding log is read.
+/// An error in loading or using a model, or in reading an embedding log.
 #[derive(Debug, thiserror::Error, strum::IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
 #[non_exhaustive]
@@ -17,7 +17,7 @@ pub enum Error {
     Missing {
         /// The file looked for.
         path: PathBuf,
-        /// What it is for, and what else could stand in its place.
+        /// Its purpose, and what else could stand in its place.
         purpose: &'static str,
     },
     /// A file is there and cannot be what it should be: cut off, altered, or contradicting another file.
@@ -25,7 +25,7 @@ pub enum Error {
     Damaged {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The fault in it.
         reason: String,
     },
     /// The model is sound, and asks for something this version does not compute.
@@ -37,7 +37,7 @@ pub enum Error {
         what: &'static str,
         /// Its name in the file.
         name: String,
-        /// What could stand there.
+        /// Names that could stand there.
         supported: &'static str,
     },
     /// Vectors cannot be cut to that length.
@@ -53,7 +53,7 @@ pub enum Error {
     Precision {
         /// As the caller named it.
         precision: String,
-        /// What could be asked for instead.
+        /// Precisions to ask for instead.
         reason: &'static str,
     },
     /// The device asked for is not there, or this build cannot use it.
@@ -61,7 +61,7 @@ pub enum Error {
     Device {
         /// As the caller named it.
         device: String,
-        /// What is missing, and the way out.
+        /// The missing part, and the way out.
         reason: String,
     },
     /// A text could not be turned into tokens.
@@ -69,7 +69,7 @@ pub enum Error {
     Tokenize {
         /// Position among the texts of the call.
         index: usize,
-        /// What the tokenizer said.
+        /// The tokenizer's message.
         reason: String,
     },
     /// The model's output for a text has no direction, so no unit vector can be made of it.
@@ -86,27 +86,27 @@ pub enum Error {
     /// Late chunking cannot read windows of this size.
     #[error("{what} of {n_tokens} tokens: the encoder allows {} to {}", allowed.start(), allowed.end())]
     LateWindow {
-        /// What was asked for: `window` or `overlap`.
+        /// The setting asked for: `window` or `overlap`.
         what: &'static str,
         /// As asked for.
         n_tokens: usize,
-        /// What could be.
+        /// The sizes allowed.
         allowed: RangeInclusive<usize>,
     },
-    /// What is to be read before each window of a document takes more than half of it.
+    /// The text to be read before each window of a document takes more than half of it.
     #[error("document {index}: a prefix of {n_tokens} tokens leaves too little of a window; at most {max} fit")]
     LatePrefix {
         /// Position among the documents of the call.
         index: usize,
         /// Tokens of the prompt and the prefix.
         n_tokens: usize,
-        /// How many there may be.
+        /// The most there may be.
         max: usize,
     },
     /// The bytes are not an embedding log of this version.
     #[error("embedding log: {reason}")]
     Log {
-        /// What is wrong with the header.
+        /// The fault in the header.
         reason: String,
     },
     /// The computation failed on the device.
@@ -130,7 +130,7 @@ impl Error {
 }
 
 impl Error {
-    /// Whether the device's memory was full: less at a time may do.
+    /// True if the device's memory was full: less at a time may do.
     pub fn is_out_of_memory(&self) -> bool {
         match self {
             Self::Compute(error) => {

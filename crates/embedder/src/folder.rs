@@ -24,14 +24,14 @@ use prompts::ModelConfig;
 pub(crate) use prompts::Prompts;
 use transformer::{Task, TransformerConfig};
 
-/// What the folder says, checked.
+/// Contents of the folder, checked.
 #[derive(Debug)]
 pub(crate) struct Folder {
     /// Where the encoder's own files lie: the folder itself or one below it.
     transformer: PathBuf,
     pub(crate) config: Config,
     pub(crate) pooling: Pooling,
-    /// What follows the pooling, in order.
+    /// Modules after the pooling, in order.
     pub(crate) modules: Vec<Module>,
     /// Length of the last module's vectors.
     pub(crate) n_dimensions: usize,
@@ -42,9 +42,9 @@ pub(crate) struct Folder {
     /// The longest sequence the encoder can be given.
     pub(crate) n_positions: usize,
     pub(crate) prompts: Prompts,
-    /// What the model's vectors were trained to be compared by: `cosine`, `dot`, `euclidean` or `manhattan`.
+    /// The measure that the model's vectors were trained for: `cosine`, `dot`, `euclidean` or `manhattan`.
     pub(crate) similarity: String,
-    /// Whether text is to be lowercased, which is left to the tokenizer.
+    /// True if text is to be lowercased, which is left to the tokenizer.
     lowercases: bool,
 }
 

@@ -50,7 +50,7 @@ pub struct LateDocument {
     pub spans: Vec<Range<usize>>,
 }
 
-/// How documents beyond the encoder's window are read: made by [`Embedder::late_windows`].
+/// The way documents beyond the encoder's window are read: made by [`Embedder::late_windows`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LateWindows {
     n_positions: usize,
@@ -164,7 +164,7 @@ impl Embedder {
         pooled.into_iter().enumerate().map(of_document).collect()
     }
 
-    /// What each window adds to the spans of its document, in order.
+    /// The sums each window adds to the spans of its document, in order.
     fn window_sums(&self, wave: &[(&Reading, &Window)]) -> Result<Vec<Vec<Sum>>> {
         let sequences: Vec<Vec<u32>> = wave
             .iter()

@@ -37,7 +37,7 @@ impl Spans {
     }
 }
 
-/// What the encoder computes in one go.
+/// Texts the encoder computes in one go.
 #[derive(Debug)]
 pub(crate) struct Batch {
     /// Token ids of all texts, \[T\].
@@ -47,9 +47,9 @@ pub(crate) struct Batch {
     pub(crate) spans: Spans,
     /// For each text its position among the inputs.
     pub(crate) inputs: Vec<usize>,
-    /// Whether it is the only one of its call, so that other threads have no work of their own.
+    /// True if it is the only one of its call, so that other threads have no work of their own.
     pub(crate) is_alone: bool,
-    /// What kernels of a device read, once they were asked for it.
+    /// Data that kernels of a device read, once they were asked for it.
     pub(crate) on_device: OnceLock<OnDevice>,
 }
 

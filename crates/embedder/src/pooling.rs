@@ -88,12 +88,12 @@ fn larger(max: f64, value: f64) -> f64 {
     if value > max || value.is_nan() { value } else { max }
 }
 
-/// How the rows of a text become one row.
+/// The way the rows of a text become one row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Pooling {
     /// At least one; their rows are concatenated.
     pub(crate) modes: Vec<Mode>,
-    /// Whether the tokens of a prompt are pooled with the rest.
+    /// True if the tokens of a prompt are pooled with the rest.
     pub(crate) include_prompt: bool,
 }
 
@@ -136,7 +136,7 @@ pub(crate) struct Head {
     width: usize,
     /// D.
     dimensions: usize,
-    /// Whether modules give longer vectors than D.
+    /// True if modules give longer vectors than D.
     cut: bool,
 }
 
@@ -168,7 +168,7 @@ impl Head {
         self.dimensions
     }
 
-    /// What shapes vectors behind the pooling, for the fingerprint; nothing where nothing does.
+    /// Settings behind the pooling that shape vectors, for the fingerprint; nothing where nothing does.
     pub(crate) fn beyond_pooling(&self) -> Option<String> {
         let cut = self.cut.then_some(self.dimensions);
         let described = (!self.descriptions.is_empty() || self.cut).then_some((&self.descriptions, cut));
@@ -182,7 +182,7 @@ impl Head {
         spans.iter().map(|span| self.finish(self.pooling.apply(rows(span), self.width, n_prompt)?)).collect()
     }
 
-    /// How kernels pool: for each mode the rows they make, and how many rows of a text that begins with `n_prompt`
+    /// The kernels' pooling: for each mode the rows they make, and how many rows of a text that begins with `n_prompt`
     /// tokens of prompt they pass over.
     pub(crate) fn on_device(&self, n_prompt: usize) -> (Vec<Pool>, usize) {
         let modes = self.pooling.modes.iter().map(|mode| match mode {
@@ -204,12 +204,12 @@ impl Head {
         self.finish(sum)
     }
 
-    /// Whether vectors are made of one row of the encoder's width, as a mean is.
+    /// True if vectors are made of one row of the encoder's width, as a mean is.
     pub(crate) fn takes_one_row(&self) -> bool {
         self.pooling.modes.len() == 1
     }
 
-    /// What follows pooling: modules, cut, unit length.
+    /// Applies what follows pooling: modules, cut, unit length.
     pub(crate) fn finish(&self, pooled: Vec<f64>) -> Result<Vec<f32>, NoVector> {
         let mut vector = self.modules.iter().fold(pooled, |vector, module| module.apply(vector));
         vector.truncate(self.dimensions);

@@ -28,7 +28,7 @@ pub enum RowType {
     F16,
 }
 
-/// What a scan kept for a query.
+/// The rows a scan kept for a query.
 #[derive(Debug, Clone, Default)]
 pub struct Kept {
     /// Rows and their approximate products, in no order.
@@ -85,7 +85,7 @@ impl Accelerator {
         device::name(&self.device)
     }
 
-    /// Whether this is no accelerator after all.
+    /// True if this is no accelerator after all.
     pub fn is_cpu(&self) -> bool {
         self.device.is_cpu()
     }
@@ -130,7 +130,7 @@ impl Accelerator {
 }
 
 impl Scan {
-    /// How far an approximate product can be from the exact one of two unit vectors.
+    /// Largest difference of an approximate product from the exact one of two unit vectors.
     ///
     /// Products of two 16-bit values are exact in f32, what is left of a query beyond its 22 bits is below 2⁻²², and a
     /// sum of n values below 1 in all, however it is ordered and rounded, is off by less than n units of 2⁻²²: tensor

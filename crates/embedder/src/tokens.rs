@@ -40,7 +40,7 @@ pub struct Tokenizer {
 pub(crate) struct Encoded {
     /// Ids, special tokens included.
     pub(crate) ids: Vec<u32>,
-    /// Whether tokens were left out at the end.
+    /// True if tokens were left out at the end.
     pub(crate) truncated: bool,
 }
 
@@ -164,7 +164,7 @@ impl Tokenizer {
         self.inner.get_vocab(true).into_values().max().map_or(0, |id| id as usize + 1)
     }
 
-    /// Whether upper and lower case give the same tokens.
+    /// True if upper and lower case give the same tokens.
     pub(crate) fn lowercases(&self) -> bool {
         self.lowercases
     }
@@ -196,7 +196,7 @@ impl Tokenizer {
     }
 }
 
-/// What `tokenizer.json` is for, and how to make it of what lies in its place.
+/// The purpose of `tokenizer.json`, and how to make it of what lies in its place.
 fn purpose(path: &Path) -> &'static str {
     const OTHERS: [&str; 5] =
         ["vocab.txt", "vocab.json", "sentencepiece.bpe.model", "spiece.model", "sentencepiece.model"];

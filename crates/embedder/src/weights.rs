@@ -53,7 +53,7 @@ pub(crate) struct Weights {
     prefix: String,
 }
 
-/// Whether a layer has a bias; the configuration says so, never the file.
+/// The presence of a layer's bias; the configuration says so, never the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Bias {
     With,

@@ -28,7 +28,7 @@ pub enum Error {
     Io {
         /// The file or folder of the operation.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
     /// A file is no trace, or not as it was written.
@@ -36,7 +36,7 @@ pub enum Error {
     Trace {
         /// The file.
         path: PathBuf,
-        /// What does not hold, and where.
+        /// The fault found, and where.
         reason: String,
     },
     /// A trace of another version of the format.
@@ -66,7 +66,7 @@ pub enum Error {
     /// The cache has nothing of that model.
     #[error("no model {model:?} in the embedding cache; it has {}", if known.is_empty() { "none".to_owned() } else { known.join(", ") })]
     NotCached {
-        /// What was asked for.
+        /// The model that was asked for.
         model: String,
         /// The models it has.
         known: Vec<String>,
@@ -144,7 +144,7 @@ pub enum Error {
     Array {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The fault of the array.
         reason: String,
     },
     /// A language model that was to read and judge did not, or not so that it can be used.
@@ -152,9 +152,9 @@ pub enum Error {
     Endpoint {
         /// Its host.
         host: String,
-        /// Which call, what was wrong, and with what.
+        /// The call, what was wrong, and with what.
         reason: String,
-        /// What would do.
+        /// The remedy.
         way_out: &'static str,
     },
     /// The collection was built with another setting.
@@ -191,7 +191,7 @@ pub enum Error {
         path: PathBuf,
         /// Documents of the collection under it.
         n_documents: u64,
-        /// What is there instead.
+        /// The state found instead.
         reason: String,
     },
     /// Most documents under the roots would go.
@@ -219,7 +219,7 @@ pub enum Error {
     /// No document or chunk of that name.
     #[error("no document {id:?} in this collection{}", nearest.as_ref().map(|n| format!("; nearest: {n:?}")).unwrap_or_default())]
     UnknownDocument {
-        /// What was asked for.
+        /// The id that was asked for.
         id: String,
         /// The closest id there is.
         nearest: Option<String>,
@@ -229,7 +229,7 @@ pub enum Error {
     AmbiguousName {
         /// The name.
         name: String,
-        /// What it could be, the first few.
+        /// The things it could name, the first few.
         candidates: Vec<String>,
     },
     /// A chunk number or byte range outside its document.
@@ -239,7 +239,7 @@ pub enum Error {
         id: String,
         /// The part asked for.
         what: String,
-        /// What there is.
+        /// The parts that the document has.
         has: String,
     },
     /// The question holds nothing to search for.
@@ -258,7 +258,7 @@ pub enum Error {
     Request {
         /// The path of the value.
         field: String,
-        /// What it is, what it must be, and where.
+        /// The value found, the value expected, and the place.
         reason: String,
     },
     /// A request has a field that means nothing.
@@ -272,7 +272,7 @@ pub enum Error {
     /// The service has no collection of that name.
     #[error("no collection {name:?}; there are {}", if known.is_empty() { "none".to_owned() } else { known.join(", ") })]
     UnknownCollection {
-        /// What was asked for.
+        /// The name that was asked for.
         name: String,
         /// The names there are.
         known: Vec<String>,
@@ -280,7 +280,7 @@ pub enum Error {
     /// Too many queries wait for the encoder.
     #[error("{waiting} queries wait for the encoder already; ask again later")]
     Busy {
-        /// How many.
+        /// The number of queries that wait.
         waiting: usize,
     },
     /// Whoever asked does not want the answer any more, or it took longer than it may.

@@ -31,7 +31,7 @@ const BUILT_IN: [&str; 2] = ["o200k", "cl100k"];
 /// The name of the encoder's own tokenizer.
 const OF_MODEL: &str = "model";
 
-/// What a service knows and where it computes.
+/// The names a service knows, and where it computes.
 #[derive(Debug, Clone)]
 pub struct ServiceOptions {
     /// Folders of collections, by the names that requests use.
@@ -199,7 +199,7 @@ impl Service {
         api::FieldList::new(&*self.searcher(which.into(), cancel)?)
     }
 
-    /// What a collection holds.
+    /// The contents of a collection.
     ///
     /// # Errors
     /// Those of opening it, [`Error::Cancelled`].
@@ -320,7 +320,7 @@ impl<'s> Tokens<'s> {
     }
 }
 
-/// What changes of the manifest's file when another takes its place.
+/// The traits of the manifest's file that change when another takes its place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Stamp {
     modified: SystemTime,

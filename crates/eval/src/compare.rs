@@ -44,7 +44,7 @@ impl Default for Bootstrap {
     }
 }
 
-/// How `b` compares with `a`, query by query. All numbers are finite.
+/// The comparison of `b` with `a`, query by query. All numbers are finite.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Paired {
     /// The number of pairs.

@@ -26,7 +26,7 @@ pub fn read(path: &Path) -> Result<Contexts> {
     Ok(Contexts { lines: Lines::open(path)?, seen: HashSet::new(), ended: false })
 }
 
-/// What is delivered for one query, by one strategy, within one budget.
+/// The delivery for one query, by one strategy, within one budget.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Context {
     /// Version of the record: [`VERSION`].
@@ -35,7 +35,7 @@ pub struct Context {
     pub query_id: String,
     /// Text of the query.
     pub query: String,
-    /// How the context was chosen: a label, free.
+    /// The strategy that chose the context: a label, free.
     pub strategy: String,
     /// Tokens that the context may have.
     pub budget_tokens: u64,
@@ -49,7 +49,7 @@ pub struct Context {
     pub context: String,
     /// Ids of the delivered documents, the one with the most relevant delivered chunk first.
     pub documents: Vec<String>,
-    /// What each section got.
+    /// Each section's share.
     pub sections: Vec<Section>,
     /// Mean cosine of the delivered chunks' vectors, pair by pair; none where there are fewer than two or no vectors.
     #[serde(deserialize_with = "Option::deserialize")] // null is a value, a missing field is not
@@ -62,7 +62,7 @@ pub struct Context {
     pub citations: Vec<Citation>,
 }
 
-/// What of a section is delivered.
+/// The delivered part of a section.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Section {
     /// The section.
@@ -86,13 +86,13 @@ pub struct Citation {
     pub path: Vec<String>,
     /// Bytes of the document's canonical text.
     pub span: Range<u64>,
-    /// What the span points into: `source` or `extracted`.
+    /// The text that the span points into: `source` or `extracted`.
     pub source: String,
     /// Where it is in the file, in words; may be empty.
     pub anchor: String,
     /// Ids of the chunks it is made of.
     pub chunks: Vec<String>,
-    /// Whether it is a part of its chunk, cut to fit the budget.
+    /// True if it is a part of its chunk, cut to fit the budget.
     pub cut: bool,
     /// The cited bytes.
     pub text: String,
@@ -136,7 +136,7 @@ impl Contexts {
     }
 }
 
-/// What a type alone does not hold.
+/// Checks what a type alone does not hold.
 fn check(path: &Path, line: u64, context: &Context) -> Result<()> {
     let malformed = |expected: String, found: String| {
         Err(Error::Malformed { path: path.to_owned(), line, column: 1, expected, found })

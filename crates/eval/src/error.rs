@@ -42,7 +42,7 @@ pub enum Error {
     Empty {
         /// The file or folder.
         path: PathBuf,
-        /// What it should hold.
+        /// The content expected.
         what: &'static str,
     },
     /// One was wanted and several are there.
@@ -50,7 +50,7 @@ pub enum Error {
     Several {
         /// The file or folder.
         path: PathBuf,
-        /// What there should be one of.
+        /// The thing of which there should be one.
         what: &'static str,
         /// Those that are there.
         found: String,
@@ -72,7 +72,7 @@ pub enum Error {
     /// A run without a single result, or an evaluation without a single query to average over.
     #[error("no {what} to evaluate")]
     Nothing {
-        /// What there is none of.
+        /// The thing that is missing.
         what: &'static str,
     },
     /// A run holds two rankings of one query.
@@ -84,13 +84,13 @@ pub enum Error {
     /// Two sides that belong together have no id in common; one of each is named.
     #[error("no {what} in common: one side has {left:?}, the other {right:?}; {check}")]
     NoOverlap {
-        /// What the ids are of.
+        /// The kind of thing that has the ids.
         what: &'static str,
         /// An id of what is evaluated.
         left: String,
         /// An id of what it is evaluated against.
         right: String,
-        /// What to look at.
+        /// The thing to look at.
         check: &'static str,
     },
     /// A measure of a name nobody knows.
@@ -150,10 +150,10 @@ pub enum Error {
         question: String,
         /// Id of the document.
         document: String,
-        /// What is there instead.
+        /// The value found instead.
         reason: String,
     },
-    /// What a context cites is not what the document of the questions has there.
+    /// The text that a context cites is not what the document of the questions has there.
     #[error(
         "query {query}: citation {n} is not what {document:?} has at bytes {start}..{end}; the collection was indexed from other \
          files than the questions were asked of"
@@ -194,7 +194,7 @@ pub enum Error {
         document: String,
         /// Name of the tokenizer.
         tokenizer: String,
-        /// What the tokenizer says, or what is wrong with its token ends.
+        /// The tokenizer's message, or the fault in its token ends.
         reason: String,
     },
 }

@@ -122,8 +122,8 @@ pub fn evaluate(
     })
 }
 
-/// Whether a run and judgements are of one set: a query in common, and a retrieved document that is judged for any
-/// query.
+/// Evidence that a run and judgements are of one set: a query in common, and a retrieved document that is judged for
+/// any query.
 struct Overlap<'a> {
     qrels: &'a Qrels,
     /// A query and a document of the run, to be named when nothing is in common.

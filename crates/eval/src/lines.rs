@@ -33,7 +33,7 @@ impl Lines {
         Self { path: name.to_owned(), input, number: 0, line: String::new() }
     }
 
-    /// What errors call the file.
+    /// The file's name in errors.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
@@ -77,7 +77,7 @@ impl Lines {
     }
 }
 
-/// What is wrong with a line, before it is known which line of which file it is.
+/// The fault in a line, before it is known which line of which file it is.
 pub(crate) struct Fault {
     /// In characters, from 1.
     pub(crate) column: usize,

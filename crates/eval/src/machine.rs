@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What a reader of a time has to know.
+/// The machine that a time was measured on.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Machine {
     /// The processor, as the system calls it.

@@ -94,12 +94,12 @@ impl Qrels {
         self.queries.get_key_value(query).map(|(query, judgements)| (query.as_str(), judgements))
     }
 
-    /// How many queries are judged.
+    /// Number of judged queries.
     pub fn n_queries(&self) -> usize {
         self.queries.len()
     }
 
-    /// How many judgements there are, over all queries.
+    /// Number of judgements, over all queries.
     pub fn n_judgements(&self) -> usize {
         self.queries.values().map(Judgements::n_documents).sum()
     }
@@ -129,12 +129,12 @@ impl Judgements {
         self.grades.iter().map(|(document, grade)| (document.as_str(), *grade))
     }
 
-    /// How many documents are judged.
+    /// Number of judged documents.
     pub fn n_documents(&self) -> usize {
         self.grades.len()
     }
 
-    /// How many documents have at least grade `rel`.
+    /// Number of documents of at least grade `rel`.
     pub fn n_relevant(&self, rel: i32) -> usize {
         self.grades.iter().filter(|(_, grade)| *grade >= rel).count()
     }

@@ -23,7 +23,7 @@ const TEXT_KEYS: [&str; 4] = ["text", "query", "question", "title"];
 pub struct Topic {
     /// Not empty and without blanks, so that it can be a column of a run file.
     pub id: String,
-    /// What is asked.
+    /// The question.
     pub text: String,
     /// Ids of the documents that may answer; none means all.
     pub scope: Option<Vec<String>>,

@@ -22,7 +22,7 @@ pub struct Explanation {
 pub struct TermExplanation {
     /// As analysed.
     pub term: String,
-    /// How often the query has it.
+    /// Number of times the query has it.
     pub n_occurrences: u32,
     /// `ln(1 + (n - df + 0.5) / (df + 0.5))`.
     pub idf: f64,
@@ -36,7 +36,7 @@ pub struct TermExplanation {
     pub length: f64,
     /// Average length of the live units of the collection.
     pub average_length: f64,
-    /// What the term added to the score.
+    /// The term's part of the score.
     pub contribution: f64,
 }
 

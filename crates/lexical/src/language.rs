@@ -7,7 +7,7 @@ use tantivy::tokenizer::Language as Snowball;
 
 use crate::Error;
 
-/// What a text is written in, as far as stemming and stop words go. The default is English.
+/// The language of a text, as far as stemming and stop words go. The default is English.
 ///
 /// Every language but `none` is stemmed. Arabic, Greek, Romanian, Tamil and Turkish have no stop list: every word of
 /// theirs is indexed. Text in a script without spaces is searchable under each of them.

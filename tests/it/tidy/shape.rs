@@ -25,16 +25,16 @@ struct Ratchet {
 }
 
 const RATCHETS: [Ratchet; 10] = [
-    ratchet("corpus", [12, 0, 0, 0, 30, 1]),
-    ratchet("embedder", [24, 2, 0, 2, 108, 2]),
+    ratchet("corpus", [12, 0, 0, 0, 0, 1]),
+    ratchet("embedder", [24, 2, 0, 2, 5, 2]),
     ratchet("vector", [8, 0, 0, 0, 1, 0]),
-    ratchet("lexical", [2, 0, 0, 0, 4, 0]),
+    ratchet("lexical", [2, 0, 0, 0, 1, 0]),
     ratchet("assembly", [0, 0, 0, 0, 0, 0]),
-    ratchet("eval", [11, 3, 0, 0, 38, 0]),
+    ratchet("eval", [11, 3, 0, 0, 0, 0]),
     ratchet("collection", [0, 0, 0, 0, 0, 3]),
     ratchet("models", [0, 0, 0, 0, 0, 0]),
-    ratchet("engine", [25, 3, 0, 0, 206, 14]),
-    ratchet("cli", [11, 0, 0, 1, 76, FLAGS_ALLOWED]),
+    ratchet("engine", [25, 3, 0, 0, 8, 14]),
+    ratchet("cli", [11, 0, 0, 1, 51, FLAGS_ALLOWED]),
 ];
 
 /// The command line may name its own flags.

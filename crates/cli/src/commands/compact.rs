@@ -40,7 +40,7 @@ fn run(options: CompactOptions, global: &Global) -> anyhow::Result<CompactReport
     Ok(report)
 }
 
-/// What a compaction did.
+/// Shows the outcome of a compaction.
 pub(super) fn summary(report: &CompactReport) {
     println!(
         "{} of {} segments merged, {} now; {} rows copied, {} dead rows left behind",

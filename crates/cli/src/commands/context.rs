@@ -86,7 +86,7 @@ fn show(curve: &Curve, asked: &ContextRequest<'_>, global: &Global) -> anyhow::R
     Ok(if curve.points.is_empty() { Outcome::Nothing } else { Outcome::Done })
 }
 
-/// What is known of the choice: how near it is to the best, or why it is none.
+/// Knowledge about the choice: how near it is to the best, or why it is none.
 fn judged(context: &cento_engine::Context) -> String {
     let manifest = &context.trace.manifest;
     let unsupported = context.trace.records.iter().find_map(|record| record.step_details.min_support);
@@ -103,7 +103,7 @@ fn judged(context: &cento_engine::Context) -> String {
     }
 }
 
-/// What kept out the best candidate.
+/// The reason that kept out the best candidate.
 fn nothing(trace: &trace::Trace) -> String {
     match trace.records.first() {
         Some(best) => format!("; the best candidate, {}: {}", best.chunk_id, Why::of(trace, best).because),
@@ -156,7 +156,7 @@ pub(crate) fn execute(args: &Context, invocation: &Invocation) -> anyhow::Result
     Ok(if context.citations.is_empty() { Outcome::Nothing } else { Outcome::Done })
 }
 
-/// What stderr says of a context.
+/// Writes the remarks on a context to stderr.
 fn remark(context: &cento_engine::Context) {
     context.trace.warnings.iter().for_each(|warning| eprintln!("warning: {warning}"));
     eprintln!(

@@ -60,7 +60,7 @@ pub(crate) fn status(args: &Status, global: &Global) -> anyhow::Result<Outcome> 
     Ok(Outcome::Done)
 }
 
-/// What is left, segment by segment.
+/// Shows the remains, segment by segment.
 fn verdict(diagnosis: &Diagnosis) {
     let row = |segment: &SegmentDiagnosis| {
         vec![

@@ -16,7 +16,7 @@ struct Answer<'a> {
     version: u32,
     /// The same bytes were delivered.
     same: bool,
-    /// What differs, in the order in which one thing follows from another; something may even if the bytes are the
+    /// Differences, in the order in which one thing follows from another; something may even if the bytes are the
     /// same.
     differences: &'a [Difference],
     generation: u64,

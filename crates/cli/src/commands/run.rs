@@ -127,13 +127,13 @@ struct Variants {
     budgets: Vec<usize>,
     tokenizer: String,
     policy: Policy,
-    /// Whether `flat` is asked besides for as many tokens as each context has.
+    /// True if `flat` is asked besides for as many tokens as each context has.
     matched: bool,
-    /// Whether a document whose id is the topic's is no candidate.
+    /// True if a document whose id is the topic's is no candidate.
     removes_query: bool,
 }
 
-/// What stands before the label of a strategy in that of the flat context of its length.
+/// Prefix of the label of a strategy in that of the flat context of its length.
 const MATCHED: &str = "flat=";
 
 impl Variants {
@@ -265,7 +265,7 @@ fn record(topic: &Topic, label: &str, pool: &Pool<'_>, context: &Context) -> any
     })
 }
 
-/// How many candidates were decided for each reason of the trace.
+/// Number of candidates decided for each reason of the trace.
 fn decisions(context: &Context) -> anyhow::Result<BTreeMap<String, u64>> {
     let mut decisions = BTreeMap::new();
     for record in &context.trace.records {

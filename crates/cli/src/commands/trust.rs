@@ -16,7 +16,7 @@ struct Answer {
     trusted: Vec<Trusted>,
 }
 
-/// What became of one.
+/// The outcome for one.
 #[derive(serde::Serialize)]
 struct Done {
     version: u32,

@@ -11,7 +11,7 @@ use cento_engine::model::cards;
 use super::file::{FILE, Key, SettingsFile};
 use super::trust::{self, State};
 
-/// What may be said of an option.
+/// The rule for an option.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum May {
     /// Any value.
@@ -111,7 +111,7 @@ pub(super) fn take_refused(file: &mut SettingsFile) -> Vec<Refusal> {
     refused
 }
 
-/// What a file says that it may not say untrusted.
+/// Settings of a file that need trust.
 pub(super) fn refused(file: &SettingsFile) -> Vec<Refusal> {
     let folder = file.path.parent().unwrap_or(Path::new(""));
     let refusal = |(key, value): (&Key, &String)| {

@@ -106,7 +106,7 @@ impl SettingsFile {
         Ok(Self { path: path.to_owned(), author, bytes, values })
     }
 
-    /// What it says of an option of a command; what it says of this command alone goes before what it says of all.
+    /// Its value for an option of a command; what it says of this command alone goes before what it says of all.
     pub(crate) fn value(&self, verb: Option<&str>, name: &str) -> Option<&str> {
         let found = self.values.iter().rev().find(|(key, _)| key.is_of(verb, name));
         found.map(|(_, value)| value.as_str())

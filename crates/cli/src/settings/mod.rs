@@ -154,7 +154,7 @@ impl Proposal {
         Ok(Self { file, refused })
     }
 
-    /// What it would set, a line a setting, with a mark where that needs trust.
+    /// The settings it would make, a line a setting, with a mark where that needs trust.
     pub(crate) fn lines(&self) -> impl Iterator<Item = String> {
         self.file.values.iter().map(|(key, value)| {
             let mark = if self.refused.iter().any(|refusal| refusal.key == *key) { "  (needs trust)" } else { "" };

@@ -22,7 +22,7 @@ struct Record {
     blake3: String,
 }
 
-/// How the file of a trusted folder stands now.
+/// State of the file of a trusted folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum State {
@@ -38,7 +38,7 @@ pub(crate) struct Trusted {
     pub(crate) state: State,
 }
 
-/// How a file stands; nothing if its folder was never trusted.
+/// State of a file; nothing if its folder was never trusted.
 pub(super) fn state(file: &SettingsFile) -> Option<State> {
     let folder = file.folder().ok()?;
     let record = read(&place(&folder).ok()?).ok()?;

@@ -15,7 +15,7 @@ use crate::folder::FoundFile;
 use crate::format::Format;
 use crate::section::Outline;
 
-/// How many ragged rows are named one by one in the warnings.
+/// The number of ragged rows named one by one in the warnings.
 const RAGGED_NAMED_MAX: usize = 10;
 
 /// Reads a table into its one document; the notes say which separator was used and what the columns are.

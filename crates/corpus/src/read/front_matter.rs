@@ -71,7 +71,7 @@ fn key_value(line: &str) -> Option<(&str, &str)> {
     (is_key && (value.is_empty() || value.starts_with([' ', '\t', '\r']))).then(|| (unquote(key), value.trim()))
 }
 
-/// How deep maps and lists of YAML may lie in each other; what is deeper stays as written.
+/// The depth to which maps and lists of YAML may nest; what is deeper stays as written.
 const DEPTH_MAX: usize = 16;
 
 fn yaml(inner: &str) -> (Metadata, Option<String>) {
@@ -106,7 +106,7 @@ fn entries<'t>(lines: &[&'t str]) -> Vec<(&'t str, &'t str, Vec<&'t str>)> {
     entries
 }
 
-/// What stands behind a key, or in the lines under it.
+/// The value behind a key, or in the lines under it.
 fn node(value: &str, nested: &[&str], depth: usize) -> Value {
     match value {
         _ if opens_block(value) && !nested.is_empty() => block(value, nested, depth),

@@ -146,7 +146,7 @@ fn layout_tables(html: &Html) -> HashSet<usize> {
     layout
 }
 
-/// What must stand between the text written and the text to come.
+/// The separator due between the text written and the text to come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Break {
     Nothing,

@@ -39,7 +39,7 @@ impl<R: BufRead> Lines<R> {
         }
     }
 
-    /// Which keys became what.
+    /// The use of each key.
     pub(super) fn notes(&self) -> Vec<String> {
         let mut notes = vec![format!("{}: {}", self.origin, self.records.note())];
         if !self.metadata.is_empty() {

@@ -29,7 +29,7 @@ pub const MAX_FILE_BYTES: u64 = 64 * 1024 * 1024;
 /// Longest line of JSONL and longest row of CSV, in bytes; a longer one is an error and is never held in memory.
 pub const LINE_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
-/// How files are read.
+/// The way files are read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReadOptions {
     /// The format of every file, or by extension.
@@ -46,7 +46,7 @@ impl Default for ReadOptions {
     }
 }
 
-/// What happens to bytes that are not UTF-8.
+/// The treatment of bytes that are not UTF-8.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum NotUtf8 {
     /// They are an error.
@@ -114,7 +114,7 @@ enum Source {
 }
 
 impl Documents {
-    /// What the reader decided for this file, in words: the JSON keys used, the separator of a table. Complete once the
+    /// The reader's decisions for this file, in words: the JSON keys used, the separator of a table. Complete once the
     /// iterator has ended.
     pub fn notes(&self) -> Vec<String> {
         match &self.source {

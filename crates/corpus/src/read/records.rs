@@ -78,17 +78,17 @@ impl<R: BufRead> Records<R> {
         self
     }
 
-    /// What is read from; after an item, all bytes up to the end of its line are consumed, and none behind it.
+    /// The input; after an item, all bytes up to the end of its line are consumed, and none behind it.
     pub fn get_ref(&self) -> &R {
         &self.input
     }
 
-    /// What errors call the input.
+    /// The input's name in errors.
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Which keys the id, the title and the text were taken from, in words.
+    /// The keys that the id, the title and the text were taken from, in words.
     pub fn note(&self) -> String {
         let used = |what: &str, keys: &BTreeSet<&'static str>| {
             if keys.is_empty() { format!("no {what}") } else { format!("{what} from {}", quoted(keys.iter().copied())) }

@@ -34,7 +34,7 @@ use roberta::RobertaConfig;
 use settings::Shape;
 pub(crate) use transformer::Transformer;
 
-/// What `config.json` says, by architecture. Serialised, it is part of the model's fingerprint.
+/// The settings of `config.json`, by architecture. Serialised, part of the model's fingerprint.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) enum Config {
     Bert(BertConfig),

@@ -40,7 +40,7 @@ pub(crate) struct ModernBertConfig {
     pub(super) special_ids: SpecialIds,
 }
 
-/// How far a layer's tokens see.
+/// The range a layer's tokens see.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub(super) enum Reach {
     Global,
@@ -78,7 +78,7 @@ impl ModernBertConfig {
 }
 
 impl ModernBertConfig {
-    /// What norms add to the variance, that of the head too.
+    /// Addend to a norm's variance, that of the head too.
     pub(crate) fn epsilon(&self) -> f64 {
         self.shape.epsilon
     }

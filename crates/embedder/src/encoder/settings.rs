@@ -21,7 +21,7 @@ pub(crate) struct Shape {
     pub(crate) n_heads: usize,
     /// F.
     pub(crate) inner: usize,
-    /// What norms add to the variance.
+    /// Addend to a norm's variance.
     pub(crate) epsilon: f64,
 }
 
@@ -70,7 +70,7 @@ pub(super) fn activation(name: &str) -> Option<Activation> {
     })
 }
 
-/// What [`activation`] knows.
+/// Names [`activation`] knows.
 pub(super) const ACTIVATIONS: &str = "gelu, gelu_new, gelu_fast, gelu_pytorch_tanh, relu, silu, swish, tanh";
 
 /// The file's contents, with its path for errors. A key that is null counts as one that is not there.

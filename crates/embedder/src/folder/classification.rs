@@ -18,13 +18,13 @@ use crate::encoder::Config;
 use crate::error::{Error, Result};
 use crate::pooling::{Mode, ModuleActivation, Pooling};
 
-/// What the folder says, checked.
+/// Contents of the folder, checked.
 #[derive(Debug)]
 pub(crate) struct Classification {
     /// The encoder's part; the pooling is that of the head.
     pub(crate) folder: Folder,
     pub(crate) config_path: PathBuf,
-    /// Whether tokens of the second text are of another kind than those of the first.
+    /// True if tokens of the second text are of another kind than those of the first.
     pub(crate) has_kinds: bool,
     /// Applied to the head's output.
     pub(crate) activation: ModuleActivation,
@@ -92,7 +92,7 @@ impl Classification {
 }
 
 impl Classification {
-    /// What ModernBERT's head applies between its layers.
+    /// Activation between the layers of ModernBERT's head.
     pub(crate) fn head_activation(&self) -> Result<ModuleActivation> {
         let name = &self.head.classifier_activation;
         let known = [

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use super::json::read_optional;
 use crate::error::{Error, Result};
 
-/// What is put before a text. Both are empty for most models.
+/// The prompts put before texts. Both are empty for most models.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Prompts {
     pub(crate) query: String,

@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 /// The longest window of an encoder that computes its positions: its tables are made when it is loaded.
 const WINDOW_MAX: usize = 1 << 16;
 
-/// What the encoder is for.
+/// The purpose of the encoder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Task {
     Embed,
@@ -90,7 +90,7 @@ impl TransformerConfig {
         }
     }
 
-    /// Whether the encoder is told which of two texts a token is of. As transformers decides: by `model_input_names` of
+    /// True if the encoder is told which of two texts a token is of. As transformers decides: by `model_input_names` of
     /// `tokenizer_config.json`, else by the tokenizer's class, of which BERT's and the general one of transformers 4
     /// do.
     pub(super) fn tells_kinds(transformer: &Path) -> Result<bool> {
@@ -129,7 +129,7 @@ impl TransformerConfig {
     }
 }
 
-/// Whether a setting is at the value it would have if it were not there, or only says how fast or by whose code things
+/// True if a setting is at the value it would have if it were not there, or only says how fast or by whose code things
 /// run.
 fn changes_nothing(key: &str, value: &Value) -> bool {
     const HOW: [&str; 6] =

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-/// What a sequence adds to one span.
+/// A sequence's part in one span.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Sum {
     pub(super) span: usize,

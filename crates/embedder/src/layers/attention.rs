@@ -23,7 +23,7 @@ use crate::precision::Precision;
 #[derive(Debug, Clone)]
 pub(crate) struct SelfAttention {
     pub(crate) n_heads: usize,
-    /// What scores are multiplied by, `1 / √D` in all encoders so far.
+    /// The factor on scores, `1 / √D` in all encoders so far.
     pub(crate) scale: f32,
     pub(crate) order: Order,
     /// A token sees keys at most this far from it; `None`: all of its text.
@@ -31,7 +31,7 @@ pub(crate) struct SelfAttention {
     pub(crate) precision: Precision,
 }
 
-/// How a token knows where the others stand. Layers share the tables.
+/// The way a token knows where the others stand. Layers share the tables.
 #[derive(Debug, Clone)]
 pub(crate) enum Order {
     /// By what was added to its vector.
@@ -166,7 +166,7 @@ impl SelfAttention {
         Tensor::cat(&contexts, 0)
     }
 
-    /// What is added to the scores of a text of S tokens: \[A or 1, S, S\], or nothing.
+    /// The bias on the scores of a text of S tokens: \[A or 1, S, S\], or nothing.
     fn bias_of(&self, n_tokens: usize, device: &Device) -> Result<Option<Tensor>> {
         let (bias, n_heads) = match &self.order {
             Order::Relative(bias) => (Some(bias), self.n_heads),

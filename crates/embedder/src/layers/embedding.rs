@@ -21,7 +21,7 @@ pub(crate) struct Embedding {
     positions: Positions,
 }
 
-/// How tokens are numbered.
+/// The numbering of tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Positions {
     /// All have the same place: order enters through attention alone.

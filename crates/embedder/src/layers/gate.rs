@@ -11,7 +11,7 @@ use crate::kernels::cpu::gate;
 pub(crate) use crate::kernels::cpu::gate::Activated;
 use crate::kernels::cuda;
 
-/// Which half of a row is activated, and how.
+/// The activated half of a row, and the activation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Gate {
     pub(crate) activation: Activation,

@@ -18,7 +18,7 @@ use crate::kernels::cpu::dense::{Activation, Scratch};
 use crate::kernels::cuda;
 use crate::precision::Precision;
 
-/// What flows from layer to layer: T rows of one width.
+/// The rows that flow from layer to layer: T of one width.
 #[derive(Debug)]
 pub(crate) enum Rows {
     Cpu(CpuRows),
@@ -130,7 +130,7 @@ pub(crate) fn to_host(tensor: &Tensor) -> Result<Vec<f32>> {
     tensor.to_dtype(DType::F32)?.flatten_all()?.to_vec1()
 }
 
-/// Whether a part whose weights are this tensor takes its CPU form.
+/// True if a part whose weights are this tensor takes its CPU form.
 fn lives_on_cpu(weights: &Tensor) -> bool {
     weights.device().is_cpu() && !cuda::runs_on(weights.device())
 }

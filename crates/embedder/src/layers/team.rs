@@ -66,7 +66,7 @@ impl Team {
         Self { simd, n_members: n_threads.saturating_sub(1), members: Vec::new(), own_part: Vec::new() }
     }
 
-    /// How many threads a layer is worth.
+    /// Number of threads a layer is worth.
     fn n_parts(&self, layer: &CpuLinear) -> usize {
         let [n_inputs, n_outputs] = layer.shape();
         if n_inputs * n_outputs < PRODUCTS_MIN {

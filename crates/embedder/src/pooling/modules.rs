@@ -13,7 +13,7 @@ use crate::weights::{AlwaysHashed, Bias, Weights};
 /// Of the LayerNorm module: torch's default, the module has no setting for it.
 const NORM_EPSILON: f64 = 1e-5;
 
-/// What a folder says of a module.
+/// A module's settings in the folder.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) enum ModuleConfig {
     /// `activation(x Wᵀ + b)`, plus the input or a projection of it where there is a residual.
@@ -24,7 +24,7 @@ pub(crate) enum ModuleConfig {
     Normalize,
 }
 
-/// What follows a dense module's products.
+/// Activation after a dense module's products.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub(crate) enum ModuleActivation {
     Identity,
@@ -47,7 +47,7 @@ impl ModuleActivation {
         ("SiLU", Self::Silu),
     ];
 
-    /// What [`ModuleActivation::from_class`] knows.
+    /// Classes [`ModuleActivation::from_class`] knows.
     pub(crate) const SUPPORTED: &str = "torch.nn.modules: Identity, Tanh, ReLU, GELU, Sigmoid, SiLU";
 
     /// From a class as the folder names it, such as `torch.nn.modules.activation.Tanh`.

@@ -93,7 +93,7 @@ fn words_begin_with_spaces(splitter: &Value) -> bool {
     }
 }
 
-/// Whether what becomes of a character, or of a run of spaces, depends on it alone.
+/// True if what becomes of a character, or of a run of spaces, depends on it alone.
 fn changes_single_characters(normalizer: &Value) -> bool {
     match normalizer["type"].as_str() {
         None => normalizer.is_null(),
@@ -106,7 +106,7 @@ fn changes_single_characters(normalizer: &Value) -> bool {
     }
 }
 
-/// Whether an added token can hold a single space between words: within itself, or as what it takes with it to its
+/// True if an added token can hold a single space between words: within itself, or as what it takes with it to its
 /// right.
 fn reaches_over_spaces(token: &Value) -> bool {
     let Some(content) = token["content"].as_str() else { return true };

@@ -12,7 +12,7 @@ pub(crate) struct EncodedPair {
     pub(crate) ids: Vec<u32>,
     /// For each token the kind (`token_type`) that the tokenizer gives it: 0 or 1.
     pub(crate) kinds: Vec<u8>,
-    /// Whether tokens of either text were left out.
+    /// True if tokens of either text were left out.
     pub(crate) truncated: bool,
 }
 

@@ -37,7 +37,7 @@ struct Shard {
 struct Entry {
     shard: usize,
     info: TensorInfo,
-    /// Whether a layer has asked for it.
+    /// True if a layer has asked for it.
     taken: AtomicBool,
 }
 

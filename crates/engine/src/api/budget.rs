@@ -20,7 +20,7 @@ pub const AUTO_TOKENS_MAX: usize = 4_000;
 
 const EXPECTED: &str = "a number of tokens, auto or auto:N";
 
-/// How long a context may be.
+/// The length that a context may have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Budget {
     /// So many tokens.

@@ -34,7 +34,7 @@ pub struct ContextRequest {
     pub query: String,
     /// Tokens that the context may have, everything in it counted.
     pub budget: Budget,
-    /// How chunks are chosen.
+    /// The way chunks are chosen.
     pub strategy: Strategy,
     /// Priors, boosts, gates, section budgets, settings of the strategies: the keys of a policy file.
     #[serde(deserialize_with = "inline")]
@@ -42,7 +42,7 @@ pub struct ContextRequest {
     pub policy: Policy,
     /// Whose tokens: `model` (the encoder's), `o200k`, `cl100k`, or another that the service knows by name.
     pub tokenizer: String,
-    /// How the context is written.
+    /// The format of the context.
     pub format: Format,
     /// The order of its pieces.
     pub order: Order,
@@ -54,9 +54,9 @@ pub struct ContextRequest {
     pub candidates: usize,
     /// The retrievers that run.
     pub mode: Mode,
-    /// How their rankings are fused.
+    /// The way their rankings are fused.
     pub fusion: Fusion,
-    /// How vectors are scanned.
+    /// The way vectors are scanned.
     pub scan: Scan,
     /// Width of the beam that walks a graph, at least `candidates`, which is the default.
     pub ef: Option<usize>,
@@ -131,7 +131,7 @@ impl ContextRequest {
         }
     }
 
-    /// What a context must keep to, with the most tokens that the budget allows.
+    /// The requirements that a context must meet, with the most tokens that the budget allows.
     #[must_use]
     pub fn resolve<'a>(
         &'a self,
@@ -168,7 +168,7 @@ pub struct ContextAnswer {
     pub version: u32,
     /// The question as given.
     pub query: String,
-    /// What the budget counts.
+    /// The text that the budget counts.
     pub context: String,
     /// Its tokens.
     pub n_tokens: usize,
@@ -185,20 +185,20 @@ pub struct ContextAnswer {
     pub model_fingerprint: String,
     /// One for each mark `[n]`, in order.
     pub citations: Vec<Cited>,
-    /// What the context says of itself: `whole`, `cut` or `nothing_relevant`.
+    /// The outcome that the context states: `whole`, `cut` or `nothing_relevant`.
     pub outcome: Outcome,
-    /// How near the choice is to the best; none where the strategy knows no bound.
+    /// The nearness of the choice to the best; none where the strategy knows no bound.
     pub certificate: Option<Certificate>,
-    /// How far the collection supports an answer; none where that cannot be told.
+    /// The support that the collection gives an answer; none where that cannot be told.
     pub support: Option<Support>,
-    /// What whoever asks should know.
+    /// Warnings to whoever asks.
     pub warnings: Vec<String>,
 }
 
 /// A citation, for readers who count bytes and for those who count characters.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Cited {
-    /// What is cited, in bytes.
+    /// The citation, in bytes.
     #[serde(flatten)]
     pub citation: Citation,
     /// The same in Unicode characters of the document's text.

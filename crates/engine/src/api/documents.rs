@@ -53,7 +53,7 @@ impl Request for FieldsRequest {
     }
 }
 
-/// What a collection holds.
+/// The contents of a collection.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StatusRequest {}

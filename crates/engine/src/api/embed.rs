@@ -16,12 +16,12 @@ use crate::retrieve::searcher::Searcher;
 pub struct EmbedRequest {
     /// The texts.
     pub texts: Vec<String>,
-    /// What they are.
+    /// The kind of the texts.
     #[serde(default)]
     pub kind: TextKind,
 }
 
-/// What a text is: some encoders put a prompt before queries.
+/// The kind of a text: some encoders put a prompt before queries.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum TextKind {

@@ -28,7 +28,7 @@ impl Request for WhyNotRequest {
     }
 }
 
-/// What a trace knows of a chunk, or of the chunks of a document.
+/// A trace's record of a chunk, or of the chunks of a document.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct WhyAnswer {
     /// Format of this answer.

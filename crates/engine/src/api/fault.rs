@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::error::Error;
 use cento_collection::describe;
 
-/// What went wrong.
+/// The error that occurred.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Fault {
     /// A name of the kind of error that does not change.

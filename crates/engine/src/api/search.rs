@@ -27,9 +27,9 @@ pub struct SearchRequest {
     pub candidates: usize,
     /// The retrievers that run.
     pub mode: Mode,
-    /// How their rankings are fused.
+    /// The way their rankings are fused.
     pub fusion: Fusion,
-    /// How vectors are scanned.
+    /// The way vectors are scanned.
     pub scan: Scan,
     /// Width of the beam that walks a graph, at least `candidates`, which is the default.
     pub ef: Option<usize>,

@@ -43,7 +43,7 @@ impl Searcher {
         Ok(self.source.around(&ranked)?.into_iter().map(Found::beside).collect())
     }
 
-    /// What assembly needs to know of each chunk, document by document.
+    /// Facts assembly needs of each chunk, document by document.
     pub(crate) fn candidates(&self, found: Vec<Found>) -> Result<Vec<Candidate>> {
         let chunks: Vec<ChunkRef> = found.iter().map(|found| found.key.chunk).collect();
         let mut given: HashMap<ChunkRef, Found> = found.into_iter().map(|found| (found.key.chunk, found)).collect();

@@ -20,7 +20,7 @@ use cento_assembly::trace::{EndpointAnswer, EndpointRecord};
 
 use crate::error::{Error, Result};
 
-/// Which model is asked, and how long one waits for it.
+/// The model asked, and how long one waits for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EndpointOptions {
     /// Address above `/chat/completions`: `http://localhost:8000/v1`.
@@ -39,7 +39,7 @@ pub struct Endpoint {
     host: String,
     model: String,
     fallback: bool,
-    /// None where a trace answers, and nobody else.
+    /// Absent where a trace answers, and nobody else.
     line: Option<http::Line>,
     /// Why a trace has no more answers, if the model failed when it was made.
     failed: Option<String>,
@@ -64,7 +64,7 @@ impl Endpoint {
         Ok(Self { host, model, fallback, line: Some(line), failed: None, known: Mutex::default() })
     }
 
-    /// What answered a context once, from its record: nobody is asked.
+    /// An earlier context's endpoint, from its record: nobody is asked.
     pub fn recorded(record: &EndpointRecord) -> Self {
         let EndpointRecord { host, model, fallback: failed, answers, .. } = record.clone();
         let known = answers.into_iter().map(|EndpointAnswer { asked, said }| (asked, said)).collect();
@@ -102,7 +102,7 @@ impl Endpoint {
     }
 }
 
-/// What was done without the model that was to be asked.
+/// Work done without the model that was to be asked.
 pub(crate) fn warnings(record: &EndpointRecord) -> Vec<String> {
     let EndpointRecord { host, n_untold, fallback, .. } = record;
     let untold = (*n_untold > 0).then(|| {
@@ -113,7 +113,7 @@ pub(crate) fn warnings(record: &EndpointRecord) -> Vec<String> {
     untold.into_iter().chain(fallback).collect()
 }
 
-/// What an endpoint has to do with one answer.
+/// An endpoint's part in one answer.
 #[derive(Debug)]
 pub(crate) struct Consultation<'e> {
     endpoint: &'e Endpoint,

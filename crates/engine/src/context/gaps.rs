@@ -17,7 +17,7 @@ use crate::retrieve::searcher::Searcher;
 /// Chunks looked at for a name.
 const DEPTH: usize = 20;
 
-/// What a repair searched for, and what it found.
+/// Names a repair searched for, and what it found.
 #[derive(Debug, Default)]
 pub(crate) struct Repaired {
     pub(crate) names: Vec<String>,

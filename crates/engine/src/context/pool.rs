@@ -24,18 +24,18 @@ use crate::retrieve::search::{DENSE, LEXICAL, Mode, SearchRequest, Timings};
 use crate::retrieve::searcher::Searcher;
 use crate::source::refs::{ChunkKey, ChunkRef};
 
-/// What a context must keep to, and how it is chosen and written.
+/// Limits of a context, and how it is chosen and written.
 #[derive(Debug, Clone, Copy)]
 pub struct ContextRequest<'a> {
     /// Tokens the delivered context may have, everything in it counted.
     pub budget_tokens: usize,
     /// Whose tokens.
     pub tokenizer: &'a BudgetTokenizer<'a>,
-    /// How candidates are chosen.
+    /// The way candidates are chosen.
     pub strategy: Strategy,
     /// Priors, gates and limits.
     pub policy: &'a Policy,
-    /// How the context is written.
+    /// Format of the context.
     pub format: Format,
     /// In which order its pieces stand.
     pub order: Order,
@@ -104,12 +104,12 @@ impl Searcher {
         self.resolved.find(&resolved::key(search, removed, request), ttl, Instant::now())
     }
 
-    /// What a query found, from which contexts of any budget and strategy can be assembled.
+    /// Results of a query, from which contexts of any budget and strategy can be assembled.
     pub fn pool(&self, search: &SearchRequest) -> Result<Pool<'_>> {
         self.pool_timed(search).map(|(pool, _)| pool)
     }
 
-    /// What a query found, and where the time went.
+    /// Results of a query, and where the time went.
     pub fn pool_timed(&self, search: &SearchRequest) -> Result<(Pool<'_>, Timings)> {
         let mut timings = Timings::default();
         let ranking = self.rank(search, &mut timings)?;
@@ -148,13 +148,13 @@ pub struct Pool<'s> {
     counts: RefCell<Counts>,
     /// Vectors that were asked for, by id.
     vectors: RefCell<HashMap<String, Rc<[f32]>>>,
-    /// What the collection has for the question; none where that cannot be told.
+    /// The collection's evidence for the question; none where that cannot be told.
     evidence: OnceCell<Option<Evidence>>,
     /// Documents that are no candidates, whatever a further search finds.
     removed: Vec<String>,
-    /// What was searched for by name, once for contexts of all budgets.
+    /// Result of the search by name, once for contexts of all budgets.
     repaired: OnceCell<Repaired>,
-    /// What a repair searched for besides, kept for contexts of other budgets.
+    /// Further searches of a repair, kept for contexts of other budgets.
     retrieval: OnceCell<Retrieval<'s>>,
 }
 
@@ -221,7 +221,7 @@ impl Pool<'_> {
         Ok(context)
     }
 
-    /// What one more search found, for names that are the title of nothing found before.
+    /// Results of one more search, for names that are the title of nothing found before.
     fn repaired(&self) -> Result<&Repaired> {
         if let Some(known) = self.repaired.get() {
             return Ok(known);
@@ -238,7 +238,7 @@ impl Pool<'_> {
         Ok(Cow::Owned([&self.candidates[..], &self.repaired()?.candidates[..]].concat()))
     }
 
-    /// What contexts of every budget up to the request's are worth, solved at `n_solved` of them and at the knee; at
+    /// Worth of contexts of every budget up to the request's, solved at `n_solved` of them and at the knee; at
     /// none for 0.
     ///
     /// # Errors
@@ -348,7 +348,7 @@ impl Pool<'_> {
         Ok(ids)
     }
 
-    /// What the collection has for the question as a whole. None where it is not calibrated, one arm alone was asked,
+    /// The collection's evidence for the question as a whole. None where it is not calibrated, one arm alone was asked,
     /// or some documents alone may answer: the best of few stands lower than the best of all, and whoever names
     /// documents says where the answer is.
     fn evidence(&self) -> Result<Option<Evidence>> {

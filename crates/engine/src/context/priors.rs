@@ -41,7 +41,7 @@ pub struct JudgedQuestion {
     pub text: String,
     /// Ids of the documents that may answer; none: those of the search.
     pub scope: Option<Vec<String>>,
-    /// What answers.
+    /// The answers.
     pub gold: Vec<Gold>,
 }
 
@@ -54,7 +54,7 @@ pub struct Gold {
     pub span: Option<Range<u64>>,
 }
 
-/// What was learned.
+/// Learned priors.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LearnedPriors {
     /// Questions that had an answer in the collection.
@@ -65,7 +65,7 @@ pub struct LearnedPriors {
     pub labels: Vec<LearnedLabel>,
 }
 
-/// What was learned of one label.
+/// A label and its learned prior.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LearnedLabel {
     /// The label, as policies compare it.
@@ -163,7 +163,7 @@ impl Labels {
         Some(run).filter(|run| run.chunks.contains(chunk))
     }
 
-    /// Whether a prior can be learned for the label: a heading that enough documents have.
+    /// True if a prior can be learned for the label: a heading that enough documents have.
     fn is_common(&self, label: usize) -> bool {
         !self.names[label].is_empty() && self.chunks[label].len() >= learned::DOCUMENTS_MIN
     }

@@ -37,13 +37,13 @@ pub struct Retrieval<'s> {
 /// A repaired context, before it is packed.
 #[derive(Debug, Clone)]
 pub struct Sealed {
-    /// What is kept, and how it came to that.
+    /// Kept chunks, and how it came to that.
     pub outcome: Outcome,
-    /// What was seen, by id; the relevance is that to the question itself, 0 where only a micro-query found the chunk.
+    /// Chunks seen, by id; the relevance is that to the question itself, 0 where only a micro-query found the chunk.
     pub candidates: Vec<Candidate>,
     /// Searches made, the question's own included; what was remembered is not counted.
     pub n_searches: usize,
-    /// What a language model had to do with it, if one was asked.
+    /// A language model's part in it, if one was asked.
     pub endpoint: Option<EndpointRecord>,
 }
 
@@ -191,7 +191,7 @@ fn remember<T>(memory: &RefCell<HashMap<String, T>>, key: &str, value: T, most: 
     memory.insert(key.to_owned(), value);
 }
 
-/// What a header takes, about; the packing counts it, and drops what was kept last if it takes more.
+/// Tokens of a header, about; the packing counts it, and drops what was kept last if it takes more.
 const HEADER_TOKENS: usize = 24;
 /// Some 20 chunks each.
 const QUERIES_MAX: usize = 1_024;

@@ -33,7 +33,7 @@ pub enum EmbedInput {
 }
 
 impl EmbedInput {
-    /// What errors and the manifest call it.
+    /// Its name in errors and the manifest.
     pub(super) fn name(&self) -> PathBuf {
         match self {
             Self::File(path) => path.clone(),
@@ -59,7 +59,7 @@ impl EmbedInput {
     }
 }
 
-/// How much of the input was read, and what it was: hexadecimal BLAKE3 of these first bytes.
+/// Length of what was read of the input, and hexadecimal BLAKE3 of these first bytes.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Prefix {
     pub(super) n_bytes: u64,
@@ -82,14 +82,14 @@ pub(super) struct Batch {
     pub(super) read: Prefix,
 }
 
-/// What the reader says when the input has ended.
+/// The reader's report when the input has ended.
 #[derive(Debug)]
 pub(super) struct Ended {
     /// All of the input.
     pub(super) read: Prefix,
     /// Lines that hold no text to embed, and why.
     pub(super) failed: Vec<Issue>,
-    /// Which keys were taken for what.
+    /// The role each key was given.
     pub(super) notes: Vec<String>,
 }
 

@@ -36,12 +36,12 @@ const BATCHES_AHEAD: usize = 2;
 /// Ranges made of fewer rows are remarked on: other texts will often lie outside.
 const RANGE_ROWS_MIN: u64 = 100;
 
-/// How texts are embedded and written.
+/// Options to embed and write texts.
 #[derive(Debug, Clone)]
 pub struct EmbedOptions {
     /// Card or folder of the encoder; the default model if none.
     pub model: Option<String>,
-    /// Which prompt stands before each text.
+    /// Kind of prompt before each text.
     pub kind: Kind,
     /// Where the encoder runs.
     pub device: DeviceChoice,
@@ -53,7 +53,7 @@ pub struct EmbedOptions {
     pub dimensions: Option<usize>,
     /// Tokens read of a text, prompt and special tokens counted; at most the model's own window.
     pub max_tokens: Option<usize>,
-    /// What is done with a text beyond the window.
+    /// Treatment of a text beyond the window.
     pub too_long: TooLong,
     /// Type of the matrix.
     pub output_type: OutputType,
@@ -85,7 +85,7 @@ impl Default for EmbedOptions {
     }
 }
 
-/// What is done with a text beyond the window.
+/// Treatment of a text beyond the window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TooLong {
     /// Its end is left out, and its line of ids says so.
@@ -103,7 +103,7 @@ impl TooLong {
     }
 }
 
-/// What stands in `OUT.json`: what the matrix is and what it was made of.
+/// Contents of `OUT.json`: what the matrix is and what it was made of.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Manifest {
     /// Format of the manifest.
@@ -116,7 +116,7 @@ pub struct Manifest {
     pub model_fingerprint: String,
     /// `document` or `query`.
     pub kind: String,
-    /// What was put before each text.
+    /// The prefix of each text.
     pub prompt: String,
     /// Length of a vector.
     pub dimensions: usize,
@@ -170,7 +170,7 @@ impl Manifest {
         serde_json::from_slice(&std::fs::read(path).ok()?).ok()
     }
 
-    /// What its rows were made with.
+    /// The plan of its rows.
     fn plan(&self) -> Plan {
         Plan {
             model_fingerprint: self.model_fingerprint.clone(),
@@ -186,7 +186,7 @@ impl Manifest {
     }
 }
 
-/// How far a run has come.
+/// Progress of a run.
 #[derive(Debug, Clone, Default)]
 pub struct EmbedProgress {
     /// Rows there, those of an earlier run counted.
@@ -201,10 +201,10 @@ pub struct EmbedProgress {
     pub n_bytes_total: Option<u64>,
 }
 
-/// What a run did.
+/// A run's report.
 #[derive(Debug, Clone, Serialize)]
 pub struct EmbedReport {
-    /// What there is now.
+    /// The manifest now.
     #[serde(flatten)]
     pub manifest: Manifest,
     /// Where the matrix is.
@@ -215,7 +215,7 @@ pub struct EmbedReport {
     pub n_from_cache: u64,
     /// Lines that hold no text to embed, and why.
     pub failed: Vec<Issue>,
-    /// Which keys were taken for what, and other remarks.
+    /// The role each key was given, and other remarks.
     pub notes: Vec<String>,
 }
 
@@ -348,7 +348,7 @@ impl Encoder {
         Ok(self.embedder.embed(texts, self.kind)?)
     }
 
-    /// Whether a text whose vector was found in the cache had been cut.
+    /// True if a text whose vector was found in the cache had been cut.
     fn was_truncated(&self, embedded: &str, n_tokens: u32) -> bool {
         n_tokens as usize >= self.embedder.max_tokens()
             && self.embedder.tokenizer().count(embedded) + self.embedder.n_special() > self.embedder.max_tokens()

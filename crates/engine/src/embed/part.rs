@@ -79,7 +79,7 @@ impl Names {
     }
 }
 
-/// What every row of a run is made with.
+/// Settings of every row of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Plan {
     pub(super) model_fingerprint: String,
@@ -94,7 +94,7 @@ pub(super) struct Plan {
     pub(super) device: String,
 }
 
-/// How far a run has come.
+/// Progress of a run.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Progressed {
     pub(super) n_rows: u64,
@@ -125,7 +125,7 @@ pub(super) struct Part {
     written_as: OutputType,
     dimensions: usize,
     pub(super) progressed: Option<Progressed>,
-    /// What is written and not in the journal yet.
+    /// Written progress, not in the journal yet.
     ahead: Option<Progressed>,
     synced: Instant,
 }
@@ -357,7 +357,7 @@ fn forget(fs: &dyn Fs, names: &Names) -> Result<()> {
     fs.remove_dir(&names.part).at(&names.part)
 }
 
-/// Whether all is there but for the renames.
+/// True if all is there but for the renames.
 pub(super) fn is_whole(names: &Names) -> bool {
     names.part.join(MANIFEST).exists()
 }

@@ -69,7 +69,7 @@ impl OutputType {
         value_bytes * self.n_columns(dimensions)
     }
 
-    /// Whether values are placed between the least and the greatest of their dimension.
+    /// True if values are placed between the least and the greatest of their dimension.
     pub fn has_ranges(self) -> bool {
         matches!(self, Self::Int8 | Self::Uint8)
     }

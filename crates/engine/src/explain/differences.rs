@@ -12,7 +12,7 @@ use crate::explain::trace::ContextTrace;
 /// Something that is not the same in two traces.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Difference {
-    /// What differs.
+    /// Its name.
     pub what: String,
     /// As it is in the first trace; `absent` where it has none.
     pub before: String,
@@ -20,7 +20,7 @@ pub struct Difference {
     pub after: String,
 }
 
-/// What two traces differ in.
+/// Comparison of two traces.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TraceComparison {
     /// Format of this answer.
@@ -54,16 +54,16 @@ pub struct Decided {
     pub after: Why,
 }
 
-/// What a config works out from the candidates.
+/// Config keys worked out from the candidates.
 const DERIVED: [&str; 3] = ["config.theta", "config.n_candidates", "config.n_pool"];
 
-/// What of a record is decision; the rest is what it was decided on.
+/// A record's decision fields; the rest is what it was decided on.
 const DECISION: [&str; 5] = ["final_decision", "final_reason", "stage", "step_decision", "step_details"];
 
 impl ContextTrace {
-    /// What is different in a trace of the same request, made now, in the order in which one thing follows from
-    /// another: version, collection, model, chunking, settings, the first candidate whose scores differ, the first
-    /// decision that differs, the bytes. This trace is as its file gave it.
+    /// Differences in a trace of the same request, made now, in the order in which one thing follows from another:
+    /// version, collection, model, chunking, settings, the first candidate whose scores differ, the first decision that
+    /// differs, the bytes. This trace is as its file gave it.
     pub fn differences(&self, now: &Self) -> Vec<Difference> {
         let now = now.reread();
         let mut found = Vec::new();
@@ -90,12 +90,12 @@ impl ContextTrace {
         found
     }
 
-    /// Whether it delivered the same bytes.
+    /// True if it delivered the same bytes.
     pub fn delivers_as(&self, other: &Self) -> bool {
         (self.delivered.n_bytes, &self.delivered.blake3) == (other.delivered.n_bytes, &other.delivered.blake3)
     }
 
-    /// What differs in another trace, whatever was asked of either.
+    /// Compares two traces, whatever was asked of either.
     pub fn compare(&self, other: &Self) -> TraceComparison {
         let (before, after) = (by_chunk(self), by_chunk(other));
         let only = |one: &BTreeMap<&str, &Record>, other: &BTreeMap<&str, &Record>| {
@@ -133,7 +133,7 @@ impl ContextTrace {
         }
     }
 
-    /// What rows are built with, but for the model.
+    /// Settings of the rows, but for the model.
     fn chunking(&self) -> BTreeMap<String, String> {
         let config = serde_json::to_value(&self.collection.config).expect("a config is always JSON");
         let mut flat = flat("chunking", &config);
@@ -141,7 +141,7 @@ impl ContextTrace {
         flat
     }
 
-    /// What was asked.
+    /// The request.
     fn settings(&self) -> BTreeMap<String, String> {
         let mut all = flat("search", &serde_json::to_value(&self.search).expect("a search is always JSON"));
         let config = serde_json::to_value(&self.assembly.config).expect("a config is always JSON");

@@ -28,20 +28,20 @@ pub const TRACE_SCHEMA: &str = include_str!("../../../../docs/trace.schema.json"
 /// Ids that are offered for one that is not in a trace.
 const NEAREST: usize = 3;
 
-/// What was asked, of which collection, what was decided, and what came of it.
+/// The request, the collection, the decisions, and what came of it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ContextTrace {
     /// [`TRACE_FILE_VERSION`].
     pub version: u32,
     /// Version of Cento.
     pub cento: String,
-    /// Which collection answered.
+    /// The answering collection.
     pub collection: TracedCollection,
-    /// How candidates were found. The query is in `assembly`.
+    /// Settings of the search. The query is in `assembly`.
     pub search: TracedSearch,
     /// The policy as TOML.
     pub policy: String,
-    /// What was delivered.
+    /// The delivery.
     pub delivered: Delivered,
     /// Every decision.
     pub assembly: Trace,
@@ -56,7 +56,7 @@ pub struct TracedCollection {
     pub generation: u64,
     /// Checksum of the generation's manifest: another collection has another one.
     pub checksum: String,
-    /// What every row was built with.
+    /// Settings of every row.
     pub config: CollectionConfig,
 }
 
@@ -65,11 +65,11 @@ pub struct TracedCollection {
 pub struct TracedSearch {
     /// Candidates each arm contributes.
     pub candidates: usize,
-    /// Which arms answer.
+    /// The retrievers that run.
     pub mode: Mode,
-    /// How the arms are fused.
+    /// The way the arms are fused.
     pub fusion: Fusion,
-    /// How vectors are scanned.
+    /// The way vectors are scanned.
     pub scan: Scan,
     /// Width of the beam that walks a graph.
     pub ef: usize,
@@ -83,7 +83,7 @@ pub struct TracedSearch {
     pub filter: Option<String>,
 }
 
-/// What a context delivered, text left aside.
+/// A context's delivery, text left aside.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Delivered {
     /// Tokens that the budget counts.
@@ -92,7 +92,7 @@ pub struct Delivered {
     pub n_bytes: usize,
     /// BLAKE3 of the text, in hex.
     pub blake3: String,
-    /// What the text cites.
+    /// The text's citations.
     pub citations: Vec<Citation>,
 }
 

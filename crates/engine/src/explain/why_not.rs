@@ -43,11 +43,11 @@ pub struct WhyNot {
     pub dense: Option<Standing>,
     /// Its best chunk in the fused ranking, whose end is where the arms end; none if it is not there.
     pub fused: Option<Standing>,
-    /// What each arm gave to that chunk.
+    /// Each arm's contribution to that chunk.
     pub contributions: Vec<Contribution>,
-    /// What the assembly decided about its chunks, in the order of the walk.
+    /// The assembly's decisions on its chunks, in the order of the walk.
     pub assembly: Vec<Why>,
-    /// What lost it; none if it is in the context.
+    /// The stage that lost it; none if it is in the context.
     pub lost: Option<WhereLost>,
 }
 
@@ -71,7 +71,7 @@ pub struct Standing {
 pub struct WhereLost {
     /// `scope`, `filter`, `lexical`, `dense`, `lexical and dense` or `assembly`.
     pub stage: &'static str,
-    /// What decided, in a sentence with its numbers.
+    /// The reason, in a sentence with its numbers.
     pub because: String,
     /// The least changes, each of them enough to undo that.
     pub changes: Vec<String>,

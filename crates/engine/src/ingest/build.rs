@@ -168,7 +168,7 @@ impl<'a> Build<'a> {
     }
 }
 
-/// What cosines mean with the new segment, whose files are complete; documents that die with this commit are still
+/// Calibrates the cosines with the new segment, whose files are complete; documents that die with this commit are still
 /// looked at.
 fn calibrate(
     snapshot: Option<&Generation>,

@@ -10,7 +10,7 @@ use cento_collection::write::commit::Commit;
 use crate::error::Result;
 use crate::source::selected::{self, Selection};
 
-/// What a delete did.
+/// A delete's result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Deleted {
     /// Generation that answers now.

@@ -23,7 +23,7 @@ pub(crate) struct Found {
 /// A root of the collection that does not exist any more, or holds nothing to read.
 pub(crate) struct GoneRoot {
     pub(super) root: Root,
-    /// What the walk said.
+    /// The walk's error.
     pub(super) error: corpus::Error,
 }
 

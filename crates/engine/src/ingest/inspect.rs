@@ -7,7 +7,7 @@ use super::options::{IndexOptions, chunk_config, load_encoder, settle};
 use super::tokens::EncoderTokens;
 use crate::error::Result;
 
-/// What [`index`] would make of one file or folder, document by document; nothing is embedded or written.
+/// A preview of [`index`] for one file or folder, document by document; nothing is embedded or written.
 pub fn inspect(root: &Root, options: &IndexOptions) -> Result<Vec<Inspection>> {
     let encoder = load_encoder(None, options)?;
     let config = settle(None, options, &encoder)?;
@@ -28,11 +28,11 @@ pub struct Inspection {
     pub id: String,
     /// Its title.
     pub title: String,
-    /// What its reader knew besides.
+    /// Other facts from its reader.
     pub metadata: corpus::Metadata,
     /// Bytes of canonical text.
     pub n_bytes: usize,
-    /// What its reader noticed.
+    /// Remarks of its reader.
     pub warnings: Vec<String>,
     /// Headings with level and byte span, in order.
     pub sections: Vec<InspectedSection>,

@@ -20,7 +20,7 @@ const VERSION: u32 = 1;
 /// Documents whose late vectors are not known yet.
 pub(super) struct LateQueue {
     windows: LateWindows,
-    /// What of the collection shapes a late vector: beginning of every key.
+    /// Collection settings that shape a late vector: beginning of every key.
     domain: String,
     /// Where late vectors are kept in the segment.
     column: usize,

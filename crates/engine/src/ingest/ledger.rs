@@ -182,7 +182,7 @@ impl Ledger {
         Ok(())
     }
 
-    /// What this run leaves of the losses of a collection: documents that it did not come across, or could not read.
+    /// Losses of a collection that this run leaves: documents that it did not come across, or could not read.
     pub(crate) fn remaining_losses(&self, manifest: &Manifest) -> Vec<Loss> {
         // A run that could not read all has not seen what became of documents without a name.
         let seen_whole = if self.report.unread.is_empty() { self.labels.as_slice() } else { &[] };
@@ -191,12 +191,12 @@ impl Ledger {
         })
     }
 
-    /// Whether this run has something to say about losses.
+    /// True if this run has something to say about losses.
     pub(crate) fn settles_losses(&self, snapshot: Option<&Generation>) -> bool {
         snapshot.is_some_and(|snapshot| self.remaining_losses(&snapshot.manifest) != snapshot.manifest.losses)
     }
 
-    /// Whether a file of the collection is still where it was, as far as this run can tell.
+    /// True if a file of the collection is still where it was, as far as this run can tell.
     fn is_there(&self, origin: &str) -> bool {
         !is_covered(&self.labels, origin) || self.found.contains(origin) || lies_in(origin, &self.unread)
     }
@@ -215,7 +215,7 @@ impl Ledger {
     }
 }
 
-/// Whether a file lies under one of the roots.
+/// True if a file lies under one of the roots.
 fn is_covered(labels: &[String], origin: &str) -> bool {
     let mut rests = labels.iter().filter_map(|label| origin.strip_prefix(label.as_str()));
     rests.any(|rest| rest.is_empty() || rest.starts_with('/'))

@@ -14,7 +14,7 @@ use cento_collection::format::config::{
 use cento_collection::format::manifest::Manifest;
 use cento_models::{DEFAULT_MODEL, Models};
 
-/// How to index; `None` means what the collection has, or the default for a new one.
+/// Index options; `None` means what the collection has, or the default for a new one.
 #[derive(Debug, Clone)]
 pub struct IndexOptions {
     /// Card name or folder of the encoder.
@@ -29,11 +29,11 @@ pub struct IndexOptions {
     pub vectors: Option<Scalar>,
     /// Number type the encoder computes in.
     pub precision: Option<Precision>,
-    /// Which vectors a chunk has.
+    /// The vectors a chunk has.
     pub pooling: Option<Pooling>,
     /// Tokens read together for late vectors.
     pub late_window: Option<usize>,
-    /// How files are found and read.
+    /// The way files are found and read.
     pub read: ReadOptions,
     /// Where the encoder runs.
     pub device: DeviceChoice,
@@ -43,9 +43,9 @@ pub struct IndexOptions {
     pub graph_rows_min: usize,
     /// The embedding cache; without one every text is embedded, and an interrupted run begins anew.
     pub cache: Option<CacheOptions>,
-    /// What of a collection a run may remove.
+    /// Documents that a run may remove.
     pub removals: Removals,
-    /// Whether segments are merged after the commit when that is due; see [`crate::compact`].
+    /// True if segments are merged after the commit when that is due; see [`crate::compact`].
     pub compact: bool,
 }
 
@@ -71,7 +71,7 @@ impl Default for IndexOptions {
     }
 }
 
-/// How much of a collection may go because its files are gone.
+/// Documents that may go because their files are gone.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Removals {
     /// Documents whose files are gone, unless a root is gone with them or most documents would go: then the run is
@@ -174,7 +174,7 @@ pub(crate) fn settle(
     Ok(known.clone())
 }
 
-/// How documents are read where chunks have late vectors; the encoder's window unless another one is asked for.
+/// The way documents are read where chunks have late vectors; the encoder's window unless another one is asked for.
 fn late_reading(pooling: Pooling, window: Option<usize>, encoder: &Embedder) -> Result<Option<LateReading>> {
     let refuse = |reason: String| Error::Setting {
         setting: "late-window",

@@ -12,7 +12,7 @@ use cento_collection::fs::Fs;
 use crate::error::{Error, Result};
 use crate::ingest::{Encoder, IndexOptions, Progress, RowVectors, load_encoder, settle};
 
-/// What becomes of vectors that cannot be read.
+/// Treatment of vectors that cannot be read.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Missing {
     /// They are looked up in the embedding cache, or embedded.
@@ -22,15 +22,15 @@ pub enum Missing {
     Refused,
 }
 
-/// How to repair.
+/// Repair options.
 #[derive(Debug, Clone, Default)]
 pub struct RepairOptions {
     /// Where lost vectors are looked for and how they are embedded: model, device, precision, threads, cache, graph
     /// threshold.
     pub index: IndexOptions,
-    /// What becomes of vectors that cannot be read.
+    /// Treatment of vectors that cannot be read.
     pub vectors: Missing,
-    /// What becomes of documents that earlier repairs could not keep.
+    /// Treatment of documents that earlier repairs could not keep.
     pub losses: Losses,
 }
 

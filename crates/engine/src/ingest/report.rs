@@ -4,10 +4,10 @@ use serde::Serialize;
 
 use cento_collection::write::compact::{CompactReport, Copied};
 
-/// How far an ingest has come.
+/// Progress of an ingest.
 #[derive(Debug, Clone, Default)]
 pub struct Progress {
-    /// What is being done.
+    /// The current stage.
     pub stage: Stage,
     /// Documents read so far.
     pub n_documents: u64,
@@ -45,7 +45,7 @@ pub enum Stage {
     Compacting,
 }
 
-/// What an ingest did, file by file where something did not go as a user would expect.
+/// Report of an ingest, file by file where something did not go as a user would expect.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct IndexReport {
     /// Generation that answers now.
@@ -77,9 +77,9 @@ pub struct IndexReport {
     pub failed: Vec<Issue>,
     /// Ids of the documents that stay as they were, because what they come from is there and could not be read.
     pub kept: Vec<String>,
-    /// What readers noticed.
+    /// Remarks of readers.
     pub warnings: Vec<Issue>,
-    /// Which keys were taken for what, in files with keys; what else there is to say.
+    /// The role each key was given, in files with keys; what else there is to say.
     pub notes: Vec<String>,
     /// The compaction that followed, if one was due.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -91,6 +91,6 @@ pub struct IndexReport {
 pub struct Issue {
     /// The file or document.
     pub path: String,
-    /// What about it.
+    /// The reason.
     pub reason: String,
 }

@@ -23,7 +23,7 @@ struct Pending {
     text: String,
 }
 
-/// What the vectors of a run came from.
+/// Sources of the vectors of a run.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct VectorCounts {
     /// As [`IndexReport::n_tokens`](super::IndexReport::n_tokens).

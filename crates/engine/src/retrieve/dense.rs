@@ -29,10 +29,10 @@ pub struct VectorsUsed {
     pub score: VectorColumn,
 }
 
-/// What the dense arm found.
+/// The result of the dense arm.
 pub(crate) struct DenseChunks {
     pub(crate) chunks: Ranking,
-    /// How: `exact`, `graph`, or `exact and graph`.
+    /// The kind of scan: `exact`, `graph`, or `exact and graph`.
     pub(crate) scanned: &'static str,
     pub(crate) used: VectorsUsed,
 }

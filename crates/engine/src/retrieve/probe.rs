@@ -11,7 +11,7 @@ use crate::source::seam::{DenseQueries, Scan};
 /// A row of a collection, as probes tell rows apart.
 pub type RowId = ChunkRef;
 
-/// How [`Searcher::nearest`] looks for vectors.
+/// The way [`Searcher::nearest`] looks for vectors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Nearest {
     /// Every row is read.

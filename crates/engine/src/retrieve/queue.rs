@@ -18,7 +18,7 @@ const BATCH_QUERIES: usize = 32;
 /// Queries that wait at most; one more is refused, as its answer would come too late to be of use.
 const WAITING_MAX: usize = 1_024;
 
-/// How often a query that waits looks whether it was cancelled.
+/// The interval at which a query that waits looks whether it was cancelled.
 const LOOK: Duration = Duration::from_millis(20);
 
 /// An encoder that many searchers share.
@@ -38,7 +38,7 @@ struct Queue {
 #[derive(Debug)]
 struct Waiting {
     query: String,
-    /// None: the batch failed, and the query is embedded alone, for an error of its own.
+    /// The vector; `None` if the batch failed: the query is then embedded alone, for an error of its own.
     vector: OnceLock<Option<Vec<f32>>>,
 }
 

@@ -30,24 +30,24 @@ pub struct RunQuery {
     pub scope: Option<Vec<String>>,
 }
 
-/// How a batch of queries is answered.
+/// The way a batch of queries is answered.
 #[derive(Debug, Clone)]
 pub struct RunRequest {
     /// Documents wanted per topic, at most `candidates`.
     pub k: usize,
     /// Candidate documents each arm contributes; never derived from `k`.
     pub candidates: usize,
-    /// Which arms answer.
+    /// The retrievers that run.
     pub mode: Mode,
-    /// How the arms are fused.
+    /// The way the arms are fused.
     pub fusion: Fusion,
-    /// How vectors are scanned.
+    /// The way vectors are scanned.
     pub scan: Scan,
     /// Width of the beam that walks a graph; four times `candidates` where that is more.
     pub ef: usize,
     /// Vectors that find documents; see [`Searcher::vectors_used`].
     pub find: Option<VectorColumn>,
-    /// What must hold of the documents that may answer any of the queries; applied where a scope is.
+    /// The filter that documents must pass to answer any of the queries; applied where a scope is.
     pub filter: Option<Filter>,
 }
 

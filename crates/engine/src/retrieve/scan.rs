@@ -23,7 +23,7 @@ const BLOCK_ROWS: usize = 32 * 1024;
 /// Rows kept beyond those wanted: a share of them, and some more. Too few cost a second scan, never a document.
 const SPARE_SHARE: usize = 4;
 const SPARE_ROWS: usize = 64;
-/// How much longer the lists of the queries are that were not done.
+/// The factor by which the lists grow for queries that were not done.
 const GROWTH: usize = 4;
 
 /// Rows that belong together: the chunks of a document.

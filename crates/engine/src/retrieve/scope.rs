@@ -22,7 +22,7 @@ pub struct Filtered {
 }
 
 impl Searcher {
-    /// How many documents a filter lets through.
+    /// The number of documents that a filter lets through.
     pub fn filtered(&self, filter: &Filter) -> Result<Filtered> {
         Ok(self.filter_scope(filter)?.1)
     }
@@ -48,7 +48,7 @@ impl Searcher {
         }
     }
 
-    /// What a request's scope and filter let answer; `None` for all.
+    /// The documents that a request's scope and filter let answer; `None` for all.
     pub(crate) fn allowed(&self, request: &SearchRequest) -> Result<(Option<Scope>, Option<Filtered>)> {
         let scope = request.scope.as_ref().map(|documents| self.scope(documents)).transpose()?;
         Ok(match request.filter.as_ref().map(|filter| self.filter_scope(filter)).transpose()? {

@@ -28,7 +28,7 @@ pub(crate) const DENSE: &str = "dense";
 /// Name of the arm of BM25.
 pub(crate) const LEXICAL: &str = "lexical";
 
-/// Which arms answer.
+/// The retrievers that run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Mode {
@@ -41,7 +41,7 @@ pub enum Mode {
     Lexical,
 }
 
-/// How two rankings become one.
+/// The way two rankings become one.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Fusion {
@@ -55,7 +55,7 @@ pub enum Fusion {
     Adaptive,
 }
 
-/// What the lexical arm weighs beside the dense arm's 1 in an adaptive combination, before their contrasts.
+/// Weight of the lexical arm beside the dense arm's 1 in an adaptive combination, before their contrasts.
 ///
 /// Chosen on twelve sets, none of which has a setting of its own; the rules tried and their figures are in
 /// `benches/results/`.
@@ -70,11 +70,11 @@ pub struct SearchRequest {
     pub k: usize,
     /// Candidates each arm contributes; never derived from `k`.
     pub candidates: usize,
-    /// Which arms answer.
+    /// The retrievers that run.
     pub mode: Mode,
-    /// How the arms are fused.
+    /// The way the arms are fused.
     pub fusion: Fusion,
-    /// How vectors are scanned.
+    /// The way vectors are scanned.
     pub scan: Scan,
     /// Width of the beam that walks a graph; `candidates` where that is more.
     pub ef: usize,
@@ -84,11 +84,11 @@ pub struct SearchRequest {
     pub score: Option<VectorColumn>,
     /// Ids of the documents that may answer; `None` for all. Applied before each arm takes its candidates.
     pub scope: Option<Vec<String>>,
-    /// What must hold of the documents that may answer, besides; applied where the scope is.
+    /// The filter that documents must pass, besides, to answer; applied where the scope is.
     pub filter: Option<Filter>,
     /// Results with a lower score are left out.
     pub min_score: Option<f64>,
-    /// Whether results carry the terms of their BM25 score.
+    /// The detail in which results explain their BM25 score.
     pub explain: Explain,
     /// Looked at between the stages.
     pub cancel: Cancel,
@@ -116,7 +116,7 @@ impl SearchRequest {
     }
 }
 
-/// Whether a hit explains its lexical score term by term.
+/// The detail in which a hit explains its lexical score.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Explain {
     /// Contributions of the arms only.
@@ -133,13 +133,13 @@ pub struct SearchResponse {
     pub version: u32,
     /// The query as given.
     pub query: String,
-    /// Which arms answered.
+    /// The retrievers that ran.
     pub mode: Mode,
-    /// How they were fused, if there were two.
+    /// The way they were fused, if there were two.
     pub fusion: Option<Fusion>,
-    /// How vectors were scanned: `exact`, `graph`, `exact and graph`, or `none`.
+    /// The way vectors were scanned: `exact`, `graph`, `exact and graph`, or `none`.
     pub scanned: &'static str,
-    /// Which vectors found documents, and which scored chunks inside one; nothing if none were asked.
+    /// The vectors that found documents, and those that scored chunks inside one; nothing if none were asked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub vectors: Option<VectorsUsed>,
     /// The filter, and how many documents it let through.
@@ -149,7 +149,7 @@ pub struct SearchResponse {
     pub generation: u64,
     /// Fingerprint of the encoder.
     pub model_fingerprint: String,
-    /// What whoever asks should know of the collection.
+    /// Warnings about the collection, to whoever asks.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
     /// The ranking, best first.
@@ -171,13 +171,13 @@ pub struct Hit {
     pub path: Vec<String>,
     /// Bytes of the chunk in the document's canonical text.
     pub span: [u64; 2],
-    /// Whether that text is the file's bytes (`source`) or was extracted from it.
+    /// `source` if that text is the file's bytes, `extracted` if it was extracted from it.
     pub text_kind: &'static str,
     /// Where it begins in the source, `line 12`, `page 3` or `row 7`; may be empty.
     pub anchor: String,
     /// Fused score, or the arm's own when one arm answered.
     pub score: f64,
-    /// What each arm gave; the contributions add up to the score.
+    /// The contribution of each arm; the contributions add up to the score.
     pub contributions: Vec<Contribution>,
     /// BM25 term by term, when asked for and when the lexical arm found the chunk.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -20,7 +20,7 @@ use cento_collection::format::manifest::Manifest;
 use cento_collection::keep::snapshots::At;
 use cento_models::Models;
 
-/// How a collection is opened for searching.
+/// The way a collection is opened for searching.
 #[derive(Debug, Clone)]
 pub struct SearcherOptions {
     /// Another place of the collection's encoder: a card's name or a folder. It must be the same model.
@@ -29,7 +29,7 @@ pub struct SearcherOptions {
     pub device: DeviceChoice,
     /// Threads for embedding queries; 0 = one per core.
     pub threads: usize,
-    /// Which generation answers.
+    /// The generation that answers.
     pub at: At,
 }
 
@@ -85,19 +85,18 @@ impl Searcher {
         &self.source.describe().manifest
     }
 
-    /// What whoever asks should know: documents that were damaged and are not there any more.
+    /// Warnings to whoever asks: documents that were damaged and are not there any more.
     pub fn warnings(&self) -> Vec<String> {
         self.manifest().losses.iter().map(Loss::warning).collect()
     }
 
-    /// Whether writers are kept from removing its files. Without that it answers as long as its files stay mapped, but
+    /// True if writers are kept from removing its files. Without that it answers as long as its files stay mapped, but
     /// they may be gone for whoever opens the same generation after it.
     pub fn is_pinned(&self) -> bool {
         self.source.describe().is_pinned
     }
 
-    /// What there is to say about the device that queries were embedded on, if any were; see
-    /// [`Embedder::device_remark`].
+    /// A remark on the device that queries were embedded on, if any were; see [`Embedder::device_remark`].
     pub fn device_remark(&self) -> Option<String> {
         self.encoder.get()?.embedder().device_remark()
     }

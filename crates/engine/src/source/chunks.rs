@@ -55,7 +55,7 @@ pub(super) fn around(generation: &Generation, ranked: &[(usize, ChunkRef)]) -> R
     missing.into_iter().map(|(segment, row)| chunk_key(generation, segment, row)).collect()
 }
 
-/// What assembly needs to know of each chunk, in the order given; texts are read in the order they lie in.
+/// The facts that assembly needs of each chunk, in the order given; texts are read in the order they lie in.
 pub(super) fn candidates(generation: &Generation, chunks: &[ChunkRef]) -> Result<Vec<Candidate>> {
     let mut order: Vec<usize> = (0..chunks.len()).collect();
     order.sort_unstable_by_key(|&at| chunks[at].place());
@@ -77,7 +77,7 @@ pub(super) fn candidates(generation: &Generation, chunks: &[ChunkRef]) -> Result
     Ok(candidates.into_iter().map(|(_, candidate)| candidate).collect())
 }
 
-/// What every candidate of a document shares.
+/// The facts that all candidates of a document share.
 struct DocumentFacts {
     record: DocumentRecord,
     id: String,

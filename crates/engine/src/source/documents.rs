@@ -64,10 +64,10 @@ pub struct Excerpt {
     pub origin: String,
     /// Its title.
     pub title: String,
-    /// What its reader knew besides.
+    /// Other facts that its reader knew.
     #[schemars(with = "std::collections::BTreeMap<String, serde_json::Value>")]
     pub metadata: corpus::Metadata,
-    /// Whether the text is the file's bytes (`source`) or was extracted from it.
+    /// `source` if the text is the file's bytes, `extracted` if it was extracted from it.
     pub text_kind: &'static str,
     /// Bytes of the excerpt in the canonical text.
     pub span: [u64; 2],
@@ -91,11 +91,11 @@ pub struct ListedDocument {
     pub id: String,
     /// The file it came from: root label and relative path.
     pub origin: String,
-    /// What it was read as.
+    /// The type it was read as.
     pub r#type: &'static str,
     /// Its title.
     pub title: String,
-    /// What its reader knew besides.
+    /// Other facts that its reader knew.
     #[schemars(with = "std::collections::BTreeMap<String, serde_json::Value>")]
     pub metadata: corpus::Metadata,
     /// Chunks that are searched.

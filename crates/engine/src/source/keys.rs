@@ -22,7 +22,7 @@ fn document_key(generation: &Generation, segment: usize, unit: u32) -> Result<Ch
     Ok(ChunkKey { id, chunk: ChunkRef::new(segment, record.first_row) })
 }
 
-/// What may be among the `depth` best of (segment, unit, score), ranked; public ids are made only for those.
+/// The (segment, unit, score) that may be among the `depth` best, ranked; public ids are made only for those.
 pub(super) fn ranked(
     generation: &Generation,
     unit: Unit,

@@ -84,7 +84,7 @@ pub(crate) trait Source: Debug + Send + Sync {
     fn labels(&self) -> Result<Vec<Labelled>>;
 }
 
-/// What does not change while a source is open.
+/// The facts of a source that do not change while it is open.
 #[derive(Debug, Clone)]
 pub(crate) struct Description {
     pub(crate) manifest: Manifest,
@@ -143,7 +143,7 @@ pub(crate) struct Rescored<'a> {
     pub(crate) depth: usize,
 }
 
-/// How the nearest vectors are found.
+/// The way the nearest vectors are found.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Scan {
@@ -154,7 +154,7 @@ pub enum Scan {
     Exact,
 }
 
-/// What the vectors of one query are near to.
+/// The neighbours of the vectors of one query.
 #[derive(Debug, Default)]
 pub(crate) struct Near {
     pub(crate) ranking: Ranking,

@@ -39,7 +39,7 @@ impl Intervals {
         Self(both)
     }
 
-    /// How many numbers it has.
+    /// The count of numbers in it.
     pub(crate) fn len(&self) -> u64 {
         self.0.iter().map(|range| range.end - range.start).sum()
     }

@@ -14,16 +14,16 @@ use crate::questions::{Question, Questions};
 pub(super) struct Reading {
     pub(super) name: String,
     of: Side,
-    /// None where the question has nothing to measure it by.
+    /// Absent where the question has nothing to measure it by.
     pub(super) value: Option<f64>,
 }
 
-/// What a figure is about.
+/// The subject of a figure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Side {
-    /// What is delivered of what should be.
+    /// The part delivered of what should be.
     Worth,
-    /// What a context is by itself; without a context there is none.
+    /// A property of the context itself; without a context there is none.
     Cost,
 }
 

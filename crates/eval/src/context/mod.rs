@@ -42,14 +42,14 @@ pub const DOCUMENT_CUTOFFS: [usize; 3] = [1, 3, 5];
 pub type TokenEnds<'a> =
     dyn Fn(&str, &str) -> std::result::Result<Vec<u64>, Box<dyn std::error::Error + Send + Sync>> + 'a;
 
-/// How contexts are measured.
+/// Settings of a measurement of contexts.
 #[derive(Clone)]
 pub struct MeasureOptions<'a> {
     /// The tokenizers that the contexts were counted with; called with a text and a name.
     pub tokens: &'a TokenEnds<'a>,
     /// The `k` of `title_precision@k` and the like: documents from the front of the context.
     pub document_cutoffs: Vec<usize>,
-    /// What a question without a context is worth: zero for everything that is delivered or not, and never a figure of
+    /// The worth of a question without a context: zero for everything that is delivered or not, and never a figure of
     /// size or redundancy.
     pub missing: Missing,
 }
@@ -61,7 +61,7 @@ impl<'a> MeasureOptions<'a> {
     }
 }
 
-/// What one strategy's contexts within one budget are worth.
+/// The worth of one strategy's contexts within one budget.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Group {
     /// Label of the strategy.
@@ -89,7 +89,7 @@ pub struct Figure {
     pub name: String,
     /// Mean over the questions that have it.
     pub mean: f64,
-    /// How many have it, at least one.
+    /// Number of questions that have it, at least one.
     pub n: usize,
     /// The figure of each question that has it, in the order of their ids. Empty for a ratio of two means, which is no
     /// mean.
@@ -224,7 +224,7 @@ fn figures(questions: &Questions, rows: &BTreeMap<usize, Vec<Reading>>) -> Vec<F
     figures
 }
 
-/// Whether contexts and questions are of the same set: one query and one document in common are enough.
+/// Evidence that contexts and questions are of the same set: one query and one document in common are enough.
 struct Overlap<'q> {
     known: HashSet<&'q str>,
     questions: &'q Questions,

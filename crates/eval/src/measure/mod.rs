@@ -31,7 +31,7 @@ use crate::run::Hit;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Measure {
     family: Family,
-    /// How many documents are looked at, not 0; without it all.
+    /// Number of documents looked at, not 0; without it all.
     cutoff: Option<usize>,
     /// The smallest grade that makes a document relevant, at least 1.
     rel: i32,

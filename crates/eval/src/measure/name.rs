@@ -20,7 +20,7 @@ const FAMILIES: [(&str, Family, &str); 7] = [
     ("Judged", Family::Judged, "Judged@10"),
 ];
 
-/// What others call a measure, and what ir_measures calls it.
+/// Other names of a measure, and its name in ir_measures.
 const ELSEWHERE: [(&str, &str); 10] = [
     ("recall", "R"),
     ("precision", "P"),

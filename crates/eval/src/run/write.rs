@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 use std::io::{self, Write};
 
-/// What becomes of scores that are equal as 32-bit floats.
+/// Treatment of scores that are equal as 32-bit floats.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ties {
     /// A score that does not lie below the one above it is written one unit in the last place below that, so whoever

@@ -98,7 +98,7 @@ pub(crate) struct Dense<'a> {
     pub(crate) rows: &'a [f32],
     /// T.
     pub(crate) n_rows: usize,
-    /// Which of the N to compute, from a multiple of [`PART_ALIGNMENT`] on.
+    /// The range of the N to compute, from a multiple of [`PART_ALIGNMENT`] on.
     pub(crate) outputs: Range<usize>,
     /// \[T, outputs\].
     pub(crate) out: &'a mut [f32],

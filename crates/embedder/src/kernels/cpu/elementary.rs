@@ -12,12 +12,12 @@ use std::f32::consts::LOG2_E;
 const EXP_MIN: f32 = -87.0;
 /// Adding it leaves the nearest integer in the low bits of the sum (for magnitudes below 2^22).
 const ROUND: f32 = 12_582_912.0;
-/// What `LOG2_E` lacks of log2 e.
+/// The rest of log2 e beyond `LOG2_E`.
 const LOG2_E_REST: f32 = 1.925_963e-8;
 /// From here on Φ(-a) a is below 1e-8.
 const TAIL: f32 = 6.0;
 
-/// What happens to an output after its sum is complete.
+/// The function of an output after its sum is complete.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Activation {
     /// Nothing.

@@ -5,7 +5,7 @@
 use super::elementary::Activation;
 use super::simd::{Kernel, Simd};
 
-/// Which half of an inner row goes through the activation.
+/// The half of an inner row that goes through the activation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Activated {
     First,

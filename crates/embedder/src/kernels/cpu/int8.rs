@@ -168,7 +168,7 @@ impl<T: Tile<Row = u8, Sum = i32>> Kernel for Run<'_, T> {
 }
 
 impl RowRange {
-    /// What 0 and 1 stand for in this row: its smallest value, and 1/255 of the way to its largest.
+    /// The meaning of 0 and 1 in this row: its smallest value, and 1/255 of the way to its largest.
     #[inline(always)]
     fn of(row: &[f32]) -> Self {
         // As integers the keys have the order of the numbers, with infinities and NaNs at both ends.

@@ -20,9 +20,9 @@ const BLOCK_ROWS: usize = 96;
 
 /// A way to multiply [`Tile::HEIGHT`] rows with a panel of weights.
 pub(super) trait Tile: Copy {
-    /// What rows are encoded as.
+    /// The type rows are encoded as.
     type Row: Number;
-    /// What products are summed in.
+    /// The type products are summed in.
     type Sum: Number;
     /// Rows at once, at most.
     const HEIGHT: usize;
@@ -42,7 +42,7 @@ pub(super) trait Tile: Copy {
 /// The rows of one tile.
 #[derive(Clone, Copy)]
 pub(super) struct TileRows<'a, R> {
-    /// How many of them count.
+    /// Number of them that count.
     pub(super) n: usize,
     pub(super) values: &'a [R],
     /// Row i starts at `i * stride`.

@@ -20,7 +20,7 @@ pub(crate) struct Simd {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[cfg_attr(not(target_arch = "x86_64"), expect(dead_code, reason = "the other levels are of x86-64"))]
 enum Level {
-    /// What the build target guarantees. On x86-64 without FMA the fused multiply-add is a library call: right, and
+    /// The instructions of the build target. On x86-64 without FMA the fused multiply-add is a library call: right, and
     /// slow.
     Portable,
     /// AVX2 and FMA: Intel from 2013, AMD from 2017.
@@ -135,7 +135,7 @@ impl Simd {
         sets
     }
 
-    /// Whether 32 registers of 512 bits can be used, which decides the shape of a product's tile.
+    /// True if 32 registers of 512 bits can be used, which decides the shape of a product's tile.
     pub(crate) fn is_wide(self) -> bool {
         self.level >= Level::Avx512
     }
@@ -222,7 +222,7 @@ mod amx {
     use std::arch::x86_64::__cpuid_count;
     use std::sync::OnceLock;
 
-    /// Whether processor and system let this process use tiles of bf16 and of bytes. Asks once.
+    /// True if processor and system let this process use tiles of bf16 and of bytes. Asks once.
     pub(super) fn is_permitted() -> bool {
         static PERMITTED: OnceLock<bool> = OnceLock::new();
         *PERMITTED.get_or_init(|| has_tiles() && request())

@@ -32,7 +32,7 @@ struct Arguments {
     scale: f32,
 }
 
-/// What is added to the score of a key by its offset from the query: f32 \[heads, 2 * reach + 1\].
+/// The bias on the score of a key by its offset from the query: f32 \[heads, 2 * reach + 1\].
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Bias<'a> {
     pub(crate) values: &'a Tensor,
@@ -51,7 +51,7 @@ pub(crate) struct Attention<'a> {
     pub(crate) tiles: &'a Tensor,
 }
 
-/// Whether there is a kernel for rows \[T, 3H\] like these.
+/// True if there is a kernel for rows \[T, 3H\] like these.
 pub(crate) fn takes(qkv: &Tensor, n_heads: usize) -> bool {
     takes_rows(qkv) && qkv.dims()[1] / 3 / n_heads <= HEAD_WIDTH_MAX
 }

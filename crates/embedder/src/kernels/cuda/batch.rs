@@ -50,13 +50,13 @@ impl OnDevice {
         self.words.narrow(0, 2 * self.n_tokens, self.n_tokens)
     }
 
-    /// What attention divides its work by.
+    /// Tiles attention divides its work by.
     pub(crate) fn tiles(&self) -> Result<Tensor> {
         let n_words = self.words.dim(0)? - 3 * self.n_tokens;
         self.words.narrow(0, 3 * self.n_tokens, n_words)?.reshape((n_words / TILE_WORDS, TILE_WORDS))
     }
 
-    /// What a bias adds within texts as long as those of this batch, and its reach; copied once for all layers that
+    /// Values a bias adds within texts as long as those of this batch, and its reach; copied once for all layers that
     /// share it.
     pub(crate) fn bias(&self, bias: &Arc<RelativeBias>) -> Result<(Tensor, usize)> {
         let mut known = self.biases.lock().expect("no thread panics while it holds this");

@@ -2,7 +2,7 @@
 
 use candle_core::{CpuStorage, DType, Device, Error, Result, Shape, Storage, Tensor};
 
-/// How many threads run a kernel.
+/// Number of threads of a kernel.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Grid {
     pub(super) blocks: [usize; 3],

@@ -34,7 +34,7 @@ pub(crate) use launch::open;
 pub(crate) const PACK: usize = 8;
 const WARP: usize = 32;
 
-/// Whether kernels run on this device: it is a GPU of the right kind, or, in tests, played by the host.
+/// True if kernels run on this device: it is a GPU of the right kind, or, in tests, played by the host.
 pub(crate) fn runs_on(device: &Device) -> bool {
     #[cfg(test)]
     if device.is_cpu() && emulation::is_on() {
@@ -43,7 +43,7 @@ pub(crate) fn runs_on(device: &Device) -> bool {
     device.is_cuda()
 }
 
-/// Whether our kernels can work on this tensor: where it is, and of what type.
+/// True if our kernels can work on this tensor: where it is, and of what type.
 pub(crate) fn takes(tensor: &Tensor) -> bool {
     runs_on(tensor.device()) && matches!(tensor.dtype(), DType::F32 | DType::BF16 | DType::F16)
 }

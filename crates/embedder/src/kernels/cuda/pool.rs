@@ -6,7 +6,7 @@ use candle_core::{DType, Result, Tensor};
 use super::launch::{Address, Grid, launch, unfilled};
 use super::{PACK, WARP};
 
-/// How rows become one.
+/// The way rows become one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
 pub(crate) enum Pool {

@@ -24,7 +24,7 @@ pub(crate) fn biased(x: &Tensor, weight: &Tensor, bias: &Tensor) -> Result<Tenso
     plain(&wide(x)?, &wide(weight)?)?.broadcast_add(&wide(bias)?)?.to_dtype(x.dtype())
 }
 
-/// Whether [`biased`] is for products like these: 16-bit, with rows that fill 16 bytes.
+/// True if [`biased`] is for products like these: 16-bit, with rows that fill 16 bytes.
 pub(crate) fn takes_biased(x: &Tensor, weight: &Tensor) -> bool {
     super::takes(x) && x.dtype() != DType::F32 && weight.dims().iter().all(|size| size.is_multiple_of(PACK))
 }

@@ -50,7 +50,7 @@ struct Arguments {
     epsilon: f32,
 }
 
-/// Whether there is a kernel for rows like these.
+/// True if there is a kernel for rows like these.
 pub(crate) fn takes(rows: &Tensor) -> bool {
     takes_rows(rows) && rows.dims().last().is_some_and(|&width| width <= WIDTH_MAX)
 }

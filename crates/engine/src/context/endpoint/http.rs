@@ -26,7 +26,7 @@ pub(super) struct Line {
     authorization: Option<HeaderValue>,
     timeout: Duration,
     client: Client,
-    /// None once it is shut down.
+    /// Absent once it is shut down.
     runtime: Option<Runtime>,
 }
 

@@ -63,7 +63,7 @@ pub(super) fn message(body: &str) -> Result<String, String> {
     message.map(str::to_owned).ok_or_else(|| format!("no chat completion in {}", excerpt(body)))
 }
 
-/// What a message says of a passage, and how many findings of it have not the form that was asked for.
+/// A message's findings about a passage, and how many have not the form that was asked for.
 pub(super) fn read_extraction(message: &str) -> Result<(Extraction, usize), String> {
     let object = object(message, &["entities", "triples", "qualifiers"])?;
     let mut n_malformed = 0;
@@ -99,7 +99,7 @@ pub(super) fn read_extraction(message: &str) -> Result<(Extraction, usize), Stri
     Ok((said, n_malformed))
 }
 
-/// What a message says of all that is kept.
+/// A message's verdict on all that is kept.
 pub(super) fn read_sufficiency(message: &str) -> Result<Sufficiency, String> {
     let object = Value::Object(object(message, &["sufficient"])?);
     let shown = excerpt(&object.to_string());

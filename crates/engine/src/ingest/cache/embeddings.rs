@@ -23,7 +23,7 @@ struct Place {
     row: u32,
 }
 
-/// What the cache has of one model. About 40 bytes of memory a text, whatever the dimensions.
+/// Cached embeddings of one model. About 40 bytes of memory a text, whatever the dimensions.
 #[derive(Debug)]
 pub(crate) struct CachedEmbeddings {
     options: CacheOptions,

@@ -55,7 +55,7 @@ impl CacheOptions {
     }
 }
 
-/// What stands in `model.json`.
+/// Contents of `model.json`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct ModelFile {
     /// The card or folder that was embedded with last.

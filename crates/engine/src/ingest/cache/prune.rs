@@ -23,7 +23,7 @@ const SMALL_SEGMENTS_MAX: usize = 16;
 /// Rows copied at a time.
 const COPY_ROWS: usize = 4096;
 
-/// What to remove.
+/// A prune request.
 #[derive(Debug, Clone, Default)]
 pub struct CachePrune {
     /// Bytes that the chosen models may keep together, in place of the cache's limit.
@@ -36,12 +36,12 @@ pub struct CachePrune {
     pub dry_run: bool,
 }
 
-/// What was removed.
+/// A prune's result.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct CachePruned {
     /// Format of this answer.
     pub version: u32,
-    /// Whether nothing was changed, only counted.
+    /// True if nothing was changed, only counted.
     pub dry_run: bool,
     /// Bytes of the chosen models, before.
     pub n_bytes_before: u64,
@@ -159,7 +159,7 @@ fn evict(found: Vec<Found>, max_bytes: u64, pruned: &mut CachePruned) -> Result<
     Ok(evicted)
 }
 
-/// How much compaction looks at.
+/// Extent of a compaction.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Depth {
     /// Small segments, if they are many.

@@ -9,7 +9,7 @@ use super::segment::{self, Segment};
 use super::{CacheOptions, models};
 use crate::error::Result;
 
-/// What the cache holds.
+/// Contents of the cache.
 #[derive(Debug, Clone, Serialize)]
 pub struct CacheStatus {
     /// Format of this answer.
@@ -24,7 +24,7 @@ pub struct CacheStatus {
     pub models: Vec<CachedModel>,
 }
 
-/// What the cache holds of one model.
+/// Cache contents of one model.
 #[derive(Debug, Clone, Serialize)]
 pub struct CachedModel {
     /// Card or folder that was embedded with last.

@@ -19,7 +19,7 @@ pub enum FilterError {
     /// The text is no filter.
     #[error("filter: {message}{place}")]
     Syntax {
-        /// What was expected, and what was found instead.
+        /// The thing expected, and the thing found instead.
         message: String,
         /// Where.
         place: Place,
@@ -56,7 +56,7 @@ pub enum FilterError {
         types: Vec<FieldType>,
         /// The value given, as written.
         value: String,
-        /// What it is, with its article.
+        /// Its type, with the article.
         value_type: &'static str,
         /// Where.
         place: Place,

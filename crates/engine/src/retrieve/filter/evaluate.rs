@@ -40,7 +40,7 @@ impl Schema {
         &self.fields
     }
 
-    /// Whether every field of a filter is there and can be compared with what it is compared with.
+    /// Checks that every field of a filter is there and can be compared with what it is compared with.
     pub(crate) fn check(&self, filter: &Filter) -> Result<(), FilterError> {
         self.check_node(&filter.root, &filter.text)
     }

@@ -24,7 +24,7 @@ pub(super) enum Token {
 /// Marks, those first that begin with another.
 const MARKS: [&str; 9] = ["!=", "<=", ">=", "=", "<", ">", "(", ")", ","];
 
-/// What other languages write, and what it is here.
+/// Marks of other languages, each with its form here.
 const FOREIGN: [(&str, &str); 7] =
     [("==", "="), ("<>", "!="), ("=>", ">="), ("=<", "<="), ("&", "and"), ("|", "or"), ("!", "not")];
 

@@ -40,7 +40,7 @@ use cento_collection::format::metadata::Comparison;
 /// Longest filter, in bytes.
 pub const FILTER_BYTES_MAX: usize = 1 << 20;
 
-/// How deep parentheses and `not` may lie in each other.
+/// Deepest nesting of parentheses and `not`.
 pub const FILTER_DEPTH_MAX: usize = 64;
 
 /// A filter, read but not yet held against the fields of a collection.
@@ -93,7 +93,7 @@ enum Node {
     Condition(Condition),
 }
 
-/// What is asked of one field.
+/// A condition on one field.
 #[derive(Debug, Clone, PartialEq)]
 struct Condition {
     field: String,

@@ -20,7 +20,7 @@ const CHECKED: usize = 32;
 /// Rows that are made at a time.
 const MADE_ROWS: usize = 16 * 1024;
 
-/// What is scanned.
+/// The input of a scan benchmark.
 #[derive(Debug, Clone)]
 pub struct ScanBenchRequest {
     /// Random unit vectors of normally distributed values.
@@ -39,7 +39,7 @@ pub struct ScanBenchRequest {
     pub repeat: usize,
 }
 
-/// What came of it.
+/// The result of a scan benchmark.
 #[derive(Debug, Clone, Serialize)]
 pub struct ScanBench {
     /// In words.
@@ -50,7 +50,7 @@ pub struct ScanBench {
     pub n_checked: usize,
     /// See `n_checked`.
     pub cpu_seconds: f64,
-    /// Whether it found the same rows at the same distances, to the last bit.
+    /// True if it found the same rows at the same distances, to the last bit.
     pub equal: bool,
 }
 

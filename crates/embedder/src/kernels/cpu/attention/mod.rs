@@ -22,7 +22,7 @@ use crate::precision::Precision;
 /// Queries whose scores are in memory at once, at most.
 const QUERIES_MAX: usize = 120;
 
-/// What is added to a score by the distance of its key from its query.
+/// The bias on a score by the distance of its key from its query.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct RelativeBias {
     pub(crate) n_heads: usize,
@@ -37,7 +37,7 @@ pub(crate) struct Attention<'a> {
     pub(crate) n_heads: usize,
     /// H = heads * D.
     pub(crate) hidden: usize,
-    /// What scores are multiplied with, above 0; usually 1/√D.
+    /// The factor on scores, above 0; usually 1/√D.
     pub(crate) scale: f32,
     pub(crate) bias: Option<&'a RelativeBias>,
     /// Only keys at most so far from the query count.
@@ -79,7 +79,7 @@ impl Attention<'_> {
     }
 }
 
-/// How a score becomes a weight.
+/// The way a score becomes a weight.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Scoring<'a> {
     scale: f32,

@@ -30,7 +30,7 @@ pub(in super::super) struct Halves {
     scores: Buffer<f32>,
     /// The same as rows, \[32, S\].
     weights: Buffer<u16>,
-    /// What the weights of each of them add up to.
+    /// The sum of the weights of each of them.
     sums: [f32; QUERIES],
 }
 
