@@ -56,6 +56,9 @@ fn way_out(error: &anyhow::Error) -> String {
     if error.chain().any(|cause| cause.downcast_ref().is_some_and(is_full)) {
         return "; make room there and run the command again: what was there before is whole".to_owned();
     }
+    if let Some(error) = error.downcast_ref() {
+        return collection_way_out(error);
+    }
     match error.downcast_ref::<Error>() {
         Some(Error::Model(error)) => model_way_out(error),
         Some(Error::Collection(error)) => collection_way_out(error),

@@ -38,7 +38,7 @@ pub use crate::value::prior::{Length, Relevance, Theta};
 /// A policy with every key, as a user would write it. `Policy::parse` reads it, and a test holds it to that.
 pub const EXAMPLE: &str = include_str!("example.toml");
 
-/// The settings of all strategies; those without a table are of [`Strategy::Bubble`](crate::Strategy::Bubble).
+/// The settings of all strategies; those without a table are of [`Strategy::Bubble`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Policy {

@@ -9,8 +9,8 @@
 //! Source: ours, after the bridge entities of multi-hop questions (HotpotQA, arXiv 1809.09600) and the gaps of SEAL-RAG
 //! (arXiv 2512.10787). Measured on sets that were made along the links of Wikipedia, which favours it; a collection in
 //! which no text names a title is left as it is.
-//! Cost: [`PEAKS`] texts, read once, and [`COMMON_AMONG_MAX`] where a title is found; each run of at most
-//! [`TITLE_WORDS_MAX`] words is looked up among the titles.
+//! Cost: `PEAKS` texts, read once, and `COMMON_AMONG_MAX` where a title is found; each run of at most
+//! `TITLE_WORDS_MAX` words is looked up among the titles.
 
 use super::likelihood;
 use crate::candidate::{Candidate, by_id};
@@ -165,7 +165,7 @@ fn by_title(candidates: &[&Candidate]) -> HashMap<String, Vec<usize>> {
 
 /// Texts of the pool, by which a name is told from a common word.
 struct Common<'a> {
-    /// At most [`COMMON_AMONG_MAX`] candidates, evenly spread, and their words; made when first asked for.
+    /// At most `COMMON_AMONG_MAX` candidates, evenly spread, and their words; made when first asked for.
     sample: OnceCell<Vec<(&'a str, String)>>,
     known: HashMap<String, bool>,
 }

@@ -1,7 +1,7 @@
 //! Compaction: many segments become few, and what is dead is left behind.
 //!
 //! Source: size-tiered merging, as log-structured stores do it. Segments of about one size are merged when there are
-//! [`TIER_SEGMENTS`] of them, so that a row is copied about once for each eightfold growth; a segment a fifth of which
+//! `TIER_SEGMENTS` of them, so that a row is copied about once for each eightfold growth; a segment a fifth of which
 //! is dead is written anew.
 //!
 //! Nothing is chunked or embedded: documents go through the segment writer as they were stored, with their vectors, so

@@ -7,7 +7,7 @@ use super::options::{IndexOptions, chunk_config, load_encoder, settle};
 use super::tokens::EncoderTokens;
 use crate::error::Result;
 
-/// A preview of [`index`] for one file or folder, document by document; nothing is embedded or written.
+/// A preview of [`index`](crate::index) for one file or folder, document by document; nothing is embedded or written.
 pub fn inspect(root: &Root, options: &IndexOptions) -> Result<Vec<Inspection>> {
     let encoder = load_encoder(None, options)?;
     let config = settle(None, options, &encoder)?;

@@ -66,11 +66,11 @@ pub struct SectionRecord {
     pub heading_end: u64,
     /// 1 is the outermost.
     pub level: u32,
-    /// Number of the section around it, or [`NONE`].
+    /// Number of the section around it, or `NONE`.
     pub parent: u32,
-    /// Line in the source, or [`NONE`].
+    /// Line in the source, or `NONE`.
     pub line: u32,
-    /// Page in the source, or [`NONE`].
+    /// Page in the source, or `NONE`.
     pub page: u32,
 }
 
@@ -83,9 +83,9 @@ pub struct ChunkRecord {
     pub start: u64,
     /// Byte behind the last.
     pub end: u64,
-    /// First byte in the source file, or [`NO_SOURCE`].
+    /// First byte in the source file, or `NO_SOURCE`.
     pub source_start: u64,
-    /// Byte behind the last in the source file, or [`NO_SOURCE`].
+    /// Byte behind the last in the source file, or `NO_SOURCE`.
     pub source_end: u64,
     /// First half of BLAKE3 of its text.
     pub hash: [u8; 16],
@@ -97,11 +97,11 @@ pub struct ChunkRecord {
     pub section: u32,
     /// Tokens of its text, as the encoder counts.
     pub n_tokens: u32,
-    /// Line in the source, or [`NONE`].
+    /// Line in the source, or `NONE`.
     pub line: u32,
-    /// Page in the source, or [`NONE`].
+    /// Page in the source, or `NONE`.
     pub page: u32,
-    /// Row of its sheet or table, or [`NONE`].
+    /// Row of its sheet or table, or `NONE`.
     pub sheet_row: u32,
     /// Headings that its header leaves out.
     pub header_skip: u32,
