@@ -31,7 +31,9 @@ fn every_spelling_of_a_place_opens_it() {
     }
     assert!(get("notes/tides.md#1").contains("twice a day"));
     assert_eq!(get("notes/tides.md#1"), get("[1] notes/tides.md#1  Tides"));
-    place.run(&["get", "notes/tides.md:11-999"]).fails(1, &["lines 11-999", "19 lines"]);
+    place
+        .run(&["get", "notes/tides.md:11-999"])
+        .fails(1, &["notes/tides.md: no lines 11-999 in the document, which has 19 lines"]);
     place.run(&["get", "notes/tides.md:0"]).fails(1, &["lines 0-0"]);
 }
 

@@ -394,7 +394,7 @@ fn why_not_follows_a_document_to_the_stage_that_lost_it() {
     let dense = lost("notes/bread.md", &with(&["--mode", "dense", "--candidates", "1"]));
     assert_eq!(dense["lost"]["stage"], "dense");
     let rank = dense["dense"]["rank"].as_u64().unwrap();
-    assert_eq!(dense["lost"]["changes"][0], format!("--candidates {rank} instead of 1"));
+    assert_eq!(dense["lost"]["changes"][0], format!("candidates {rank} instead of 1"));
     let reached = ["--budget", "2000", "--mode", "dense", "--candidates", &rank.to_string(), "--strategy", "flat"];
     assert_eq!(place.json(&[&["why-not", QUERY, "notes/bread.md"], &reached[..]].concat())["lost"], Value::Null);
 

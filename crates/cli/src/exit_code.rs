@@ -4,7 +4,7 @@ use std::io;
 use std::process::ExitCode;
 
 use cento_engine::model::Error as ModelError;
-use cento_engine::{CollectionError, Error};
+use cento_engine::{CollectionError, Error, FIELDS_NAMED_MAX, FilterError};
 
 pub(crate) const OK: u8 = 0;
 /// Nothing was found, or a check failed.
@@ -71,6 +71,13 @@ fn way_out(error: &anyhow::Error) -> String {
         Some(Error::Setting { setting: "late-window", reason, .. }) if reason.ends_with("late vectors only") => {
             "; ask for --pooling late or both".to_owned()
         }
+        Some(Error::Corpus(cento_engine::corpus::Error::InvalidUtf8 { .. })) => " (--lossy)".to_owned(),
+        Some(Error::Trace { .. }) => "; `cento context --trace FILE` writes one".to_owned(),
+        Some(Error::Endpoint { .. }) => " (--endpoint-fallback, or no --endpoint)".to_owned(),
+        Some(Error::NoAnswer { .. }) => " with `cento context --trace`".to_owned(),
+        Some(Error::Filter(FilterError::UnknownField { known, .. })) if known.len() > FIELDS_NAMED_MAX => {
+            "\n`cento fields` lists all fields".to_owned()
+        }
         Some(Error::Setting { setting: "endpoint", .. }) => {
             "; ask for --strategy seal, or leave --endpoint out".to_owned()
         }
@@ -85,6 +92,9 @@ fn collection_way_out(error: &CollectionError) -> String {
             format!("; make one with `cento index PATH --collection {}`", path.display())
         }
         CollectionError::NotACollection { .. } => " with --collection DIR".to_owned(),
+        CollectionError::Corrupt { .. } => {
+            "; `cento doctor` says what else is damaged, `cento repair` keeps what is not".to_owned()
+        }
         CollectionError::GraphHealth { n_rows, .. } => format!(" with --graph-rows-min {}", n_rows + 1),
         _ => String::new(), // the enum may grow; the rest names its own way out
     }
@@ -137,7 +147,9 @@ fn code(error: &anyhow::Error) -> u8 {
             | Error::NotTraced { .. }
             | Error::NotCached { .. },
         ) => NOTHING,
-        Some(Error::Embedder(_) | Error::Model(_) | Error::Text { .. } | Error::Endpoint { .. }) => MODEL,
+        Some(
+            Error::Embedder(_) | Error::Model(_) | Error::Text { .. } | Error::Endpoint { .. } | Error::NoAnswer { .. },
+        ) => MODEL,
         _ => DATA,
     }
 }

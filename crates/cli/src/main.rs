@@ -8,6 +8,7 @@ mod options;
 mod policy_file;
 mod commands;
 mod judge;
+mod interrupt;
 mod exit_code;
 
 fn main() -> std::process::ExitCode {

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use cento_engine::{
-    At, BudgetTokenizer, CacheOptions, Endpoint, EndpointOptions, Filter, Filtered, Fusion, IndexOptions, Losses,
-    Missing, Mode, ReadOptions, Removals, RepairOptions, Scalar, Scan, SearchRequest, Searcher, SearcherOptions, api,
+    At, BudgetTokenizer, CacheOptions, ChunkSearch, Endpoint, EndpointOptions, Filter, Filtered, Fusion, IndexOptions,
+    Losses, Missing, Mode, ReadOptions, Removals, RepairOptions, Scalar, Scan, Searcher, SearcherOptions, api,
 };
 
 use crate::args;
@@ -153,12 +153,7 @@ pub(crate) fn asked(query: String, k: usize, retrieval: &args::Retrieval, scan: 
 }
 
 /// The same as a searcher takes it.
-pub(crate) fn request(
-    query: String,
-    k: usize,
-    retrieval: &args::Retrieval,
-    scan: Scan,
-) -> anyhow::Result<SearchRequest> {
+pub(crate) fn request(query: String, k: usize, retrieval: &args::Retrieval, scan: Scan) -> anyhow::Result<ChunkSearch> {
     Ok(asked(query, k, retrieval, scan).resolve()?)
 }
 

@@ -29,7 +29,7 @@ pub enum Error {
         path: PathBuf,
     },
     /// A file of the collection is not what was written.
-    #[error("{path}: corrupt: {reason}; `cento doctor` says what else is damaged, `cento repair` keeps what is not")]
+    #[error("{path}: corrupt: {reason}")]
     Corrupt {
         /// The damaged file.
         path: PathBuf,

@@ -9,7 +9,8 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use crate::document::{Anchor, BlockKind, Document, TextKind};
+use crate::anchor::Anchor;
+use crate::document::{BlockKind, Document, TextKind};
 use crate::header::{self, HeaderStyle, Place};
 use crate::piece::{self, Limits, Piece, Size, Tokens};
 
@@ -80,6 +81,19 @@ pub fn chunk(document: &Document, config: &ChunkConfig, tokens: &dyn Tokens) -> 
         chunker.cut(&region);
     }
     chunker.chunks
+}
+
+/// The header of a chunk of `document`: empty, or lines that each end in a line feed.
+///
+/// A heading, or the title, whose text lies inside the chunk is left out, and so are the outermost
+/// [`Chunk::header_skip`] lines, which would have taken too much of the window.
+pub fn header(document: &Document, chunk: &Chunk, style: HeaderStyle) -> String {
+    header::compose(
+        document,
+        &Place { span: chunk.span.clone(), section: chunk.section, page: chunk.anchor.page },
+        chunk.header_skip,
+        style,
+    )
 }
 
 /// Consecutive blocks that may share a chunk.

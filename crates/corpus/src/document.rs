@@ -6,6 +6,7 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
+use crate::anchor::Anchor;
 use crate::format::Format;
 use crate::metadata::Metadata;
 use crate::section::Section;
@@ -66,21 +67,6 @@ pub enum TextKind {
     Source,
     /// Text extracted from the file.
     Extracted,
-}
-
-/// Where a span stands in the source file, as far as it is known.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Anchor {
-    /// Line in the source file, from 1.
-    pub line: Option<u32>,
-    /// Page, from 1.
-    pub page: Option<u32>,
-    /// Sheet of a workbook or table file.
-    pub sheet: Option<String>,
-    /// Data row of a sheet, from 1; the header row is not counted.
-    pub row: Option<u32>,
-    /// Byte range in the source file, where a map exists.
-    pub source: Option<Range<u64>>,
 }
 
 /// A paragraph, table, fence, row …: the chunker cuts between blocks before it cuts inside one.

@@ -21,7 +21,7 @@ pub enum Error {
     },
     /// The file is not UTF-8.
     #[error(
-        "{path}: invalid UTF-8 at byte {offset}; convert the file, or read it with --lossy to replace such bytes by U+FFFD"
+        "{path}: invalid UTF-8 at byte {offset}; convert the file, or have it read lossy: U+FFFD in place of such bytes"
     )]
     InvalidUtf8 {
         /// The file.

@@ -9,7 +9,6 @@ use std::ops::Range;
 use serde::{Deserialize, Serialize};
 use strum::{Display, EnumString};
 
-use crate::chunk::Chunk;
 use crate::document::Document;
 use crate::error::Error;
 
@@ -34,19 +33,6 @@ impl HeaderStyle {
 
 fn unknown(name: &str) -> Error {
     Error::UnknownName { what: "header style", value: name.into(), expected: HeaderStyle::NAMES }
-}
-
-/// The header of a chunk of `document`: empty, or lines that each end in a line feed.
-///
-/// A heading, or the title, whose text lies inside the chunk is left out, and so are the outermost
-/// [`Chunk::header_skip`] lines, which would have taken too much of the window.
-pub fn header(document: &Document, chunk: &Chunk, style: HeaderStyle) -> String {
-    compose(
-        document,
-        &Place { span: chunk.span.clone(), section: chunk.section, page: chunk.anchor.page },
-        chunk.header_skip,
-        style,
-    )
 }
 
 /// The inputs of a header.

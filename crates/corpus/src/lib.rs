@@ -23,6 +23,7 @@
 //! assert_eq!(header(&document, &chunks[1], config.header), "# Document: Guide\n");
 //! ```
 
+mod anchor;
 mod chunk;
 mod date;
 mod document;
@@ -37,13 +38,14 @@ mod section;
 mod sentence;
 mod unread;
 
-pub use chunk::{CHUNKER_VERSION, Chunk, ChunkConfig, ChunkSize, DEFAULT_CHUNK_TOKENS, chunk};
+pub use anchor::Anchor;
+pub use chunk::{CHUNKER_VERSION, Chunk, ChunkConfig, ChunkSize, DEFAULT_CHUNK_TOKENS, chunk, header};
 pub use date::Date;
-pub use document::{Anchor, Block, BlockKind, Document, TextKind};
+pub use document::{Block, BlockKind, Document, TextKind};
 pub use error::{Error, Result};
 pub use folder::{FoundFile, Root, Skipped, Walk, walk};
 pub use format::{Format, ReadAs};
-pub use header::{HeaderStyle, header};
+pub use header::HeaderStyle;
 pub use metadata::{Field, Metadata, Value};
 pub use piece::{BYTES_PER_TOKEN_MAX, Tokens};
 pub use read::{Documents, LINE_BYTES_MAX, MAX_FILE_BYTES, ReadOptions, Record, Records, parse, read};

@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use crate::document::Anchor;
+use crate::anchor::Anchor;
 
 /// A heading and all that stands under it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

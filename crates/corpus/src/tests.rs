@@ -309,7 +309,7 @@ fn lossy_reading_is_extracted_text_with_lines() {
     std::fs::write(&path, b"# T\n\na \xff b\n").unwrap();
     let file = FoundFile { path, origin: "d/t.md".into(), format: Format::Markdown, n_bytes: 0 };
     let strict = read(&file, &ReadOptions::default()).unwrap_err();
-    assert!(strict.to_string().contains("invalid UTF-8 at byte 7") && strict.to_string().contains("--lossy"));
+    assert!(strict.to_string().contains("invalid UTF-8 at byte 7") && strict.to_string().contains("lossy"));
     let options = ReadOptions { lossy: true, ..ReadOptions::default() };
     let document = read(&file, &options).unwrap().next().unwrap().unwrap();
     assert_eq!(

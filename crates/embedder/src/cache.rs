@@ -3,9 +3,9 @@
 //! A segment is two files, both only ever appended to. Entry `n` of the one belongs to vector `n` of the other:
 //!
 //! ```text
-//! keys      header, 32 bytes   magic "centoemb" | version u32 | dimensions u32 | zeros, 8 bytes | checksum u64
-//!           entry, 48 bytes    key, 32 bytes | n_tokens u32 | zeros, 4 bytes | checksum u64         (as often as there are)
-//! vectors   vector             dimensions x f32                                                     (as often as there are)
+//! keys      header, 32 bytes     magic "centoemb" | version u32 | dimensions u32 | zeros, 8 bytes | checksum u64
+//!           entries, 48 bytes    key, 32 bytes | n_tokens u32 | zeros, 4 bytes | checksum u64
+//! vectors   vectors              dimensions x f32
 //! ```
 //!
 //! Little endian. The header's checksum is XXH3 of what stands before it; an entry's is XXH3 of its key, its number of

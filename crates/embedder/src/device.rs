@@ -124,7 +124,7 @@ fn open_cuda(number: usize) -> Result<Device> {
 
 #[cfg(not(feature = "cuda"))]
 fn open_cuda(number: usize) -> Result<Device> {
-    Err(unavailable(DeviceChoice::Cuda(number), "this build has no CUDA; build with `--features cuda`".to_owned()))
+    Err(unavailable(DeviceChoice::Cuda(number), "this build has no CUDA; build with the feature `cuda`".to_owned()))
 }
 
 #[cfg(feature = "metal")]
@@ -134,7 +134,7 @@ fn open_metal() -> Result<Device> {
 
 #[cfg(not(feature = "metal"))]
 fn open_metal() -> Result<Device> {
-    Err(unavailable(DeviceChoice::Metal, "this build has no Metal; build with `--features metal`".to_owned()))
+    Err(unavailable(DeviceChoice::Metal, "this build has no Metal; build with the feature `metal`".to_owned()))
 }
 
 fn unavailable(choice: DeviceChoice, reason: String) -> Error {
@@ -173,8 +173,8 @@ mod tests {
     #[cfg(not(any(feature = "cuda", feature = "metal")))]
     #[test]
     fn an_absent_device_names_the_feature() {
-        assert!(open(DeviceChoice::Cuda(0)).unwrap_err().to_string().contains("--features cuda"));
-        assert!(open(DeviceChoice::Metal).unwrap_err().to_string().contains("--features metal"));
+        assert!(open(DeviceChoice::Cuda(0)).unwrap_err().to_string().contains("feature `cuda`"));
+        assert!(open(DeviceChoice::Metal).unwrap_err().to_string().contains("feature `metal`"));
         assert!(matches!(open(DeviceChoice::Auto), Ok(Device::Cpu)));
     }
 }

@@ -3,6 +3,8 @@
 //! **Invariant.** The vector of a text depends on the text and the model alone: bit for bit the same whatever else is
 //! in the call, in the batch, and however many threads there are.
 
+mod accelerated;
+
 use std::num::NonZero;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};

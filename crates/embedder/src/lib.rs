@@ -20,7 +20,6 @@
 //! # }
 //! ```
 
-mod accelerated;
 pub mod cache;
 mod cross;
 mod device;

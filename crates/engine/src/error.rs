@@ -32,7 +32,7 @@ pub enum Error {
         source: io::Error,
     },
     /// A file is no trace, or not as it was written.
-    #[error("{path}: not a trace that `cento context --trace` wrote: {reason}")]
+    #[error("{path}: not a trace of a context: {reason}")]
     Trace {
         /// The file.
         path: PathBuf,
@@ -59,7 +59,7 @@ pub enum Error {
     },
     /// A filter is none, or asks for what the collection does not have.
     #[error(transparent)]
-    Filter(#[from] crate::retrieve::filter::FilterError),
+    Filter(#[from] crate::source::filter::FilterError),
     /// Nothing says where embeddings are to be kept.
     #[error("no folder for the embedding cache: set CENTO_CACHE to a folder, or HOME")]
     NoCacheFolder,
@@ -134,7 +134,7 @@ pub enum Error {
         path: PathBuf,
     },
     /// A file is in the way that no run of ours made.
-    #[error("{path}: is there, and was not made by `cento embed`; name another file, or remove it")]
+    #[error("{path}: is there, and no run that embeds texts made it; name another file, or remove it")]
     NotOurs {
         /// The file.
         path: PathBuf,
@@ -148,14 +148,21 @@ pub enum Error {
         reason: String,
     },
     /// A language model that was to read and judge did not, or not so that it can be used.
-    #[error("endpoint {host}: {reason}; {way_out}")]
+    #[error("endpoint {host}: {reason}; a fallback goes on with the patterns alone, and so does asking none")]
     Endpoint {
         /// Its host.
         host: String,
         /// The call, what was wrong, and with what.
         reason: String,
-        /// The remedy.
-        way_out: &'static str,
+    },
+    /// A trace has no answer of the language model that a replay needs.
+    #[error("endpoint {host}: {reason}; a replay asks nobody; make the trace again")]
+    #[strum(serialize = "endpoint")]
+    NoAnswer {
+        /// The host that was asked when the trace was made.
+        host: String,
+        /// The call, and what the trace has of it.
+        reason: String,
     },
     /// The collection was built with another setting.
     #[error(
@@ -233,7 +240,7 @@ pub enum Error {
         candidates: Vec<String>,
     },
     /// A chunk number or byte range outside its document.
-    #[error("{id}: {what} is outside the document, which has {has}")]
+    #[error("{id}: no {what} in the document, which has {has}")]
     OutOfRange {
         /// The document.
         id: String,

@@ -10,11 +10,13 @@
 //! # let work = tempfile::tempdir()?;
 //! # let corpus = work.path().join("notes");
 //! # std::fs::create_dir(&corpus)?;
-//! # std::fs::write(corpus.join("tides.md"), "# Tides\n\nThe tide rises twice a day.\n\n## Causes\n\nThe moon pulls the sea.\n")?;
+//! # let tides = "# Tides\n\nThe tide rises twice a day.\n\n## Causes\n\nThe moon pulls the sea.\n";
+//! # std::fs::write(corpus.join("tides.md"), tides)?;
 //! # let model = concat!(env!("CARGO_MANIFEST_DIR"), "/../../models/tiny");
 //! # let collection = work.path().join("collection");
 //! let options = IndexOptions { model: Some(model.to_owned()), ..IndexOptions::default() };
-//! let report = cento_engine::index(&collection, &[Root::parse(corpus.to_str().unwrap())?], &options, &OsFs, &mut |_| {})?;
+//! let roots = [Root::parse(corpus.to_str().unwrap())?];
+//! let report = cento_engine::index(&collection, &roots, &options, &OsFs, &mut |_| {})?;
 //! assert_eq!(report.n_added, 1);
 //!
 //! let collections = [("notes".to_owned(), collection)].into();
@@ -41,10 +43,11 @@ mod error;
 
 mod encoder;
 
+mod source;
+
 mod ingest;
 mod embed;
 
-mod source;
 mod retrieve;
 mod context;
 mod explain;
@@ -88,8 +91,9 @@ pub use cento_collection::keep::snapshots::{At, NamedGeneration, create_snapshot
 pub use cento_collection::write::compact::{CompactOptions, CompactReport, Merge};
 pub use cento_collection::{Error as CollectionError, describe};
 pub use context::endpoint::{Endpoint, EndpointOptions};
-pub use context::pool::{ContextRequest, ContextTimings, Pool};
+pub use context::pool::{ContextTimings, Pool};
 pub use context::priors::{Gold, JudgedQuestion, LearnedLabel, LearnedPriors, PriorQuestions};
+pub use context::request::ContextSettings;
 pub use context::seal::{Retrieval, Sealed};
 pub use context::tokens::BudgetTokenizer;
 pub use embed::{EmbedInput, EmbedOptions, EmbedProgress, EmbedReport, Manifest as EmbedManifest};
@@ -106,15 +110,16 @@ pub use ingest::repair::{Missing, RepairOptions, repair};
 pub use ingest::{IndexOptions, IndexReport, Issue, Progress, Removals, Stage, compact, dry_run, index, inspect};
 pub use retrieve::dense::VectorsUsed;
 pub use retrieve::documents::CitedPlace;
-pub use retrieve::filter::{FILTER_BYTES_MAX, FILTER_DEPTH_MAX, Filter, FilterError, Place};
 pub use retrieve::probe::{Nearest, RowId};
+pub use retrieve::request::{ChunkSearch, Explain, Fusion, Mode};
 pub use retrieve::run::{DocumentRanking, RunQuery, RunRequest};
-pub use retrieve::scan::{ScanBench, ScanBenchRequest, bench_scan};
 pub use retrieve::scope::Filtered;
-pub use retrieve::search::{Explain, Fusion, Hit, LEXICAL_WEIGHT, Mode, SearchRequest, SearchResponse, Timings};
+pub use retrieve::search::{Hit, LEXICAL_WEIGHT, SearchResponse, Timings};
 pub use retrieve::searcher::{Searcher, SearcherOptions};
 pub use retrieve::selection::FieldSummary;
 pub use service::{Service, ServiceOptions, Which};
 pub use source::documents::{Excerpt, ListedDocument};
+pub use source::filter::{FIELDS_NAMED_MAX, FILTER_BYTES_MAX, FILTER_DEPTH_MAX, Filter, FilterError, Place};
+pub use source::scan::bench::{ScanBench, ScanBenchRequest, bench_scan};
 pub use source::seam::Scan;
 pub use source::selected::Selection;

@@ -17,7 +17,8 @@ use crate::context::tokens::BudgetTokenizer;
 use crate::error::{AtPath, Error, Result};
 use crate::explain::why_not::WhyNot;
 use crate::retrieve::queue::Encoder;
-use crate::retrieve::search::{Mode, SearchResponse};
+use crate::retrieve::request::Mode;
+use crate::retrieve::search::SearchResponse;
 use crate::retrieve::searcher::{Searcher, SearcherOptions};
 use crate::source::documents::Excerpt;
 use cento_collection::care::status::{Status, status};
@@ -122,7 +123,7 @@ impl Service {
         request.check()?;
         let searcher = self.searcher(which.into(), cancel)?;
         self.lend(&searcher, request.mode)?;
-        let search = crate::SearchRequest { cancel: cancel.clone(), ..request.resolve()? };
+        let search = crate::ChunkSearch { cancel: cancel.clone(), ..request.resolve()? };
         searcher.search(&search)
     }
 
@@ -140,12 +141,12 @@ impl Service {
         let searcher = self.searcher(which.into(), cancel)?;
         self.lend(&searcher, request.mode)?;
         let tokenizer = self.tokenizer(&request.tokenizer, &searcher)?;
-        let search = crate::SearchRequest { cancel: cancel.clone(), ..request.search().resolve()? };
+        let search = crate::ChunkSearch { cancel: cancel.clone(), ..request.search().resolve()? };
         let asked = request.resolve(tokenizer.get(), None);
         let pool = searcher.pool(&search)?;
         cancel.check()?;
         let budget_tokens = request.budget.settle(&pool, &asked)?.budget_tokens;
-        let context = pool.context(&crate::ContextRequest { budget_tokens, ..asked })?;
+        let context = pool.context(&crate::ContextSettings { budget_tokens, ..asked })?;
         cancel.check()?;
         api::ContextAnswer::new(&searcher, &search, &pool, &context)
     }
@@ -164,7 +165,7 @@ impl Service {
         let searcher = self.searcher(which.into(), cancel)?;
         self.lend(&searcher, request.context.mode)?;
         let tokenizer = self.tokenizer(&request.context.tokenizer, &searcher)?;
-        let search = crate::SearchRequest { cancel: cancel.clone(), ..request.context.search().resolve()? };
+        let search = crate::ChunkSearch { cancel: cancel.clone(), ..request.context.search().resolve()? };
         searcher.why_not(&search, &request.context.resolve(tokenizer.get(), None), &request.id)
     }
 

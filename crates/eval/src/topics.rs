@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 use crate::error::{Error, Result};
 use crate::lines::{self, Fault, Lines};
 use crate::qrels;
-use crate::questions::Questions;
+use crate::questions::{Question, Questions};
 
 /// Keys of a topic's id; the first that is there counts.
 const ID_KEYS: [&str; 4] = ["_id", "id", "qid", "query_id"];
@@ -50,6 +50,14 @@ pub fn read(path: &Path) -> Result<Vec<Topic>> {
         parse(Lines::open(path)?)?
     };
     if topics.is_empty() { Err(Error::Empty { path: path.to_owned(), what: "topics" }) } else { Ok(topics) }
+}
+
+impl Questions {
+    /// The questions as topics to run, in the order of their ids.
+    pub fn topics(&self) -> Vec<Topic> {
+        let topic = |q: &Question| Topic { id: q.id.clone(), text: q.text.clone(), scope: q.scope.clone() };
+        self.iter().map(topic).collect()
+    }
 }
 
 fn parse(mut lines: Lines) -> Result<Vec<Topic>> {

@@ -8,11 +8,10 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::Unit;
 use crate::bm25::idf;
 use crate::lengths::Lengths;
+use crate::part::{Part, Unit};
 use crate::schema::{HEADER, N_FIELDS, TEXT, TITLE};
-use crate::searcher::Part;
 use crate::{Error, Result};
 
 /// Totals over live units.

@@ -12,10 +12,8 @@
 use rayon::prelude::*;
 
 use crate::distance::{Kernel, prefetch};
+use crate::steps::CODES as STEP;
 use crate::{Result, Rows};
-
-/// Codes that the widest path takes in one step.
-pub(crate) const STEP: usize = 64;
 
 /// The code of 0.
 const ZERO: u8 = 128;

@@ -12,13 +12,11 @@ use std::sync::OnceLock;
 
 use half::f16;
 
+use crate::steps::ELEMENTS as STEP;
 use crate::{Error, Result};
 
 #[cfg(target_arch = "x86_64")]
 use crate::simd::{Avx2, Avx512};
-
-/// Elements that the widest path takes in one step; rows and queries are padded to a multiple of it.
-pub(crate) const STEP: usize = 32;
 
 /// The name of the environment variable that forces a path.
 const VARIABLE: &str = "CENTO_SIMD";

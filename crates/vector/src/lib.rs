@@ -18,10 +18,11 @@ mod neighbor;
 mod threads;
 mod topk;
 
-mod codes;
-mod distance;
+mod steps;
 #[cfg(target_arch = "x86_64")]
 mod simd;
+mod distance;
+mod codes;
 
 pub mod file;
 mod mmap;

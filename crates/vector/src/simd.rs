@@ -11,8 +11,7 @@ use std::arch::x86_64::*;
 
 use half::f16;
 
-use crate::codes;
-use crate::distance::{Element, STEP};
+use crate::steps::{CODES, ELEMENTS as STEP};
 
 /// Proof that this machine has AVX2, FMA and F16C: only [`Avx2::detect`] makes one.
 #[derive(Debug, Clone, Copy)]
@@ -33,7 +32,7 @@ impl Avx2 {
     }
 
     #[inline]
-    pub(crate) fn dots<E: Element, const R: usize, const Q: usize>(
+    pub(crate) fn dots<E: Lane, const R: usize, const Q: usize>(
         self,
         rows: [&[E]; R],
         queries: [&[f32]; Q],
@@ -46,7 +45,7 @@ impl Avx2 {
     #[inline]
     pub(crate) fn code_sums<const R: usize>(self, rows: [&[u8]; R], query: &[u8]) -> [i32; R] {
         check_codes(&rows, query);
-        // SAFETY: `self` proves the instructions; all slices are as long as the query, a multiple of `codes::STEP`.
+        // SAFETY: `self` proves the instructions; all slices are as long as the query, a multiple of `CODES`.
         unsafe { if self.has_vnni { avx_vnni_codes(rows, query) } else { avx2_codes(rows, query) } }
     }
 }
@@ -70,12 +69,12 @@ impl Avx512 {
             return self.avx2.code_sums(rows, query);
         }
         check_codes(&rows, query);
-        // SAFETY: `self` proves the instructions; all slices are as long as the query, a multiple of `codes::STEP`.
+        // SAFETY: `self` proves the instructions; all slices are as long as the query, a multiple of `CODES`.
         unsafe { avx512_vnni_codes(rows, query) }
     }
 
     #[inline]
-    pub(crate) fn dots<E: Element, const R: usize, const Q: usize>(
+    pub(crate) fn dots<E: Lane, const R: usize, const Q: usize>(
         self,
         rows: [&[E]; R],
         queries: [&[f32]; Q],
@@ -100,7 +99,7 @@ fn common_length<E, const R: usize, const Q: usize>(rows: &[&[E]; R], queries: &
 #[inline(always)]
 fn check_codes<const R: usize>(rows: &[&[u8]; R], query: &[u8]) {
     let length = query.len();
-    assert!(length.is_multiple_of(codes::STEP), "{length} codes are not padded to a multiple of {}", codes::STEP);
+    assert!(length.is_multiple_of(CODES), "{length} codes are not padded to a multiple of {}", CODES);
     assert!(rows.iter().all(|row| row.len() == length), "codes of different lengths");
 }
 
@@ -309,7 +308,7 @@ impl Register for __m512 {
 }
 
 /// # Safety
-/// The machine has the instructions, and every slice is as long as the query, a multiple of [`codes::STEP`].
+/// The machine has the instructions, and every slice is as long as the query, a multiple of [`CODES`].
 #[target_feature(enable = "avx2")]
 unsafe fn avx2_codes<const R: usize>(rows: [&[u8]; R], query: &[u8]) -> [i32; R] {
     // SAFETY: passed on from the caller.
@@ -336,7 +335,7 @@ unsafe fn avx512_vnni_codes<const R: usize>(rows: [&[u8]; R], query: &[u8]) -> [
 /// As [`avx2_codes`].
 #[inline(always)]
 unsafe fn code_tile<V: CodeRegister, const R: usize>(rows: [&[u8]; R], query: &[u8]) -> [i32; R] {
-    const { assert!(codes::STEP.is_multiple_of(V::CODES)) };
+    const { assert!(CODES.is_multiple_of(V::CODES)) };
     // SAFETY: `at + CODES <= length` at every load, because the length is a multiple of STEP and STEP of a register.
     unsafe {
         let mut sums = [V::zero(); R];

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 use arbitrary::Arbitrary;
-use cento_engine::{At, IndexOptions, Mode, Nearest, OsFs, Root, SearchRequest, Searcher, SearcherOptions};
+use cento_engine::{At, IndexOptions, Mode, Nearest, OsFs, Root, ChunkSearch, Searcher, SearcherOptions};
 use cento_vector::file;
 use libfuzzer_sys::fuzz_target;
 
@@ -104,7 +104,7 @@ fn ask(collection: &Path) {
     let _ = cento_engine::status(collection, &At::default());
     let _ = cento_engine::doctor(collection);
     let Ok(searcher) = Searcher::open(collection, SearcherOptions::default()) else { return };
-    let request = SearchRequest { mode: Mode::Lexical, ..SearchRequest::new("moon bread cheese water") };
+    let request = ChunkSearch { mode: Mode::Lexical, ..ChunkSearch::new("moon bread cheese water") };
     let _ = searcher.search(&request);
     let mut query = vec![0.0; 32];
     query[0] = 1.0;

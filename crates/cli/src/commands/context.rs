@@ -6,7 +6,7 @@ use anyhow::Context as _;
 use cento_engine::api::{self, Budget, ContextAnswer, Settled};
 use cento_engine::reasons::number;
 use cento_engine::trace::{Certificate, EndpointRecord};
-use cento_engine::{ContextRequest, ContextTrace, Curve, Scan, Why, trace};
+use cento_engine::{ContextSettings, ContextTrace, Curve, Scan, Why, trace};
 
 use crate::args::{Context, Global};
 use crate::exit_code::Outcome;
@@ -17,7 +17,7 @@ use crate::{options, output, policy_file};
 const N_SOLVED: usize = 10;
 
 /// The request that a command makes, of its flags and its policy file.
-pub(super) fn request(args: &Context, global: &Global) -> anyhow::Result<api::ContextRequest> {
+pub(crate) fn request(args: &Context, global: &Global) -> anyhow::Result<api::ContextRequest> {
     let searched = options::asked(options::query(&args.query)?, 1, &args.retrieval, Scan::Auto);
     searched.resolve()?; // a filter that is none is said before a file is read
     let ef = options::ef(args.ef, searched.candidates)?;
@@ -49,7 +49,7 @@ pub(super) fn request(args: &Context, global: &Global) -> anyhow::Result<api::Co
 }
 
 /// The curve on stdout: a line for each budget that was solved.
-fn show(curve: &Curve, asked: &ContextRequest<'_>, global: &Global) -> anyhow::Result<Outcome> {
+fn show(curve: &Curve, asked: &ContextSettings<'_>, global: &Global) -> anyhow::Result<Outcome> {
     if global.json {
         output::json(&api::CurveAnswer {
             version: api::VERSION,
@@ -129,7 +129,7 @@ pub(crate) fn execute(args: &Context, invocation: &Invocation) -> anyhow::Result
     if let Some(share) = share.filter(|_| !global.quiet) {
         eprintln!("{budget_tokens} of {} tokens hold {share:.0} % of the value", most.budget_tokens);
     }
-    let wanted = ContextRequest { budget_tokens, ..most };
+    let wanted = ContextSettings { budget_tokens, ..most };
     let context = pool.context(&wanted)?;
     let assembled = start.elapsed();
     let filter = search.filter.as_ref().map(|filter| searcher.filtered(filter)).transpose()?;

@@ -37,7 +37,7 @@ pub(crate) fn execute(args: &Embed, global: &Global) -> anyhow::Result<Outcome> 
         cache: args.use_cache.then(|| options::cache(&args.cache)).transpose()?,
         restart: args.restart,
     };
-    super::end_on_interrupt("what was embedded is kept: run the same command again to go on")?;
+    crate::interrupt::end_on_interrupt("what was embedded is kept: run the same command again to go on")?;
     let started = Instant::now();
     let bar = Bar::new(global, Beside::Text);
     let report =

@@ -26,7 +26,7 @@ pub(crate) fn execute(args: &Index, global: &Global) -> anyhow::Result<Outcome> 
         .map(|path| Root::parse(path).map_err(cento_engine::Error::from))
         .collect::<Result<Vec<_>, _>>()?;
     let options = options::index(args, global.threads)?;
-    super::end_on_interrupt(
+    crate::interrupt::end_on_interrupt(
         "the collection is as it was, and what was embedded is kept: run the same command again to go on",
     )?;
     let mut bar = Bar::new(global, Beside::Text);
@@ -48,6 +48,7 @@ pub(crate) fn execute(args: &Index, global: &Global) -> anyhow::Result<Outcome> 
         kept(&report.kept);
         issues("left out", &report.skipped);
         issues("failed", &report.failed);
+        lossy_remark(&report.failed);
         issues("noticed", &report.warnings);
         report.notes.iter().for_each(|note| eprintln!("{note}"));
     }
@@ -69,12 +70,19 @@ fn kept(ids: &[String]) {
     eprintln!("kept as they were: could not be read: {}{n_more}", first.join(", "));
 }
 
-pub(super) fn issues(what: &str, issues: &[Issue]) {
+pub(crate) fn issues(what: &str, issues: &[Issue]) {
     for issue in issues.iter().take(SHOWN_ISSUES) {
         eprintln!("{what}: {}: {}", issue.path, issue.reason);
     }
     if let Some(n_more) = issues.len().checked_sub(SHOWN_ISSUES).filter(|n_more| *n_more > 0) {
         eprintln!("{what}: {n_more} more; --report FILE lists all of them");
+    }
+}
+
+/// The flag that reads files that were refused for their bytes.
+fn lossy_remark(failed: &[Issue]) {
+    if failed.iter().any(|issue| issue.reason.contains("invalid UTF-8")) {
+        eprintln!("--lossy reads files that are not UTF-8, with U+FFFD for what cannot be read");
     }
 }
 
@@ -112,7 +120,7 @@ fn summary(answer: &Answer<'_>) {
         );
     }
     if let Some(compaction) = &report.compaction {
-        super::compact::summary(compaction);
+        super::collection::compact::summary(compaction);
     } else if !answer.dry_run {
         println!("generation {}", report.generation);
     }

@@ -1,39 +1,24 @@
 //! One file a verb; each takes its validated options, calls the engine, and writes the answer.
 
-use std::process;
-
-use crate::args::Command;
-use crate::exit_code::{INTERRUPTED, Outcome};
-use crate::settings::Invocation;
-
 mod index;
 mod search;
 mod context;
-mod replay;
-mod why;
-mod why_not;
-mod diff;
-mod run;
-mod eval;
-mod eval_context;
-mod compare;
-mod priors;
-mod fuse;
+mod traces;
+mod evaluation;
 mod embed;
 mod cache;
 mod bench;
-mod bench_embed;
-mod bench_scan;
-mod documents;
-mod compact;
-mod snapshot;
-mod repair;
-mod inspect;
-mod health;
+mod collection;
 mod model;
-mod config;
-mod trust;
-mod schema;
+mod setup;
+
+use self::collection::{compact, documents, health, inspect, repair, snapshot};
+use self::evaluation::{compare, eval, eval_context, fuse, priors, run};
+use self::setup::{config, schema, trust};
+use self::traces::{diff, replay, why, why_not};
+use crate::args::Command;
+use crate::exit_code::Outcome;
+use crate::settings::Invocation;
 
 /// Runs the command.
 pub(crate) fn execute(invocation: &Invocation) -> anyhow::Result<Outcome> {
@@ -72,13 +57,4 @@ pub(crate) fn execute(invocation: &Invocation) -> anyhow::Result<Outcome> {
         Command::Schema(args) => schema::execute(args),
         Command::Completions(args) => config::completions(args),
     }
-}
-
-/// Ctrl-C ends the process at once: what was committed stays, and a rerun goes on from there.
-fn end_on_interrupt(what_stays: &'static str) -> anyhow::Result<()> {
-    ctrlc::set_handler(move || {
-        eprintln!("\ninterrupted; {what_stays}");
-        process::exit(i32::from(INTERRUPTED));
-    })?;
-    Ok(())
 }

@@ -33,7 +33,7 @@ pub(crate) fn execute(args: &Model, global: &Global) -> anyhow::Result<Outcome> 
 }
 
 fn pull(models: &Models, name: &str, global: &Global) -> anyhow::Result<Outcome> {
-    super::end_on_interrupt("nothing of the model was kept; run the same command again")?;
+    crate::interrupt::end_on_interrupt("nothing of the model was kept; run the same command again")?;
     let bar = Bar::new(global, Beside::Text);
     let pulled = models.pull(name, &OsFs, &mut |progress| match progress {
         Progress::Waiting => bar.message(format!("another process is getting {name}; waiting")),

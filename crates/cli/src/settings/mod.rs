@@ -16,7 +16,7 @@ mod file;
 mod defaults;
 mod allowed;
 pub(crate) mod trust;
-mod show;
+pub(crate) mod show;
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -27,7 +27,6 @@ use clap::{ArgMatches, Command, FromArgMatches};
 
 use self::allowed::Refusal;
 pub(crate) use self::file::{Author, FILE, SettingsFile, of_user};
-pub(crate) use self::show::{Ignored, Shown};
 use crate::args::{self, Cli};
 use crate::exit_code;
 

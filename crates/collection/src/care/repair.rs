@@ -271,7 +271,7 @@ impl<V: LostVectors> Repair<'_, V> {
         let entries = older.iter().flat_map(|manifest| &manifest.segments);
         let mut same = entries.filter(|older| older.name == entry.name && older.deletes != entry.deletes);
         self.notes.push(format!(
-            "which documents of segment {} were deleted cannot be read: some may answer again; `cento index` or `cento delete` them",
+            "which documents of segment {} were deleted cannot be read: some may answer again; index or delete them",
             entry.name
         ));
         Ok(same.find_map(|older| deletes::of_entry(&self.opened, older).ok()).unwrap_or_default())

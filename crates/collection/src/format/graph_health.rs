@@ -1,4 +1,4 @@
-//! The certificate of a graph: how good it was when it was made, and what it must be to be published.
+//! The health of a graph: how good it was when it was made, and what it must be to be published.
 //!
 //! It is measured with a beam of `EF`, a sixteenth of the narrowest that a search walks with
 //! ([`CANDIDATE_DEPTH`](crate::format::config::CANDIDATE_DEPTH)): at that one every graph looks alike.

@@ -39,7 +39,7 @@ impl Loss {
         let first =
             self.documents.first().map(|document| format!(" ({:?} and so on)", document.id)).unwrap_or_default();
         format!(
-            "{n} documents of segment {segment}{first} were damaged and do not answer; `cento index` brings them back"
+            "{n} documents of segment {segment}{first} were damaged and do not answer; indexing them again brings them back"
         )
     }
 }

@@ -29,7 +29,7 @@ pub struct NewSegment {
     pub n_documents: u64,
     /// Rows in it.
     pub n_rows: u64,
-    /// Certificates of its graphs.
+    /// The health of its graphs.
     pub graphs: Vec<GraphHealth>,
     /// Positions, in the generation before, of the segments whose documents it has; it takes the place of the first. A
     /// segment of new documents replaces none and comes last.

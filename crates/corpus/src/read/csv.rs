@@ -9,7 +9,8 @@ use std::io::{self, BufReader, Read};
 use csv::{ByteRecord, ReaderBuilder};
 
 use super::{LINE_BYTES_MAX, Metadata, NotUtf8, decode_lossily, file_stem};
-use crate::document::{Anchor, Block, BlockKind, Document, TextKind};
+use crate::anchor::Anchor;
+use crate::document::{Block, BlockKind, Document, TextKind};
 use crate::error::{Error, Result};
 use crate::folder::FoundFile;
 use crate::format::Format;

@@ -10,7 +10,8 @@ use std::collections::HashSet;
 use scraper::{Html, Node};
 
 use super::{Decoded, Metadata, file_stem};
-use crate::document::{Anchor, BlockKind, Document, TextKind, blocks_from_starts};
+use crate::anchor::Anchor;
+use crate::document::{BlockKind, Document, TextKind, blocks_from_starts};
 use crate::format::Format;
 use crate::metadata::{Place, add_value};
 use crate::section::Outline;

@@ -10,7 +10,8 @@ use serde_json::{Map, Value};
 
 use super::records::{Record, Records, quoted};
 use super::{Metadata, NotUtf8, text};
-use crate::document::{Anchor, BlockKind, Document, TextKind, blocks_from_starts};
+use crate::anchor::Anchor;
+use crate::document::{BlockKind, Document, TextKind, blocks_from_starts};
 use crate::error::{Error, Result};
 use crate::folder::FoundFile;
 use crate::format::Format;

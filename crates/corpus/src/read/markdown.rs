@@ -9,7 +9,8 @@ use pulldown_cmark::{Event, HeadingLevel, Options, Parser, Tag, TagEnd};
 
 use super::front_matter::FrontMatter;
 use super::{Decoded, file_stem};
-use crate::document::{Anchor, BlockKind, Document, TextKind, blocks_from_starts};
+use crate::anchor::Anchor;
+use crate::document::{BlockKind, Document, TextKind, blocks_from_starts};
 use crate::format::Format;
 use crate::section::Outline;
 

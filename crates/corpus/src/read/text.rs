@@ -7,7 +7,8 @@ use std::path::Path;
 
 use super::markdown::LineCounter;
 use super::{Decoded, Metadata, file_stem};
-use crate::document::{Anchor, BlockKind, Document, TextKind, blocks_from_starts};
+use crate::anchor::Anchor;
+use crate::document::{BlockKind, Document, TextKind, blocks_from_starts};
 use crate::format::{Format, is_source_code};
 use crate::section::Outline;
 

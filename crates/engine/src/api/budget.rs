@@ -8,7 +8,8 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::context::pool::{ContextRequest, Pool};
+use crate::context::pool::Pool;
+use crate::context::request::ContextSettings;
 use crate::error::Result;
 
 /// The budget unless one is asked for: room for several chunks of the usual length with their headers, and little
@@ -52,11 +53,11 @@ impl Budget {
     ///
     /// # Errors
     /// Those of [`Pool::budget_curve`], of `auto` alone.
-    pub fn settle(self, pool: &Pool<'_>, request: &ContextRequest<'_>) -> Result<Settled> {
+    pub fn settle(self, pool: &Pool<'_>, request: &ContextSettings<'_>) -> Result<Settled> {
         match self {
             Self::Tokens(budget_tokens) => Ok(Settled { budget_tokens, share: None }),
             Self::Auto(most) => {
-                let request = ContextRequest { budget_tokens: most, ..*request };
+                let request = ContextSettings { budget_tokens: most, ..*request };
                 let curve = pool.budget_curve(&request, 0)?; // the knee needs no solution
                 let budget_tokens = curve.knee.unwrap_or(most);
                 Ok(Settled { budget_tokens, share: Self::share(&curve, budget_tokens) })

@@ -13,11 +13,12 @@ use super::parse::Request;
 use super::search::SearchRequest;
 use super::version::VERSION;
 use crate::context::endpoint::Endpoint;
-use crate::context::pool::{self, Pool};
+use crate::context::pool::Pool;
+use crate::context::request::ContextSettings;
 use crate::context::tokens::BudgetTokenizer;
 use crate::error::Result;
+use crate::retrieve::request::{ChunkSearch, Fusion, Mode};
 use crate::retrieve::scope::Filtered;
-use crate::retrieve::search::{self as retrieve, Fusion, Mode};
 use crate::retrieve::searcher::Searcher;
 use crate::source::seam::Scan;
 use cento_collection::format::config::{CANDIDATE_DEPTH, VectorColumn};
@@ -137,8 +138,8 @@ impl ContextRequest {
         &'a self,
         tokenizer: &'a BudgetTokenizer<'a>,
         endpoint: Option<&'a Endpoint>,
-    ) -> pool::ContextRequest<'a> {
-        pool::ContextRequest {
+    ) -> ContextSettings<'a> {
+        ContextSettings {
             budget_tokens: self.budget.most(),
             tokenizer,
             strategy: self.strategy,
@@ -210,12 +211,7 @@ impl ContextAnswer {
     ///
     /// # Errors
     /// Those of reading the cited documents.
-    pub fn new(
-        searcher: &Searcher,
-        search: &retrieve::SearchRequest,
-        pool: &Pool<'_>,
-        context: &Context,
-    ) -> Result<Self> {
+    pub fn new(searcher: &Searcher, search: &ChunkSearch, pool: &Pool<'_>, context: &Context) -> Result<Self> {
         let (manifest, made) = (searcher.manifest(), &context.trace.manifest);
         let cited =
             |citation: &Citation| Ok(Cited { characters: pool.characters(citation)?, citation: citation.clone() });

@@ -7,11 +7,11 @@ use super::limits::{self, FILTER_TEXT_BYTES_MAX, TEXT_BYTES_MAX};
 use super::parse::Request;
 use super::version::VERSION;
 use crate::error::Result;
-use crate::retrieve::filter::Filter;
 use crate::retrieve::scope::Filtered;
 use crate::retrieve::searcher::Searcher;
 use crate::retrieve::selection::FieldSummary;
 use crate::source::documents::ListedDocument;
+use crate::source::filter::Filter;
 use crate::source::selected::Selection;
 
 /// A document, or the part of it that a citation names.

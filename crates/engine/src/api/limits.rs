@@ -1,7 +1,7 @@
 //! The bounds of every request: what one question may cost at most, whoever asks it.
 
 use crate::error::{Error, Result};
-pub use crate::retrieve::filter::FILTER_BYTES_MAX as FILTER_TEXT_BYTES_MAX;
+pub use crate::source::filter::FILTER_BYTES_MAX as FILTER_TEXT_BYTES_MAX;
 
 /// The longest query. An encoder reads its beginning alone; BM25 reads all of it.
 pub const QUERY_BYTES_MAX: usize = 64 << 10;

@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 use super::limits::{self, CANDIDATES_MAX, EF_MAX, FILTER_TEXT_BYTES_MAX, QUERY_BYTES_MAX};
 use super::parse::Request;
 use crate::error::Result;
-use crate::retrieve::filter::Filter;
-use crate::retrieve::search::{self as retrieve, Explain, Fusion, Mode};
+use crate::retrieve::request::{ChunkSearch, Explain, Fusion, Mode};
+use crate::source::filter::Filter;
 use crate::source::seam::Scan;
 use cento_collection::format::config::{CANDIDATE_DEPTH, VectorColumn};
 
@@ -77,8 +77,8 @@ impl SearchRequest {
     ///
     /// # Errors
     /// [`Error::Filter`](crate::Error::Filter) for a filter that is none.
-    pub fn resolve(&self) -> Result<retrieve::SearchRequest> {
-        Ok(retrieve::SearchRequest {
+    pub fn resolve(&self) -> Result<ChunkSearch> {
+        Ok(ChunkSearch {
             k: self.k,
             candidates: self.candidates,
             mode: self.mode,
@@ -91,7 +91,7 @@ impl SearchRequest {
             filter: self.filter.as_deref().map(Filter::parse).transpose()?,
             min_score: self.min_score,
             explain: if self.explain { Explain::Terms } else { Explain::Arms },
-            ..retrieve::SearchRequest::new(self.query.clone())
+            ..ChunkSearch::new(self.query.clone())
         })
     }
 }

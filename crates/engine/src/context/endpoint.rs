@@ -94,11 +94,11 @@ impl Endpoint {
     }
 
     fn error(&self, reason: String) -> Error {
-        let way_out = match self.line {
-            Some(_) => "--endpoint-fallback goes on with the patterns alone, and so does leaving --endpoint out",
-            None => "a replay asks nobody; make the trace again with `cento context --trace`",
-        };
-        Error::Endpoint { host: self.host.clone(), reason, way_out }
+        let host = self.host.clone();
+        match self.line {
+            Some(_) => Error::Endpoint { host, reason },
+            None => Error::NoAnswer { host, reason },
+        }
     }
 }
 

@@ -11,7 +11,8 @@ use cento_corpus as corpus;
 
 use crate::context::candidates::Found;
 use crate::error::Result;
-use crate::retrieve::search::{Mode, SearchRequest, Timings};
+use crate::retrieve::request::{ChunkSearch, Mode};
+use crate::retrieve::search::Timings;
 use crate::retrieve::searcher::Searcher;
 
 /// Chunks looked at for a name.
@@ -28,7 +29,7 @@ pub(crate) struct Repaired {
 impl Searcher {
     /// Searches for the documents that `found` names and does not hold; never for those of `removed`. Nothing where
     /// words are not to be searched.
-    pub(crate) fn repaired(&self, search: &SearchRequest, found: &[Candidate], removed: &[String]) -> Result<Repaired> {
+    pub(crate) fn repaired(&self, search: &ChunkSearch, found: &[Candidate], removed: &[String]) -> Result<Repaired> {
         if search.mode == Mode::Dense {
             return Ok(Repaired::default());
         }
@@ -36,8 +37,7 @@ impl Searcher {
         let mut known: HashSet<String> = found.iter().map(|candidate| candidate.id.clone()).collect();
         let mut candidates = Vec::new();
         for name in &names {
-            let request =
-                SearchRequest { query: name.clone(), mode: Mode::Lexical, candidates: DEPTH, ..search.clone() };
+            let request = ChunkSearch { query: name.clone(), mode: Mode::Lexical, candidates: DEPTH, ..search.clone() };
             let ranking = self.rank(&request, &mut Timings::default())?;
             let beside = ranking.fused.into_iter().take(DEPTH).map(|fused| Found::beside(fused.id)).collect();
             let titled = self.candidates(beside)?.into_iter().filter(|candidate| bridge::has_title(candidate, name));

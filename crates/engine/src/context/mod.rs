@@ -2,11 +2,11 @@
 //! besides.
 
 pub(crate) mod tokens;
+pub(crate) mod request;
 pub(crate) mod target;
 pub(crate) mod candidates;
 pub(crate) mod gaps;
 pub(crate) mod endpoint;
 pub(crate) mod seal;
 pub(crate) mod pool;
-pub(crate) mod resolved;
 pub(crate) mod priors;

@@ -8,62 +8,20 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use cento_assembly::seal::Budget;
-use cento_assembly::{
-    self as assembly, Candidate, Citation, Context, Curve, Evidence, Format, Order, Policy, Reading, Request, Strategy,
-};
+use cento_assembly::{self as assembly, Candidate, Citation, Context, Curve, Evidence, Reading, Request, Strategy};
 use cento_corpus as corpus;
 
 use crate::context::candidates::Found;
-use crate::context::endpoint::{self, Endpoint};
+use crate::context::endpoint;
 use crate::context::gaps::Repaired;
-use crate::context::resolved;
+use crate::context::request::{self, ContextSettings};
 use crate::context::seal::Retrieval;
 use crate::context::tokens::BudgetTokenizer;
 use crate::error::{Error, Result};
-use crate::retrieve::search::{DENSE, LEXICAL, Mode, SearchRequest, Timings};
+use crate::retrieve::request::{ChunkSearch, Mode};
+use crate::retrieve::search::{DENSE, LEXICAL, Timings};
 use crate::retrieve::searcher::Searcher;
 use crate::source::refs::{ChunkKey, ChunkRef};
-
-/// Limits of a context, and how it is chosen and written.
-#[derive(Debug, Clone, Copy)]
-pub struct ContextRequest<'a> {
-    /// Tokens the delivered context may have, everything in it counted.
-    pub budget_tokens: usize,
-    /// Whose tokens.
-    pub tokenizer: &'a BudgetTokenizer<'a>,
-    /// The way candidates are chosen.
-    pub strategy: Strategy,
-    /// Priors, gates and limits.
-    pub policy: &'a Policy,
-    /// Format of the context.
-    pub format: Format,
-    /// In which order its pieces stand.
-    pub order: Order,
-    /// Ids of chunks, or of documents, that are delivered whatever else is; they need not be found.
-    pub include: &'a [String],
-    /// Ids of chunks, or of documents, that are not delivered.
-    pub exclude: &'a [String],
-    /// A language model that reads and judges beside the patterns of [`Strategy::Seal`], which alone asks one.
-    pub endpoint: Option<&'a Endpoint>,
-}
-
-impl<'a> ContextRequest<'a> {
-    /// A context of the default strategy, as Markdown, in the order of documents.
-    #[must_use]
-    pub fn new(budget_tokens: usize, tokenizer: &'a BudgetTokenizer<'a>, policy: &'a Policy) -> Self {
-        Self {
-            budget_tokens,
-            tokenizer,
-            strategy: Strategy::default(),
-            policy,
-            format: Format::default(),
-            order: Order::default(),
-            include: &[],
-            exclude: &[],
-            endpoint: None,
-        }
-    }
-}
 
 /// Where the time of one context went.
 #[derive(Debug, Clone, Copy, Default)]
@@ -78,15 +36,15 @@ impl Searcher {
     /// The context that answers a question within its budget, cited to the byte, with the trace of every candidate. Of
     /// the search, `k` and `min_score` do not apply. With a policy that has a `cache`, the same request is answered
     /// from memory.
-    pub fn context(&self, search: &SearchRequest, request: &ContextRequest<'_>) -> Result<Context> {
+    pub fn context(&self, search: &ChunkSearch, request: &ContextSettings<'_>) -> Result<Context> {
         self.context_timed(search, request).map(|(context, _)| context)
     }
 
     /// The context, and where the time went: nowhere, if it was kept.
     pub fn context_timed(
         &self,
-        search: &SearchRequest,
-        request: &ContextRequest<'_>,
+        search: &ChunkSearch,
+        request: &ContextSettings<'_>,
     ) -> Result<(Context, ContextTimings)> {
         if let Some(context) = self.kept(search, &[], request) {
             return Ok((context, ContextTimings::default()));
@@ -99,18 +57,18 @@ impl Searcher {
 
     /// The context of an earlier request, if the policy keeps contexts and this one is still kept; never one that a
     /// language model has a part in.
-    fn kept(&self, search: &SearchRequest, removed: &[String], request: &ContextRequest<'_>) -> Option<Context> {
+    fn kept(&self, search: &ChunkSearch, removed: &[String], request: &ContextSettings<'_>) -> Option<Context> {
         let ttl = Duration::from_secs(request.policy.cache.filter(|_| request.endpoint.is_none())?.ttl_seconds);
-        self.resolved.find(&resolved::key(search, removed, request), ttl, Instant::now())
+        self.resolved.find(&request::key(search, removed, request), ttl, Instant::now())
     }
 
     /// Results of a query, from which contexts of any budget and strategy can be assembled.
-    pub fn pool(&self, search: &SearchRequest) -> Result<Pool<'_>> {
+    pub fn pool(&self, search: &ChunkSearch) -> Result<Pool<'_>> {
         self.pool_timed(search).map(|(pool, _)| pool)
     }
 
     /// Results of a query, and where the time went.
-    pub fn pool_timed(&self, search: &SearchRequest) -> Result<(Pool<'_>, Timings)> {
+    pub fn pool_timed(&self, search: &ChunkSearch) -> Result<(Pool<'_>, Timings)> {
         let mut timings = Timings::default();
         let ranking = self.rank(search, &mut timings)?;
         search.cancel.check()?;
@@ -141,7 +99,7 @@ impl Searcher {
 #[derive(Debug)]
 pub struct Pool<'s> {
     searcher: &'s Searcher,
-    search: SearchRequest,
+    search: ChunkSearch,
     candidates: Vec<Candidate>,
     /// The candidates by id.
     places: HashMap<String, ChunkRef>,
@@ -167,19 +125,19 @@ struct Counts {
 
 impl Pool<'_> {
     /// Assembles a context, or finds it among those that the searcher keeps.
-    pub fn context(&self, request: &ContextRequest<'_>) -> Result<Context> {
+    pub fn context(&self, request: &ContextSettings<'_>) -> Result<Context> {
         if let Some(context) = self.searcher.kept(&self.search, &self.removed, request) {
             return Ok(context);
         }
         let context = self.fresh(request)?;
         if request.policy.cache.is_some() && request.endpoint.is_none() {
-            let key = resolved::key(&self.search, &self.removed, request);
+            let key = request::key(&self.search, &self.removed, request);
             self.searcher.resolved.keep(key, &context, Instant::now());
         }
         Ok(context)
     }
 
-    fn fresh(&self, request: &ContextRequest<'_>) -> Result<Context> {
+    fn fresh(&self, request: &ContextSettings<'_>) -> Result<Context> {
         match (request.strategy, request.endpoint) {
             (Strategy::Seal, _) => self.seal(request),
             (Strategy::Cento, None) => {
@@ -198,7 +156,7 @@ impl Pool<'_> {
         }
     }
 
-    fn seal(&self, request: &ContextRequest<'_>) -> Result<Context> {
+    fn seal(&self, request: &ContextSettings<'_>) -> Result<Context> {
         let mut config = request.policy.seal.clone();
         if config.budget == Budget::Request {
             config.budget = Budget::Tokens(request.budget_tokens);
@@ -231,7 +189,7 @@ impl Pool<'_> {
     }
 
     /// The candidates, with those that bridges may lead to.
-    fn with_repaired(&self, request: &ContextRequest<'_>) -> Result<Cow<'_, [Candidate]>> {
+    fn with_repaired(&self, request: &ContextSettings<'_>) -> Result<Cow<'_, [Candidate]>> {
         if !request.policy.cento.bridges || self.repaired()?.candidates.is_empty() {
             return Ok(Cow::Borrowed(&self.candidates));
         }
@@ -243,13 +201,13 @@ impl Pool<'_> {
     ///
     /// # Errors
     /// Those of [`Pool::context`]; only the strategy `cento` has a curve.
-    pub fn budget_curve(&self, request: &ContextRequest<'_>, n_solved: usize) -> Result<Curve> {
+    pub fn budget_curve(&self, request: &ContextSettings<'_>, n_solved: usize) -> Result<Curve> {
         self.ask(request, self.with_repaired(request)?, &[], |request| assembly::budget_curve(request, n_solved))
     }
 
     fn ask<T>(
         &self,
-        request: &ContextRequest<'_>,
+        request: &ContextSettings<'_>,
         mut candidates: Cow<'_, [Candidate]>,
         kept: &[&str],
         answer: impl Fn(&Request<'_>) -> assembly::Result<T>,

@@ -16,7 +16,8 @@ use cento_assembly::policy::normalize_label;
 
 use crate::error::Result;
 use crate::ingest::calibration::middle_sentence;
-use crate::retrieve::search::{SearchRequest, Timings};
+use crate::retrieve::request::ChunkSearch;
+use crate::retrieve::search::Timings;
 use crate::retrieve::searcher::Searcher;
 use crate::source::refs::{ChunkRef, Chunks};
 use crate::source::scope::{Scope, Wanted};
@@ -88,7 +89,7 @@ impl Searcher {
     /// label has enough documents.
     pub fn learn_priors(
         &self,
-        search: &SearchRequest,
+        search: &ChunkSearch,
         questions: PriorQuestions<'_>,
         done: &mut dyn FnMut(usize, usize),
     ) -> Result<LearnedPriors> {
@@ -188,19 +189,19 @@ impl<'s> Tally<'s> {
     }
 
     /// A sentence of a chunk, looked for in other documents.
-    fn sentence(&mut self, search: &SearchRequest, chunk: ChunkRef) -> Result<()> {
+    fn sentence(&mut self, search: &ChunkSearch, chunk: ChunkRef) -> Result<()> {
         let read = self.searcher.source.chunks(&[chunk])?;
         let Some(query) = read.first().and_then(|candidate| middle_sentence(&candidate.text)) else { return Ok(()) };
         let Some(run) = self.labels.run(chunk) else { return Ok(()) };
-        let request = SearchRequest { query, ..search.clone() };
+        let request = ChunkSearch { query, ..search.clone() };
         let others = self.allowed(&request)?.without(&run.document);
         self.count(&request, &others, &[vec![chunk]])
     }
 
     /// A question with known answers; those outside its scope are none.
-    fn judged(&mut self, search: &SearchRequest, question: &JudgedQuestion) -> Result<()> {
+    fn judged(&mut self, search: &ChunkSearch, question: &JudgedQuestion) -> Result<()> {
         let scope = question.scope.clone().or_else(|| search.scope.clone());
-        let request = SearchRequest { query: question.text.clone(), scope, ..search.clone() };
+        let request = ChunkSearch { query: question.text.clone(), scope, ..search.clone() };
         let allowed = self.allowed(&request)?;
         let mut answers = Vec::with_capacity(question.gold.len());
         for gold in &question.gold {
@@ -213,7 +214,7 @@ impl<'s> Tally<'s> {
     }
 
     /// The chunks that hold what answers; of a document as a whole the one nearest to the question.
-    fn chunks(&self, request: &SearchRequest, gold: &Gold) -> Result<Vec<ChunkRef>> {
+    fn chunks(&self, request: &ChunkSearch, gold: &Gold) -> Result<Vec<ChunkRef>> {
         let source = &self.searcher.source;
         if source.find(&gold.id, None)?.is_some_and(|named| named.chunks.is_empty()) {
             return Ok(Vec::new()); // a document without text
@@ -232,20 +233,20 @@ impl<'s> Tally<'s> {
         self.found(request, &source.scope(Wanted::All)?.scope.only(&named), 1)
     }
 
-    fn allowed(&self, request: &SearchRequest) -> Result<Scope> {
+    fn allowed(&self, request: &ChunkSearch) -> Result<Scope> {
         match self.searcher.allowed(request)?.0 {
             Some(scope) => Ok(scope),
             None => Ok(self.searcher.source.scope(Wanted::All)?.scope),
         }
     }
 
-    fn found(&self, request: &SearchRequest, scope: &Scope, n: usize) -> Result<Vec<ChunkRef>> {
+    fn found(&self, request: &ChunkSearch, scope: &Scope, n: usize) -> Result<Vec<ChunkRef>> {
         let ranking = self.searcher.rank_within(request, Some(scope), &mut Timings::default())?;
         Ok(ranking.fused.iter().take(n).map(|hit| hit.id.chunk).collect())
     }
 
     /// Counts a question: its answers, each the rows that hold it, and where it is looked for.
-    fn count(&mut self, request: &SearchRequest, scope: &Scope, answers: &[Vec<ChunkRef>]) -> Result<()> {
+    fn count(&mut self, request: &ChunkSearch, scope: &Scope, answers: &[Vec<ChunkRef>]) -> Result<()> {
         if answers.is_empty() {
             return Ok(());
         }

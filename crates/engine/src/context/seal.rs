@@ -17,7 +17,8 @@ use crate::context::candidates::Found;
 use crate::context::endpoint::{Consultation, Endpoint};
 use crate::context::tokens::BudgetTokenizer;
 use crate::error::Result;
-use crate::retrieve::search::{SearchRequest, Timings};
+use crate::retrieve::request::ChunkSearch;
+use crate::retrieve::search::Timings;
 use crate::retrieve::searcher::Searcher;
 
 /// Searches with one set of settings, each question once: what a repair asks again, for another budget or number of
@@ -25,7 +26,7 @@ use crate::retrieve::searcher::Searcher;
 #[derive(Debug)]
 pub struct Retrieval<'s> {
     searcher: &'s Searcher,
-    settings: SearchRequest,
+    settings: ChunkSearch,
     found: RefCell<HashMap<String, Rc<Vec<Candidate>>>>,
     /// Documents that are not found.
     without: Vec<String>,
@@ -49,7 +50,7 @@ pub struct Sealed {
 
 impl Searcher {
     /// Searches as `settings` say, whose own question does not matter.
-    pub fn retrieval(&self, settings: SearchRequest) -> Retrieval<'_> {
+    pub fn retrieval(&self, settings: ChunkSearch) -> Retrieval<'_> {
         Retrieval {
             searcher: self,
             settings,
@@ -160,7 +161,7 @@ impl Retrieval<'_> {
             return Ok(Rc::clone(found));
         }
         *n_searches += 1;
-        let request = SearchRequest { query: query.to_owned(), ..self.settings.clone() };
+        let request = ChunkSearch { query: query.to_owned(), ..self.settings.clone() };
         let ranking = self.searcher.rank(&request, &mut Timings::default())?;
         let best: Vec<Found> = ranking.fused.into_iter().take(depth).map(Found::from).collect();
         let mut found = self.searcher.candidates(best)?;

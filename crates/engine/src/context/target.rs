@@ -26,7 +26,7 @@ impl Searcher {
             None => self.chunk_target(id).map(|(target, _)| target),
             Some(named) if named.chunks.is_empty() => {
                 let has = "none that is searched".to_owned();
-                Err(Error::OutOfRange { id: id.to_owned(), what: "any chunk".to_owned(), has })
+                Err(Error::OutOfRange { id: id.to_owned(), what: "chunk".to_owned(), has })
             }
             Some(named) => Ok(Target { id: id.to_owned(), document: id.to_owned(), chunks: named.chunks }),
         }

@@ -8,9 +8,10 @@
 //! all is there.
 
 mod input;
+mod quantize;
+mod manifest;
 mod npy;
 mod part;
-mod quantize;
 
 use std::path::{Path, PathBuf};
 use std::sync::mpsc;
@@ -18,11 +19,13 @@ use std::thread;
 
 use cento_collection::fs::OsFs;
 use cento_embedder::{DeviceChoice, Embedder, Embedding, Kind, LoadOptions, Precision, cache};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 pub use self::input::EmbedInput;
 use self::input::{Batch, Ended, Text};
-use self::part::{Names, Part, Plan, Progressed};
+use self::manifest::Plan;
+pub use self::manifest::{Manifest, ManifestInput};
+use self::part::{Names, Part, Progressed};
 pub use self::quantize::OutputType;
 use self::quantize::Ranges;
 use crate::encoder;
@@ -103,89 +106,6 @@ impl TooLong {
     }
 }
 
-/// Contents of `OUT.json`: what the matrix is and what it was made of.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Manifest {
-    /// Format of the manifest.
-    pub version: u32,
-    /// Version of Cento.
-    pub cento: String,
-    /// Card or folder of the encoder.
-    pub model: String,
-    /// Of the encoder; vectors of different fingerprints are not comparable.
-    pub model_fingerprint: String,
-    /// `document` or `query`.
-    pub kind: String,
-    /// The prefix of each text.
-    pub prompt: String,
-    /// Length of a vector.
-    pub dimensions: usize,
-    /// Tokens read of a text.
-    pub max_tokens: usize,
-    /// `truncate` or `error`.
-    pub too_long: String,
-    /// Number type of the encoder.
-    pub precision: String,
-    /// Where it ran.
-    pub device: String,
-    /// Vectors have length one, before they are written in another type.
-    pub normalized: bool,
-    /// File name of the matrix.
-    pub array: String,
-    /// File name of the lines that name its rows.
-    pub ids: String,
-    /// Type of the matrix.
-    pub output_type: OutputType,
-    /// Its rows.
-    pub n_rows: u64,
-    /// Its columns; bits are packed eight to a column.
-    pub n_columns: usize,
-    /// File name of the ranges of `int8` and `uint8`.
-    pub ranges: Option<String>,
-    /// Hash of the ranges, where they were given.
-    ranges_given: Option<String>,
-    /// Tokens the encoder saw.
-    pub n_tokens: u64,
-    /// Texts whose end was left out.
-    pub n_truncated: u64,
-    /// Lines that held no text to embed.
-    pub n_failed: u64,
-    /// The input.
-    pub input: ManifestInput,
-}
-
-/// The input of a matrix.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ManifestInput {
-    /// As it was given.
-    pub path: String,
-    /// Its size.
-    pub n_bytes: u64,
-    /// Hexadecimal BLAKE3 of its bytes.
-    pub blake3: String,
-}
-
-impl Manifest {
-    fn read(path: &Path) -> Option<Self> {
-        serde_json::from_slice(&std::fs::read(path).ok()?).ok()
-    }
-
-    /// The plan of its rows.
-    fn plan(&self) -> Plan {
-        Plan {
-            model_fingerprint: self.model_fingerprint.clone(),
-            kind: self.kind.clone(),
-            dimensions: self.dimensions,
-            max_tokens: self.max_tokens,
-            too_long: self.too_long.clone(),
-            output_type: self.output_type,
-            ranges: self.ranges_given.clone(),
-            precision: self.precision.clone(),
-            device: self.device.clone(),
-        }
-    }
-}
-
 /// Progress of a run.
 #[derive(Debug, Clone, Default)]
 pub struct EmbedProgress {
@@ -248,7 +168,7 @@ pub fn embed(
         && input.n_bytes() == Some(manifest.input.n_bytes)
         && input::hash(path)?.blake3 == manifest.input.blake3
     {
-        let notes = vec!["the texts are embedded already; --restart embeds them again".to_owned()];
+        let notes = vec!["the texts are embedded already; a restart embeds them again".to_owned()];
         let n_resumed = manifest.n_rows;
         return Ok(EmbedReport {
             manifest,
@@ -483,7 +403,7 @@ impl Run {
             None if plan.output_type.has_ranges() => {
                 if rows.n_rows < RANGE_ROWS_MIN {
                     notes.push(format!(
-                        "the ranges come from {} texts alone; those of more texts, by --ranges, hold better",
+                        "the ranges come from {} texts alone; ranges given, of more texts, hold better",
                         rows.n_rows
                     ));
                 }

@@ -21,8 +21,8 @@ use cento_collection::fs::{Fs, OsFs, write_atomically};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::Manifest;
 use super::input::Prefix;
+use super::manifest::{Manifest, Plan};
 use super::npy;
 use super::quantize::{OutputType, Ranges};
 use crate::error::{AtPath, Error, Result};
@@ -77,21 +77,6 @@ impl Names {
             _ => Ok(manifest),
         }
     }
-}
-
-/// Settings of every row of a run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Plan {
-    pub(super) model_fingerprint: String,
-    pub(super) kind: String,
-    pub(super) dimensions: usize,
-    pub(super) max_tokens: usize,
-    pub(super) too_long: String,
-    pub(super) output_type: OutputType,
-    /// Hexadecimal BLAKE3 of the ranges given.
-    pub(super) ranges: Option<String>,
-    pub(super) precision: String,
-    pub(super) device: String,
 }
 
 /// Progress of a run.

@@ -11,11 +11,11 @@ use cento_assembly::{Citation, Context, Policy, Trace};
 use serde::{Deserialize, Serialize};
 
 use crate::context::endpoint::Endpoint;
-use crate::context::pool::ContextRequest;
+use crate::context::request::ContextSettings;
 use crate::error::{AtPath, Error, Result};
-use crate::retrieve::filter::Filter;
-use crate::retrieve::search::{Explain, Fusion, Mode, SearchRequest};
+use crate::retrieve::request::{ChunkSearch, Explain, Fusion, Mode};
 use crate::retrieve::searcher::Searcher;
+use crate::source::filter::Filter;
 use crate::source::seam::Scan;
 use cento_collection::format::config::{CollectionConfig, VectorColumn};
 
@@ -60,7 +60,7 @@ pub struct TracedCollection {
     pub config: CollectionConfig,
 }
 
-/// The settings of a search, see [`SearchRequest`].
+/// The settings of a search, see [`ChunkSearch`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TracedSearch {
     /// Candidates each arm contributes.
@@ -100,8 +100,8 @@ impl ContextTrace {
     /// The trace of a context that `searcher` assembled.
     pub fn new(
         searcher: &Searcher,
-        search: &SearchRequest,
-        request: &ContextRequest<'_>,
+        search: &ChunkSearch,
+        request: &ContextSettings<'_>,
         context: &Context,
     ) -> Result<Self> {
         let manifest = searcher.manifest();
@@ -166,9 +166,9 @@ impl ContextTrace {
     }
 
     /// The search that found the candidates.
-    pub fn search(&self) -> Result<SearchRequest> {
+    pub fn search(&self) -> Result<ChunkSearch> {
         let search = &self.search;
-        Ok(SearchRequest {
+        Ok(ChunkSearch {
             candidates: search.candidates,
             mode: search.mode,
             fusion: search.fusion,
@@ -180,7 +180,7 @@ impl ContextTrace {
             filter: search.filter.as_deref().map(Filter::parse).transpose()?,
             explain: Explain::Arms,
             k: 1,
-            ..SearchRequest::new(self.assembly.query.clone())
+            ..ChunkSearch::new(self.assembly.query.clone())
         })
     }
 

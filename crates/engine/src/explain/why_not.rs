@@ -11,10 +11,11 @@ use cento_lexical as lexical;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::context::pool::ContextRequest;
+use crate::context::request::ContextSettings;
 use crate::context::target::Target;
 use crate::error::{Error, Result};
-use crate::retrieve::search::{Mode, SearchRequest, Timings};
+use crate::retrieve::request::{ChunkSearch, Mode};
+use crate::retrieve::search::Timings;
 use crate::retrieve::searcher::Searcher;
 use crate::source::refs::ChunkKey;
 use crate::source::scope::Scope;
@@ -73,7 +74,7 @@ pub struct WhereLost {
     pub stage: &'static str,
     /// The reason, in a sentence with its numbers.
     pub because: String,
-    /// The least changes, each of them enough to undo that.
+    /// The least changes, each of them enough to undo that; those of the search begin with the name of its setting.
     pub changes: Vec<String>,
 }
 
@@ -83,7 +84,7 @@ impl Searcher {
     /// # Errors
     /// [`Error::UnknownDocument`] with the nearest id, [`Error::OutOfRange`] for a chunk that its document does not
     /// have, and those of [`Searcher::context`].
-    pub fn why_not(&self, search: &SearchRequest, request: &ContextRequest<'_>, id: &str) -> Result<WhyNot> {
+    pub fn why_not(&self, search: &ChunkSearch, request: &ContextSettings<'_>, id: &str) -> Result<WhyNot> {
         let target = self.target(id)?;
         let mut answer = WhyNot {
             version: 1,
@@ -135,9 +136,9 @@ impl Searcher {
     }
 
     /// Ranks both arms to their ends.
-    fn stand(&self, answer: &mut WhyNot, search: &SearchRequest, scope: Option<&Scope>, target: &Target) -> Result<()> {
+    fn stand(&self, answer: &mut WhyNot, search: &ChunkSearch, scope: Option<&Scope>, target: &Target) -> Result<()> {
         let n_rows = usize::try_from(self.source.describe().n_rows).unwrap_or(usize::MAX).max(1);
-        let all = SearchRequest { candidates: n_rows, scan: Scan::Exact, ef: 0, ..search.clone() };
+        let all = ChunkSearch { candidates: n_rows, scan: Scan::Exact, ef: 0, ..search.clone() };
         if search.mode != Mode::Dense {
             answer.lexical = standing(&self.lexical_chunks(&all, scope)?, target, search.candidates);
             let best = answer.lexical.as_ref().and_then(|standing| standing.chunk_id.rsplit_once('#')?.1.parse().ok());
@@ -172,13 +173,13 @@ fn standing(ranking: &[(ChunkKey, f64)], target: &Target, depth: usize) -> Optio
     })
 }
 
-fn excluded(search: &SearchRequest, target: &Target) -> WhereLost {
+fn excluded(search: &ChunkSearch, target: &Target) -> WhereLost {
     let within = search.scope.as_ref().filter(|scope| !scope.contains(&target.document));
     match (within, &search.filter) {
         (Some(scope), _) => WhereLost {
             stage: "scope",
-            because: format!("{} is not among the {} documents of --within", target.document, scope.len()),
-            changes: vec![format!("--within {:?} as well, or none", target.document)],
+            because: format!("{} is not among the {} documents that may answer", target.document, scope.len()),
+            changes: vec![format!("within {:?} as well, or none", target.document)],
         },
         (None, filter) => WhereLost {
             stage: "filter",
@@ -193,7 +194,7 @@ fn excluded(search: &SearchRequest, target: &Target) -> WhereLost {
 }
 
 /// Neither arm has a chunk of it among its candidates.
-fn not_found(answer: &WhyNot, search: &SearchRequest) -> WhereLost {
+fn not_found(answer: &WhyNot, search: &ChunkSearch) -> WhereLost {
     let mut reasons = Vec::new();
     let mut changes = Vec::new();
     if search.mode != Mode::Dense {
@@ -212,16 +213,16 @@ fn not_found(answer: &WhyNot, search: &SearchRequest) -> WhereLost {
             false => arm("dense", "cosine", at, search.candidates),
         });
         if at.rank <= search.candidates {
-            changes.push("--exact, or a wider --ef".to_owned());
+            changes.push("scan exact, or a wider ef".to_owned());
         }
     }
     let places = answer.lexical.iter().chain(&answer.dense).map(|at| at.rank);
     if let Some(rank) = places.min().filter(|&rank| rank > search.candidates) {
-        changes.push(format!("--candidates {rank} instead of {}", search.candidates));
+        changes.push(format!("candidates {rank} instead of {}", search.candidates));
     }
     match search.mode {
-        Mode::Lexical => changes.push("--mode hybrid, where vectors may find it".to_owned()),
-        Mode::Dense => changes.push("--mode hybrid, where its words may find it".to_owned()),
+        Mode::Lexical => changes.push("mode hybrid, where vectors may find it".to_owned()),
+        Mode::Dense => changes.push("mode hybrid, where its words may find it".to_owned()),
         Mode::Hybrid => {}
     }
     let stage = match search.mode {

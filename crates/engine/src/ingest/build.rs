@@ -9,9 +9,11 @@ use cento_lexical::Analyzer;
 use rayon::prelude::*;
 use roaring::RoaringBitmap;
 
+use super::found::absolute;
 use super::ledger::{ContentHash, Group, Ledger};
+use super::prepare::{Prepared, prepare};
 use super::vectors::RowVectors;
-use super::{IndexReport, Prepared, Progress, Stage, absolute, prepare};
+use super::{IndexReport, Progress, Stage};
 use crate::error::Result;
 use crate::ingest::cache::CacheOptions;
 use crate::ingest::calibration;

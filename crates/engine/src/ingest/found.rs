@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::io;
+use std::path::{Path, PathBuf};
 
 use cento_corpus::{self as corpus, FoundFile, ReadOptions, Root};
 
@@ -63,4 +64,9 @@ fn is_gone(root: &Root, known: Option<&Manifest>, error: &corpus::Error) -> bool
         corpus::Error::NothingToRead { .. } => true,
         _ => false,
     }
+}
+
+/// The path without links, or as it stands where there is nothing.
+pub(super) fn absolute(path: &Path) -> PathBuf {
+    path.canonicalize().or_else(|_| std::path::absolute(path)).unwrap_or_else(|_| path.to_owned())
 }

@@ -60,7 +60,7 @@ impl EmbeddingLog {
         if let Some(cache) = self.cache {
             if cache.n_damaged > 0 {
                 notes.push(format!(
-                    "embedding cache: {} damaged vectors were embedded again; `cento cache prune` removes them",
+                    "embedding cache: {} damaged vectors were embedded again; a cache prune removes them",
                     cache.n_damaged
                 ));
             }

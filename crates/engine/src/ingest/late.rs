@@ -4,34 +4,33 @@
 //! of a chunk stand in the document itself. The text is the document from its first chunk that is searched to its last,
 //! so that front matter is not read.
 
-use std::collections::HashMap;
-
 use cento_corpus::{self as corpus, Anchor, Chunk, Document};
 use cento_embedder::{Embedder, Kind, LateDocument, LateWindows, cache};
 
-use super::vectors::{EMBED_TEXTS, RowVectors};
 use crate::error::Result;
 use cento_collection::format::config::LateReading;
-use cento_collection::format::segment::{NewDocument, SegmentWriter};
+use cento_collection::format::segment::NewDocument;
 
 /// Changes when the same document would get other late vectors than before.
 const VERSION: u32 = 1;
 
 /// Documents whose late vectors are not known yet.
 pub(super) struct LateQueue {
-    windows: LateWindows,
+    pub(super) windows: LateWindows,
     /// Collection settings that shape a late vector: beginning of every key.
     domain: String,
     /// Where late vectors are kept in the segment.
-    column: usize,
-    pending: Vec<Pending>,
-    n_rows: usize,
+    pub(super) column: usize,
+    pub(super) pending: Vec<LatePending>,
+    /// Their rows.
+    pub(super) n_rows: usize,
 }
 
-struct Pending {
-    first_row: u32,
-    keys: Vec<cache::Key>,
-    document: LateDocument,
+/// A document of the queue, with the key of each of its chunks.
+pub(super) struct LatePending {
+    pub(super) first_row: u32,
+    pub(super) keys: Vec<cache::Key>,
+    pub(super) document: LateDocument,
 }
 
 impl LateQueue {
@@ -48,13 +47,8 @@ impl LateQueue {
         })
     }
 
-    /// Rows whose vectors are not known yet.
-    pub(super) fn n_rows(&self) -> usize {
-        self.n_rows
-    }
-
     /// The key of each chunk: BLAKE3 over the model, the windows, and everything of the document that is read.
-    fn keys(&self, document: &LateDocument) -> Vec<cache::Key> {
+    pub(super) fn keys(&self, document: &LateDocument) -> Vec<cache::Key> {
         let mut hasher = blake3::Hasher::new();
         for text in [&document.prefix, &document.text] {
             hasher.update(&(text.len() as u64).to_le_bytes());
@@ -69,82 +63,8 @@ impl LateQueue {
     }
 }
 
-impl RowVectors<'_> {
-    /// Gives the rows of a document their late vectors from the log, or puts it in the queue; whether they were in the
-    /// log.
-    pub(super) fn add_late(
-        &mut self,
-        segment: &mut SegmentWriter<'_>,
-        new: &NewDocument<'_>,
-        first_row: u32,
-    ) -> Result<bool> {
-        let Some(late) = &mut self.late else { return Ok(true) };
-        let Some(document) = late_document(new, self.chunking.header, self.encoder, late.windows) else {
-            return Ok(true);
-        };
-        let keys = late.keys(&document);
-        let mut known = Vec::with_capacity(keys.len());
-        for key in &keys {
-            match self.log.find(key) {
-                Some(logged) => known.push(logged),
-                None => {
-                    late.n_rows += keys.len();
-                    late.pending.push(Pending { first_row, keys, document });
-                    return Ok(false);
-                }
-            }
-        }
-        for (row, logged) in (first_row..).zip(known) {
-            segment.set_vector(late.column, row, &logged.vector)?;
-            self.counts.n_tokens += u64::from(logged.n_tokens);
-        }
-        Ok(true)
-    }
-
-    /// Embeds the queue, logs it, and gives each row its vector. Equal documents are embedded once.
-    pub(super) fn embed_late(&mut self, segment: &mut SegmentWriter<'_>, embedded: &mut dyn FnMut(u64)) -> Result<()> {
-        let Some(late) = &mut self.late else { return Ok(()) };
-        late.n_rows = 0;
-        let mut rest = std::mem::take(&mut late.pending);
-        while !rest.is_empty() {
-            let mut n_rows = 0;
-            let n_batch = rest.iter().take_while(|pending| {
-                let fits = n_rows < EMBED_TEXTS;
-                n_rows += pending.keys.len();
-                fits
-            });
-            let n_batch = n_batch.count();
-            let after = rest.split_off(n_batch);
-            let batch = std::mem::replace(&mut rest, after);
-            let mut first_with: HashMap<&[cache::Key], usize> = HashMap::new();
-            let mut documents = Vec::new();
-            let mut keys = Vec::new();
-            for one in &batch {
-                first_with.entry(&one.keys).or_insert_with(|| {
-                    documents.push(one.document.clone());
-                    keys.extend_from_slice(&one.keys);
-                    documents.len() - 1
-                });
-            }
-            let embeddings = self.encoder.embed_late(&documents, late.windows)?;
-            for one in &batch {
-                for (row, embedding) in (one.first_row..).zip(&embeddings[first_with[one.keys.as_slice()]]) {
-                    segment.set_vector(late.column, row, &embedding.vector)?;
-                    self.counts.n_tokens += u64::from(embedding.n_tokens);
-                }
-            }
-            let embeddings = embeddings.concat();
-            self.log.append(&keys, &embeddings)?;
-            let n_tokens: u64 = embeddings.iter().map(|embedding| u64::from(embedding.n_tokens)).sum();
-            self.counts.n_tokens_embedded += n_tokens;
-            embedded(n_tokens);
-        }
-        Ok(())
-    }
-}
-
 /// A document as it is read for late vectors; nothing where no chunk of it is searched.
-fn late_document(
+pub(super) fn late_document(
     new: &NewDocument<'_>,
     style: corpus::HeaderStyle,
     encoder: &Embedder,

@@ -13,8 +13,9 @@ mod options;
 mod report;
 mod found;
 mod ledger;
-mod vectors;
+mod prepare;
 mod late;
+mod vectors;
 mod build;
 pub(crate) mod inspect;
 pub(crate) mod delete;
@@ -26,23 +27,23 @@ use std::path::{Path, PathBuf};
 use cento_collection::format::manifest::Manifest;
 use cento_collection::write::compact::{self, CompactOptions, CompactReport, Merge};
 use cento_collection::write::create;
-use cento_corpus::{self as corpus, Chunk, ChunkConfig, Document, Root};
+use cento_corpus::{self as corpus, ChunkConfig, Document, Root};
 use cento_embedder::Embedder;
 use rayon::prelude::*;
 
 use self::build::Build;
-use self::found::find;
+use self::found::{absolute, find};
 pub use self::inspect::inspect;
 use self::ledger::{ContentHash, Group, Ledger};
 pub(crate) use self::options::Encoder;
 pub use self::options::{IndexOptions, Removals};
 use self::options::{capped, chunk_config};
 pub(crate) use self::options::{load_encoder, precision_of, settle};
+use self::prepare::{Prepared, prepare};
 pub use self::report::{IndexReport, Issue, Progress, Stage};
 pub(crate) use self::vectors::RowVectors;
 use crate::error::{Error, Result};
 use cento_collection::format::config::{CollectionConfig, VectorColumn};
-use cento_collection::format::segment::{NewChunk, NewDocument};
 use cento_collection::fs::Fs;
 use cento_collection::keep::generation::Generation;
 use cento_collection::keep::lock::WriterLock;
@@ -200,35 +201,4 @@ fn check_labels(known: Option<&Manifest>, roots: &[Root]) -> Result<()> {
         }
     }
     Ok(())
-}
-
-fn absolute(path: &Path) -> PathBuf {
-    path.canonicalize().or_else(|_| std::path::absolute(path)).unwrap_or_else(|_| path.to_owned())
-}
-
-/// A document with its chunks and their headers, ready for its rows.
-struct Prepared {
-    document: Document,
-    hash: ContentHash,
-    chunks: Vec<Chunk>,
-    headers: Vec<String>,
-}
-
-impl Prepared {
-    /// The document with the chunks that are searched.
-    fn as_new(&self) -> NewDocument<'_> {
-        let visible = self.chunks.iter().zip(&self.headers).enumerate().filter(|(_, (chunk, _))| !chunk.hidden);
-        NewDocument {
-            document: &self.document,
-            hash: self.hash,
-            n_chunks: self.chunks.len() as u32,
-            chunks: visible.map(|(index, (chunk, header))| NewChunk { index: index as u32, chunk, header }).collect(),
-        }
-    }
-}
-
-fn prepare(document: Document, hash: ContentHash, chunking: &ChunkConfig, encoder: &Embedder) -> Prepared {
-    let chunks = corpus::chunk(&document, chunking, &tokens::EncoderTokens(encoder.tokenizer()));
-    let headers = chunks.iter().map(|chunk| corpus::header(&document, chunk, chunking.header)).collect();
-    Prepared { document, hash, chunks, headers }
 }

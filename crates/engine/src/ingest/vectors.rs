@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use cento_corpus::{ChunkConfig, ChunkSize};
 use cento_embedder::{Embedder, Kind, cache};
 
-use super::late::LateQueue;
+use super::late::{LatePending, LateQueue, late_document};
 use super::options::chunk_config;
 use crate::error::Result;
 use crate::ingest::cache::CacheOptions;
@@ -14,7 +14,7 @@ use cento_collection::format::config::{CollectionConfig, VectorColumn};
 use cento_collection::format::segment::{NewDocument, SegmentWriter};
 
 /// Texts embedded between two writes of the log; what an interruption loses at most.
-pub(super) const EMBED_TEXTS: usize = 512;
+const EMBED_TEXTS: usize = 512;
 
 /// A row whose vector is not known yet.
 struct Pending {
@@ -40,12 +40,12 @@ pub(crate) struct VectorCounts {
 pub(crate) struct RowVectors<'e> {
     pub(super) encoder: &'e Embedder,
     pub(super) chunking: ChunkConfig,
-    pub(super) log: EmbeddingLog,
+    log: EmbeddingLog,
     /// Where plain vectors are kept in the segment, if they are asked for.
     plain: Option<usize>,
     pending: Vec<Pending>,
     /// The same for late vectors.
-    pub(super) late: Option<LateQueue>,
+    late: Option<LateQueue>,
     pub(crate) counts: VectorCounts,
 }
 
@@ -100,7 +100,7 @@ impl<'e> RowVectors<'e> {
         if self.pending.len() >= EMBED_TEXTS {
             self.embed(segment, embedded)?;
         }
-        if self.late.as_ref().is_some_and(|late| late.n_rows() >= EMBED_TEXTS) {
+        if self.late.as_ref().is_some_and(|late| late.n_rows >= EMBED_TEXTS) {
             self.embed_late(segment, embedded)?;
         }
         Ok(())
@@ -133,6 +133,73 @@ impl<'e> RowVectors<'e> {
                 segment.set_vector(column, one.row, &embedding.vector)?;
                 self.counts.n_tokens += u64::from(embedding.n_tokens);
             }
+            let n_tokens: u64 = embeddings.iter().map(|embedding| u64::from(embedding.n_tokens)).sum();
+            self.counts.n_tokens_embedded += n_tokens;
+            embedded(n_tokens);
+        }
+        Ok(())
+    }
+
+    /// Gives the rows of a document their late vectors from the log, or puts it in the queue; true if they were in the
+    /// log.
+    fn add_late(&mut self, segment: &mut SegmentWriter<'_>, new: &NewDocument<'_>, first_row: u32) -> Result<bool> {
+        let Some(late) = &mut self.late else { return Ok(true) };
+        let Some(document) = late_document(new, self.chunking.header, self.encoder, late.windows) else {
+            return Ok(true);
+        };
+        let keys = late.keys(&document);
+        let mut known = Vec::with_capacity(keys.len());
+        for key in &keys {
+            match self.log.find(key) {
+                Some(logged) => known.push(logged),
+                None => {
+                    late.n_rows += keys.len();
+                    late.pending.push(LatePending { first_row, keys, document });
+                    return Ok(false);
+                }
+            }
+        }
+        for (row, logged) in (first_row..).zip(known) {
+            segment.set_vector(late.column, row, &logged.vector)?;
+            self.counts.n_tokens += u64::from(logged.n_tokens);
+        }
+        Ok(true)
+    }
+
+    /// Embeds the queue, logs it, and gives each row its vector. Equal documents are embedded once.
+    fn embed_late(&mut self, segment: &mut SegmentWriter<'_>, embedded: &mut dyn FnMut(u64)) -> Result<()> {
+        let Some(late) = &mut self.late else { return Ok(()) };
+        late.n_rows = 0;
+        let mut rest = std::mem::take(&mut late.pending);
+        while !rest.is_empty() {
+            let mut n_rows = 0;
+            let n_batch = rest.iter().take_while(|pending| {
+                let fits = n_rows < EMBED_TEXTS;
+                n_rows += pending.keys.len();
+                fits
+            });
+            let n_batch = n_batch.count();
+            let after = rest.split_off(n_batch);
+            let batch = std::mem::replace(&mut rest, after);
+            let mut first_with: HashMap<&[cache::Key], usize> = HashMap::new();
+            let mut documents = Vec::new();
+            let mut keys = Vec::new();
+            for one in &batch {
+                first_with.entry(&one.keys).or_insert_with(|| {
+                    documents.push(one.document.clone());
+                    keys.extend_from_slice(&one.keys);
+                    documents.len() - 1
+                });
+            }
+            let embeddings = self.encoder.embed_late(&documents, late.windows)?;
+            for one in &batch {
+                for (row, embedding) in (one.first_row..).zip(&embeddings[first_with[one.keys.as_slice()]]) {
+                    segment.set_vector(late.column, row, &embedding.vector)?;
+                    self.counts.n_tokens += u64::from(embedding.n_tokens);
+                }
+            }
+            let embeddings = embeddings.concat();
+            self.log.append(&keys, &embeddings)?;
             let n_tokens: u64 = embeddings.iter().map(|embedding| u64::from(embedding.n_tokens)).sum();
             self.counts.n_tokens_embedded += n_tokens;
             embedded(n_tokens);

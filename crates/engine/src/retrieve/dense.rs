@@ -13,7 +13,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::error::{Error, Result};
-use crate::retrieve::search::SearchRequest;
+use crate::retrieve::request::ChunkSearch;
 use crate::retrieve::searcher::Searcher;
 use crate::source::ranking::Ranking;
 use crate::source::scope::{Scope, Scopes};
@@ -56,7 +56,7 @@ impl Searcher {
     pub(crate) fn dense_chunks(
         &self,
         query: &[f32],
-        request: &SearchRequest,
+        request: &ChunkSearch,
         scope: Option<&Scope>,
     ) -> Result<DenseChunks> {
         let used = self.vectors_used(request.find, request.score)?;

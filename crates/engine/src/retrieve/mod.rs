@@ -1,16 +1,16 @@
 //! Retrieval: a query → a ranking of chunks or of documents, each with the share that every retriever gave.
 
 pub(crate) mod queue;
+pub(crate) mod resolved;
 pub(crate) mod searcher;
 
-pub(crate) mod filter;
+pub(crate) mod request;
 pub(crate) mod scope;
 pub(crate) mod selection;
 pub(crate) mod documents;
 mod citation;
 
-pub(crate) mod search;
 pub(crate) mod dense;
-pub(crate) mod scan;
+pub(crate) mod search;
 pub(crate) mod run;
 pub(crate) mod probe;

@@ -8,12 +8,13 @@ use cento_embedder::Kind;
 use cento_lexical::Unit;
 
 use crate::error::{Error, Result};
-use crate::retrieve::filter::Filter;
-use crate::retrieve::scan::SCAN_QUERIES;
-use crate::retrieve::search::{self as retrieve, DENSE, Fusion, LEXICAL, Mode};
+use crate::retrieve::request::{Fusion, Mode};
+use crate::retrieve::search::{self as retrieve, DENSE, LEXICAL};
 use crate::retrieve::searcher::Searcher;
+use crate::source::filter::Filter;
 use crate::source::ranking::Ranking;
 use crate::source::refs::ChunkKey;
+use crate::source::scan::SCAN_QUERIES;
 use crate::source::scope::{Scope, Scopes};
 use crate::source::seam::{DenseQueries, LexicalQueries, Scan};
 use cento_collection::format::config::{CANDIDATE_DEPTH, VectorColumn};

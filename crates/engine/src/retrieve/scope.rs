@@ -5,9 +5,9 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::error::Result;
-use crate::retrieve::filter::Filter;
-use crate::retrieve::search::SearchRequest;
+use crate::retrieve::request::ChunkSearch;
 use crate::retrieve::searcher::Searcher;
+use crate::source::filter::Filter;
 use crate::source::scope::{Scope, Wanted};
 
 /// A filter and how many documents it lets through.
@@ -49,7 +49,7 @@ impl Searcher {
     }
 
     /// The documents that a request's scope and filter let answer; `None` for all.
-    pub(crate) fn allowed(&self, request: &SearchRequest) -> Result<(Option<Scope>, Option<Filtered>)> {
+    pub(crate) fn allowed(&self, request: &ChunkSearch) -> Result<(Option<Scope>, Option<Filtered>)> {
         let scope = request.scope.as_ref().map(|documents| self.scope(documents)).transpose()?;
         Ok(match request.filter.as_ref().map(|filter| self.filter_scope(filter)).transpose()? {
             Some((admitted, filtered)) => (Some(admitted.within(scope.as_ref())), Some(filtered)),

@@ -1,7 +1,7 @@
 //! Retrieve: a query → dense and lexical candidates → one ranking.
 //!
-//! Each arm gives its best candidates to one depth, [`CANDIDATE_DEPTH`] unless asked otherwise, whatever `k` is; ties
-//! at the cut and in the ranking are broken by public id, descending.
+//! Each arm gives its best candidates to one depth, [`CANDIDATE_DEPTH`](crate::CANDIDATE_DEPTH) unless asked otherwise,
+//! whatever `k` is; ties at the cut and in the ranking are broken by public id, descending.
 
 use std::time::{Duration, Instant};
 
@@ -9,51 +9,22 @@ use cento_assembly::fuse::{self, Arm, Contribution, Fused, Method, Normalize};
 use cento_assembly::{Anchor, Candidate, Extent};
 use cento_lexical::{self as lexical, Unit};
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
-use crate::cancel::Cancel;
 use crate::error::{Error, Result};
 use crate::retrieve::dense::VectorsUsed;
-use crate::retrieve::filter::Filter;
+use crate::retrieve::request::{ChunkSearch, Explain, Fusion, Mode};
 use crate::retrieve::scope::Filtered;
 use crate::retrieve::searcher::Searcher;
 use crate::source::ranking::Ranking;
 use crate::source::refs::{ChunkKey, ChunkRef};
 use crate::source::scope::{Scope, Scopes};
-use crate::source::seam::{Counted, LexicalQueries, Scan};
-use cento_collection::format::config::{CANDIDATE_DEPTH, VectorColumn};
+use crate::source::seam::{Counted, LexicalQueries};
 
 /// Name of the arm of nearest vectors.
 pub(crate) const DENSE: &str = "dense";
 /// Name of the arm of BM25.
 pub(crate) const LEXICAL: &str = "lexical";
-
-/// The retrievers that run.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Mode {
-    /// Both, fused.
-    #[default]
-    Hybrid,
-    /// Nearest vectors alone.
-    Dense,
-    /// BM25 alone.
-    Lexical,
-}
-
-/// The way two rankings become one.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Fusion {
-    /// Reciprocal rank fusion, k = 60.
-    Rrf,
-    /// Convex combination of min-max normalised scores, half and half.
-    Convex,
-    /// Convex combination whose weights follow each query: an arm counts for more where its best hits stand out.
-    /// See [`Method::Adaptive`]; before that, the lexical arm weighs [`LEXICAL_WEIGHT`] of the dense one.
-    #[default]
-    Adaptive,
-}
 
 /// Weight of the lexical arm beside the dense arm's 1 in an adaptive combination, before their contrasts.
 ///
@@ -61,72 +32,7 @@ pub enum Fusion {
 /// `benches/results/`.
 pub const LEXICAL_WEIGHT: f64 = 0.55;
 
-/// A query over chunks.
-#[derive(Debug, Clone)]
-pub struct SearchRequest {
-    /// The question, in plain words.
-    pub query: String,
-    /// Results wanted, at most `candidates`.
-    pub k: usize,
-    /// Candidates each arm contributes; never derived from `k`.
-    pub candidates: usize,
-    /// The retrievers that run.
-    pub mode: Mode,
-    /// The way the arms are fused.
-    pub fusion: Fusion,
-    /// The way vectors are scanned.
-    pub scan: Scan,
-    /// Width of the beam that walks a graph; `candidates` where that is more.
-    pub ef: usize,
-    /// Vectors that find documents; see [`Searcher::vectors_used`].
-    pub find: Option<VectorColumn>,
-    /// Vectors that score chunks inside a document.
-    pub score: Option<VectorColumn>,
-    /// Ids of the documents that may answer; `None` for all. Applied before each arm takes its candidates.
-    pub scope: Option<Vec<String>>,
-    /// The filter that documents must pass, besides, to answer; applied where the scope is.
-    pub filter: Option<Filter>,
-    /// Results with a lower score are left out.
-    pub min_score: Option<f64>,
-    /// The detail in which results explain their BM25 score.
-    pub explain: Explain,
-    /// Looked at between the stages.
-    pub cancel: Cancel,
-}
-
-impl SearchRequest {
-    /// The ten best chunks for a query, by every default.
-    pub fn new(query: impl Into<String>) -> Self {
-        Self {
-            query: query.into(),
-            k: 10,
-            candidates: CANDIDATE_DEPTH,
-            mode: Mode::default(),
-            fusion: Fusion::default(),
-            scan: Scan::default(),
-            ef: 0,
-            find: None,
-            score: None,
-            scope: None,
-            filter: None,
-            min_score: None,
-            explain: Explain::default(),
-            cancel: Cancel::default(),
-        }
-    }
-}
-
-/// The detail in which a hit explains its lexical score.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Explain {
-    /// Contributions of the arms only.
-    #[default]
-    Arms,
-    /// The BM25 terms too.
-    Terms,
-}
-
-/// The answer to a [`SearchRequest`].
+/// The answer to a [`ChunkSearch`].
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct SearchResponse {
     /// Format of this answer.
@@ -211,12 +117,12 @@ pub(crate) struct Retrieved {
 
 impl Searcher {
     /// The best chunks for a query.
-    pub fn search(&self, request: &SearchRequest) -> Result<SearchResponse> {
+    pub fn search(&self, request: &ChunkSearch) -> Result<SearchResponse> {
         self.search_timed(request).map(|(response, _)| response)
     }
 
     /// The best chunks for a query, and where the time went.
-    pub fn search_timed(&self, request: &SearchRequest) -> Result<(SearchResponse, Timings)> {
+    pub fn search_timed(&self, request: &ChunkSearch) -> Result<(SearchResponse, Timings)> {
         check_k(request.k, request.candidates)?;
         let mut timings = Timings::default();
         let ranking = self.rank(request, &mut timings)?;
@@ -243,7 +149,7 @@ impl Searcher {
     }
 
     /// Every candidate of a query, fused, best first.
-    pub(crate) fn rank(&self, request: &SearchRequest, timings: &mut Timings) -> Result<Retrieved> {
+    pub(crate) fn rank(&self, request: &ChunkSearch, timings: &mut Timings) -> Result<Retrieved> {
         let (scope, filter) = self.allowed(request)?;
         let ranking = self.rank_within(request, scope.as_ref(), timings)?;
         Ok(Retrieved { filter, ..ranking })
@@ -252,7 +158,7 @@ impl Searcher {
     /// Every candidate within a scope, whatever the request's own scope and filter are; see [`Searcher::rank`].
     pub(crate) fn rank_within(
         &self,
-        request: &SearchRequest,
+        request: &ChunkSearch,
         scope: Option<&Scope>,
         timings: &mut Timings,
     ) -> Result<Retrieved> {
@@ -284,7 +190,7 @@ impl Searcher {
         Ok(Retrieved { fused, scanned, vectors, filter: None })
     }
 
-    pub(crate) fn lexical_chunks(&self, request: &SearchRequest, scope: Option<&Scope>) -> Result<Ranking> {
+    pub(crate) fn lexical_chunks(&self, request: &ChunkSearch, scope: Option<&Scope>) -> Result<Ranking> {
         let ranked = self.source.lexical(&LexicalQueries {
             texts: std::slice::from_ref(&request.query),
             scopes: Scopes { of_query: &[], of_all: scope },
@@ -303,7 +209,7 @@ impl Searcher {
         Ok(statistics.idf(term).unwrap_or_default())
     }
 
-    fn hits(&self, best: Vec<Fused<ChunkKey>>, request: &SearchRequest) -> Result<Vec<Hit>> {
+    fn hits(&self, best: Vec<Fused<ChunkKey>>, request: &ChunkSearch) -> Result<Vec<Hit>> {
         let chunks: Vec<ChunkRef> = best.iter().map(|fused| fused.id.chunk).collect();
         let mut explained = match request.explain {
             Explain::Terms => self.source.explain(&request.query, &chunks, None)?,

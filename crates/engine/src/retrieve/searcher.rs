@@ -7,11 +7,11 @@ use cento_embedder::{DeviceChoice, Embedder, LoadOptions};
 use cento_lexical::Analyzer;
 
 use crate::cancel::Cancel;
-use crate::context::resolved::ResolvedContexts;
 use crate::encoder;
 use crate::error::{Error, Result};
 use crate::ingest::precision_of;
 use crate::retrieve::queue::Encoder;
+use crate::retrieve::resolved::ResolvedContexts;
 use crate::source::local::Local;
 use crate::source::seam::Source;
 use crate::source::shards::Shards;

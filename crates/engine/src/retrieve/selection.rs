@@ -6,9 +6,9 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::error::Result;
-use crate::retrieve::filter::Filter;
 use crate::retrieve::searcher::Searcher;
 use crate::source::documents::ListedDocument;
+use crate::source::filter::Filter;
 use crate::source::scope::Wanted;
 use crate::source::selected::{Pick, Selection, resolve};
 use cento_collection::format::metadata::FieldType;

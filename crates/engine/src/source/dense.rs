@@ -12,9 +12,9 @@ use cento_vector::hnsw::{self, Found, Path};
 use roaring::RoaringBitmap;
 
 use crate::error::Result;
-use crate::retrieve::scan;
 use crate::source::keys;
 use crate::source::ranking::{Ranking, keep_larger, score};
+use crate::source::scan;
 use crate::source::seam::{DenseQueries, Near, Rescored, Scan};
 
 /// Chunks the graph is asked for per candidate document: several may be of one document.

@@ -11,8 +11,8 @@ use cento_lexical::{Explanation, Statistics};
 use roaring::RoaringBitmap;
 
 use crate::error::Result;
-use crate::retrieve::filter::Schema;
 use crate::source::documents::{self, Excerpt, ListedDocument, LocatedDocument, Part, Sought};
+use crate::source::filter::Schema;
 use crate::source::ranking::Ranking;
 use crate::source::refs::{ChunkKey, ChunkRef, Named};
 use crate::source::scope::{Scope, Scoped, Wanted};

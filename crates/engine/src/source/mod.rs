@@ -2,11 +2,13 @@
 
 pub(crate) mod refs;
 pub(crate) mod ranking;
+pub(crate) mod filter;
 pub(crate) mod scope;
 pub(crate) mod seam;
 
 mod keys;
 mod lexical;
+pub(crate) mod scan;
 mod dense;
 pub(crate) mod chunks;
 mod labels;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use roaring::RoaringBitmap;
 
-use crate::retrieve::filter::Filter;
+use crate::source::filter::Filter;
 use crate::source::refs::{ChunkRef, Chunks};
 
 /// The documents that a scope is asked for.

@@ -13,8 +13,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::error::Result;
-use crate::retrieve::filter::Schema;
 use crate::source::documents::{Excerpt, ListedDocument, LocatedDocument, Part, Sought};
+use crate::source::filter::Schema;
 use crate::source::ranking::Ranking;
 use crate::source::refs::{ChunkKey, ChunkRef, Chunks, Named};
 use crate::source::scope::{Scoped, Scopes, Wanted};

@@ -6,7 +6,7 @@ use globset::{GlobBuilder, GlobMatcher};
 use roaring::RoaringBitmap;
 
 use crate::error::{Error, Result};
-use crate::retrieve::filter::{Filter, Schema};
+use crate::source::filter::{Filter, Schema};
 use crate::source::nearest::nearest_id;
 
 /// Documents of a collection.

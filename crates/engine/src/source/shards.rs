@@ -13,8 +13,8 @@ use cento_lexical::{Analyzer, Explanation, Statistics, Unit};
 use serde_json::Value;
 
 use crate::error::{Error, Result};
-use crate::retrieve::filter::Schema;
 use crate::source::documents::{Excerpt, ListedDocument, LocatedDocument, Part, Sought};
+use crate::source::filter::Schema;
 use crate::source::local::Local;
 use crate::source::ranking::{Ranking, keep_best, sort_ranking};
 use crate::source::refs::{ChunkKey, ChunkRef, Named};

@@ -11,8 +11,8 @@ use serde_json::{Value, json};
 use super::Place;
 use crate::trace::EndpointRecord;
 use crate::{
-    BudgetTokenizer, Context, ContextRequest, Endpoint, EndpointOptions, Error, Mode, Policy, Result, SealBudget,
-    SearchRequest, Searcher, Strategy,
+    BudgetTokenizer, ChunkSearch, Context, ContextSettings, Endpoint, EndpointOptions, Error, Mode, Policy, Result,
+    SealBudget, Searcher, Strategy,
 };
 
 const QUESTION: &str = "In which town was the director of Night Train born?";
@@ -143,9 +143,9 @@ fn context(searcher: &Searcher, endpoint: Option<&Endpoint>, calls: usize, strat
     let mut policy = Policy::default();
     (policy.seal.budget, policy.seal.calls) = (SealBudget::Items(2), calls);
     let tokenizer = BudgetTokenizer::named("o200k")?;
-    let search = SearchRequest { mode: Mode::Lexical, ..SearchRequest::new(QUESTION) };
+    let search = ChunkSearch { mode: Mode::Lexical, ..ChunkSearch::new(QUESTION) };
     let policy = &policy;
-    searcher.context(&search, &ContextRequest { strategy, endpoint, ..ContextRequest::new(400, &tokenizer, policy) })
+    searcher.context(&search, &ContextSettings { strategy, endpoint, ..ContextSettings::new(400, &tokenizer, policy) })
 }
 
 fn seal(searcher: &Searcher, endpoint: Option<&Endpoint>) -> Result<Context> {

@@ -34,8 +34,8 @@ use std::path::{Path, PathBuf};
 use cento_collection::testing::{random, volatile};
 
 use crate::{
-    At, CompactOptions, CompactReport, File, Fs, IndexOptions, IndexReport, Merge, Mode, OsFs, Result, Root, Scan,
-    SearchRequest, Searcher, SearcherOptions,
+    At, ChunkSearch, CompactOptions, CompactReport, File, Fs, IndexOptions, IndexReport, Merge, Mode, OsFs, Result,
+    Root, Scan, Searcher, SearcherOptions,
 };
 
 /// The operating system's files without waiting for the disk: what tests run on that do not test that.
@@ -169,7 +169,7 @@ fn answers(searcher: &Searcher, words: &[&str]) -> String {
     let mut all = String::new();
     for query in words {
         for mode in [Mode::Lexical, Mode::Dense, Mode::Hybrid] {
-            let request = SearchRequest { mode, scan: Scan::Exact, k: 1000, ..SearchRequest::new(*query) };
+            let request = ChunkSearch { mode, scan: Scan::Exact, k: 1000, ..ChunkSearch::new(*query) };
             for hit in searcher.search(&request).unwrap().hits {
                 all += &serde_json::to_string(&hit).unwrap();
                 all.push('\n');

@@ -9,7 +9,7 @@ use cento_embedder::{Embedder, Kind, LoadOptions};
 use super::random::Random;
 use super::{Place, QuickFs, index_notes};
 use crate::{
-    CompactOptions, Filter, HeaderStyle, IndexOptions, Merge, Mode, Scan, SearchRequest, Searcher, delete, doctor,
+    ChunkSearch, CompactOptions, Filter, HeaderStyle, IndexOptions, Merge, Mode, Scan, Searcher, delete, doctor,
 };
 
 /// Documents there may be.
@@ -169,7 +169,7 @@ impl Model {
         let (searcher, texts) = &self.open[at];
         let mode = [Mode::Lexical, Mode::Dense][self.random.below(2)];
         let scan = [Scan::Auto, Scan::Exact][self.random.below(2)];
-        let mut request = SearchRequest { mode, scan, k: 1000, ..SearchRequest::new(query.join(" ")) };
+        let mut request = ChunkSearch { mode, scan, k: 1000, ..ChunkSearch::new(query.join(" ")) };
         match scope.clone().filter(|scope| !scope.is_empty()) {
             Some(scope) if scope.len() % 2 == 0 => {
                 let ids: Vec<String> = scope.iter().map(|id| format!("{id:?}")).collect();

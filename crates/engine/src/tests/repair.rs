@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use super::random::Random;
 use super::{Place, QuickFs, answers, copied};
 use crate::{
-    CACHE_BYTES_MAX, CacheOptions, IndexOptions, Losses, Missing, Mode, RepairOptions, RepairReport, SearchRequest,
+    CACHE_BYTES_MAX, CacheOptions, ChunkSearch, IndexOptions, Losses, Missing, Mode, RepairOptions, RepairReport,
     Searcher, SearcherOptions, delete, describe, doctor, index, repair,
 };
 
@@ -106,7 +106,7 @@ fn a_repair_keeps_everything_but_what_only_the_damaged_bytes_knew() {
             assert_eq!((damaged.is_damaged, diagnosis.segments[1].is_damaged), (true, false), "{when}");
             if let Err(error) = open(&collection) {
                 let words = describe(&error);
-                assert!(words.contains("cento repair") || words.contains("lexical"), "{when}: {words}");
+                assert!(words.contains("corrupt") || words.contains("lexical"), "{when}: {words}");
             }
             let report = repaired(&collection, &options(None));
             assert_eq!(report.segments.len(), 1, "{when}");
@@ -116,7 +116,7 @@ fn a_repair_keeps_everything_but_what_only_the_damaged_bytes_knew() {
                 n_kept += 1;
             } else {
                 assert_eq!(damaged.n_documents_readable, 3 - report.losses[0].n_documents(), "{when}");
-                let request = SearchRequest { mode: Mode::Lexical, ..SearchRequest::new("rye") };
+                let request = ChunkSearch { mode: Mode::Lexical, ..ChunkSearch::new("rye") };
                 let response = searcher.search(&request).unwrap();
                 assert!(response.warnings[0].contains("1-0") && !response.hits.is_empty(), "{when}: {response:?}");
                 let fs = &QuickFs;
@@ -198,7 +198,7 @@ fn deleted_documents_stay_deleted_as_far_as_an_older_generation_knows_them() {
     let deletes = place.collection().join("deletes");
     let newest = std::fs::read_dir(&deletes).unwrap().map(|entry| entry.unwrap().path()).max().unwrap();
     Damage::Flip(50).inflict(&newest);
-    assert!(describe(&open(&place.collection()).unwrap_err()).contains("cento repair"));
+    assert!(describe(&open(&place.collection()).unwrap_err()).contains("corrupt"));
     let report = repaired(&place.collection(), &options(None));
     assert!(report.notes.iter().any(|note| note.contains("may answer again")), "{report:?}");
     assert_eq!(answers(&place.searcher(), &WORDS), after, "the old rye answers from another segment");

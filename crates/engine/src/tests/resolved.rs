@@ -3,8 +3,8 @@
 use std::time::Instant;
 
 use super::Place;
-use crate::context::resolved::key;
-use crate::{BudgetTokenizer, ContextRequest, Format, Fusion, Mode, Order, Pipeline, Policy, SearchRequest, Strategy};
+use crate::context::request::key;
+use crate::{BudgetTokenizer, ChunkSearch, ContextSettings, Format, Fusion, Mode, Order, Pipeline, Policy, Strategy};
 
 fn tides() -> Place {
     let place = Place::new();
@@ -20,10 +20,10 @@ const CACHED: &str = "[cache]\nttl_seconds = 300";
 fn a_kept_context_is_the_fresh_one() {
     let (place, tokenizer) = (tides(), BudgetTokenizer::named("o200k").unwrap());
     let policy = Policy::parse(CACHED).unwrap();
-    let search = SearchRequest { mode: Mode::Lexical, ..SearchRequest::new("what moves the tide") };
+    let search = ChunkSearch { mode: Mode::Lexical, ..ChunkSearch::new("what moves the tide") };
     let (searcher, other) = (place.searcher(), place.searcher());
     for strategy in Strategy::ALL {
-        let request = ContextRequest { strategy, ..ContextRequest::new(120, &tokenizer, &policy) };
+        let request = ContextSettings { strategy, ..ContextSettings::new(120, &tokenizer, &policy) };
         let first = searcher.context(&search, &request).unwrap();
         assert_eq!(searcher.context(&search, &request).unwrap(), first);
         let pool = searcher.pool(&search).unwrap();
@@ -38,40 +38,39 @@ fn nothing_is_served_to_another_request() {
     let (place, tokenizer) = (tides(), BudgetTokenizer::named("o200k").unwrap());
     let searcher = place.searcher();
     let policy = Policy::parse(CACHED).unwrap();
-    let search = SearchRequest { mode: Mode::Lexical, ..SearchRequest::new("what moves the tide") };
-    let request = ContextRequest { strategy: Strategy::Flat, ..ContextRequest::new(120, &tokenizer, &policy) };
+    let search = ChunkSearch { mode: Mode::Lexical, ..ChunkSearch::new("what moves the tide") };
+    let request = ContextSettings { strategy: Strategy::Flat, ..ContextSettings::new(120, &tokenizer, &policy) };
     let context = searcher.context(&search, &request).unwrap();
     // A mark in what is kept shows where it is served.
     let mut marked = context.clone();
     marked.text = "kept".into();
     searcher.resolved.keep(key(&search, &[], &request), &marked, Instant::now());
-    let is_kept = |search: &SearchRequest, request: &ContextRequest<'_>| {
-        searcher.context(search, request).unwrap().text == "kept"
-    };
+    let is_kept =
+        |search: &ChunkSearch, request: &ContextSettings<'_>| searcher.context(search, request).unwrap().text == "kept";
     assert!(is_kept(&search, &request));
     assert!(searcher.pool(&search).unwrap().context(&request).unwrap().text == "kept");
 
     for other in [
-        SearchRequest { query: "what moves the sea".into(), ..search.clone() },
-        SearchRequest { candidates: 7, ..search.clone() },
-        SearchRequest { mode: Mode::Hybrid, ..search.clone() },
-        SearchRequest { fusion: Fusion::Rrf, ..search.clone() },
-        SearchRequest { scope: Some(vec!["notes/moon.txt".into()]), ..search.clone() },
+        ChunkSearch { query: "what moves the sea".into(), ..search.clone() },
+        ChunkSearch { candidates: 7, ..search.clone() },
+        ChunkSearch { mode: Mode::Hybrid, ..search.clone() },
+        ChunkSearch { fusion: Fusion::Rrf, ..search.clone() },
+        ChunkSearch { scope: Some(vec!["notes/moon.txt".into()]), ..search.clone() },
     ] {
         assert!(!is_kept(&other, &request), "{other:?}");
     }
     let (cl100k, delta) = (BudgetTokenizer::named("cl100k").unwrap(), Policy { delta: 0.5, ..policy.clone() });
     let ids = ["notes/moon.txt".to_owned()];
     for other in [
-        ContextRequest { budget_tokens: 121, ..request },
-        ContextRequest { tokenizer: &cl100k, ..request },
-        ContextRequest { strategy: Strategy::Bubble, ..request },
-        ContextRequest { policy: &delta, ..request },
-        ContextRequest { policy: &Policy::default(), ..request },
-        ContextRequest { format: Format::Xml, ..request },
-        ContextRequest { order: Order::Edges, ..request },
-        ContextRequest { include: &ids, ..request },
-        ContextRequest { exclude: &ids, ..request },
+        ContextSettings { budget_tokens: 121, ..request },
+        ContextSettings { tokenizer: &cl100k, ..request },
+        ContextSettings { strategy: Strategy::Bubble, ..request },
+        ContextSettings { policy: &delta, ..request },
+        ContextSettings { policy: &Policy::default(), ..request },
+        ContextSettings { format: Format::Xml, ..request },
+        ContextSettings { order: Order::Edges, ..request },
+        ContextSettings { include: &ids, ..request },
+        ContextSettings { exclude: &ids, ..request },
     ] {
         assert!(!is_kept(&search, &other), "{other:?}");
     }
@@ -85,12 +84,12 @@ fn nothing_is_served_to_another_request() {
 #[test]
 fn without_the_policy_nothing_is_kept() {
     let (place, tokenizer) = (tides(), BudgetTokenizer::named("o200k").unwrap());
-    let search = SearchRequest { mode: Mode::Lexical, ..SearchRequest::new("what moves the tide") };
+    let search = ChunkSearch { mode: Mode::Lexical, ..ChunkSearch::new("what moves the tide") };
     let pipeline =
         Pipeline::parse("retrieval:\n  strategy: hybrid\npipeline:\n  cache_resolved_context: true\n").unwrap();
     for (policy, is_kept) in [(Policy::default(), false), (pipeline.policy, true)] {
         let searcher = place.searcher();
-        let request = ContextRequest { strategy: Strategy::Parent, ..ContextRequest::new(120, &tokenizer, &policy) };
+        let request = ContextSettings { strategy: Strategy::Parent, ..ContextSettings::new(120, &tokenizer, &policy) };
         searcher.context(&search, &request).unwrap();
         let hour = std::time::Duration::from_secs(3600);
         assert_eq!(searcher.resolved.find(&key(&search, &[], &request), hour, Instant::now()).is_some(), is_kept);

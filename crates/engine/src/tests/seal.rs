@@ -1,7 +1,7 @@
 //! A repair over a collection.
 
 use super::Place;
-use crate::{BudgetTokenizer, Context, ContextRequest, Mode, Policy, SealBudget, SealConfig, SearchRequest, Strategy};
+use crate::{BudgetTokenizer, ChunkSearch, Context, ContextSettings, Mode, Policy, SealBudget, SealConfig, Strategy};
 
 const QUESTION: &str = "In which town was the director of Night Train born?";
 
@@ -22,7 +22,7 @@ fn two_hops() -> Place {
 fn a_repair_finds_the_second_hop_and_asks_each_query_once() {
     let (place, tokenizer) = (two_hops(), BudgetTokenizer::named("o200k").unwrap());
     let searcher = place.searcher();
-    let retrieval = searcher.retrieval(SearchRequest { mode: Mode::Lexical, ..SearchRequest::new("") });
+    let retrieval = searcher.retrieval(ChunkSearch { mode: Mode::Lexical, ..ChunkSearch::new("") });
     let seal = |loops, budget| {
         let config = SealConfig { budget, loops, ..SealConfig::default() };
         retrieval.seal(QUESTION, &config, &[], &tokenizer, None).unwrap()
@@ -50,9 +50,9 @@ fn a_repair_finds_the_second_hop_and_asks_each_query_once() {
 fn a_document_taken_from_the_candidates_is_not_found_again() {
     let (place, tokenizer) = (two_hops(), BudgetTokenizer::named("o200k").unwrap());
     let searcher = place.searcher();
-    let mut pool = searcher.pool(&SearchRequest { mode: Mode::Lexical, ..SearchRequest::new(QUESTION) }).unwrap();
+    let mut pool = searcher.pool(&ChunkSearch { mode: Mode::Lexical, ..ChunkSearch::new(QUESTION) }).unwrap();
     let policy = Policy::default();
-    let request = ContextRequest { strategy: Strategy::Seal, ..ContextRequest::new(120, &tokenizer, &policy) };
+    let request = ContextSettings { strategy: Strategy::Seal, ..ContextSettings::new(120, &tokenizer, &policy) };
     let delivers = |context: Context| context.citations.iter().any(|citation| citation.document == "notes/ada.md");
     assert!(delivers(pool.context(&request).unwrap()));
     pool.remove_document("notes/ada.md");
@@ -63,10 +63,10 @@ fn a_document_taken_from_the_candidates_is_not_found_again() {
 fn the_default_searches_once_more_for_names_that_were_not_found() {
     let (place, tokenizer) = (two_hops(), BudgetTokenizer::named("o200k").unwrap());
     let searcher = place.searcher();
-    let search = SearchRequest { mode: Mode::Lexical, candidates: 1, ..SearchRequest::new(QUESTION) };
-    let asked = |policy: &str, search: &SearchRequest| {
+    let search = ChunkSearch { mode: Mode::Lexical, candidates: 1, ..ChunkSearch::new(QUESTION) };
+    let asked = |policy: &str, search: &ChunkSearch| {
         let policy = Policy::parse(policy).unwrap();
-        searcher.pool(search).unwrap().context(&ContextRequest::new(400, &tokenizer, &policy)).unwrap()
+        searcher.pool(search).unwrap().context(&ContextSettings::new(400, &tokenizer, &policy)).unwrap()
     };
     let delivered =
         |context: &Context| context.citations.iter().map(|citation| citation.document.clone()).collect::<Vec<_>>();
@@ -80,5 +80,5 @@ fn the_default_searches_once_more_for_names_that_were_not_found() {
     let mut pool = searcher.pool(&search).unwrap();
     pool.remove_document("notes/ada.md");
     let policy = Policy::default();
-    assert_eq!(delivered(&pool.context(&ContextRequest::new(400, &tokenizer, &policy)).unwrap()), ["notes/film.md"]);
+    assert_eq!(delivered(&pool.context(&ContextSettings::new(400, &tokenizer, &policy)).unwrap()), ["notes/film.md"]);
 }

@@ -99,7 +99,7 @@ fn cancelled_requests_end() {
         let context = ContextRequest::new("moon");
         assert!(matches!(service.search("notes", &request, &cancel), Err(Error::Cancelled)));
         assert!(matches!(service.context("notes", &context, &cancel), Err(Error::Cancelled)));
-        let search = SearchRequest { cancel: cancel.clone(), ..SearchRequest::new("moon") };
+        let search = ChunkSearch { cancel: cancel.clone(), ..ChunkSearch::new("moon") };
         let searcher = service.searcher("notes".into(), &Cancel::default()).unwrap();
         assert!(matches!(searcher.search(&search), Err(Error::Cancelled)));
     }

@@ -7,8 +7,8 @@ use serde::Serialize;
 use super::random::Random;
 use super::{Place, QuickFs, index_notes};
 use crate::{
-    BudgetTokenizer, ContextRequest, ContextTrace, Explain, Filter, Format, Fusion, HeaderStyle, IndexOptions, Mode,
-    Policy, Pooling, RunQuery, RunRequest, SearchRequest, Searcher, SearcherOptions, Selection, Strategy, delete,
+    BudgetTokenizer, ChunkSearch, ContextSettings, ContextTrace, Explain, Filter, Format, Fusion, HeaderStyle,
+    IndexOptions, Mode, Policy, Pooling, RunQuery, RunRequest, Searcher, SearcherOptions, Selection, Strategy, delete,
 };
 
 /// Documents of the corpus.
@@ -142,20 +142,20 @@ fn searches(searcher: &Searcher, answers: &mut Answers) {
             for candidates in [1000, 9] {
                 let explain = Explain::Terms;
                 let request =
-                    SearchRequest { k: candidates, candidates, mode, fusion, explain, ..SearchRequest::new(query) };
+                    ChunkSearch { k: candidates, candidates, mode, fusion, explain, ..ChunkSearch::new(query) };
                 let mut response = searcher.search(&request).unwrap();
                 response.generation = 0;
                 push(answers, format!("search {mode:?} {fusion:?} {candidates} {query}"), &response);
             }
         }
         for filter in ["year exists", "tags = \"sea\" and year < 2030", "not (type = \"text\")", "yeer = 3"] {
-            let request = SearchRequest { filter: Some(Filter::parse(filter).unwrap()), ..SearchRequest::new(query) };
+            let request = ChunkSearch { filter: Some(Filter::parse(filter).unwrap()), ..ChunkSearch::new(query) };
             let response =
                 searcher.search(&request).map(|response| crate::SearchResponse { generation: 0, ..response });
             push_result(answers, format!("filter {filter} {query}"), response);
         }
         for scope in [ids(&["notes/2.md", "notes/0.txt", "notes/1.txt"]), ids(&["notes/film.md", "notes/fim.md"])] {
-            let request = SearchRequest { scope: Some(scope), ..SearchRequest::new(query) };
+            let request = ChunkSearch { scope: Some(scope), ..ChunkSearch::new(query) };
             let response =
                 searcher.search(&request).map(|response| crate::SearchResponse { generation: 0, ..response });
             push_result(answers, format!("scope {query}"), response);
@@ -167,9 +167,9 @@ fn contexts(searcher: &Searcher, answers: &mut Answers) {
     let (tokenizer, policy) = (BudgetTokenizer::named("o200k").unwrap(), Policy::default());
     let (include, exclude) = (ids(&["notes/film.md", "notes/3.md#0"]), ids(&["notes/ada.md#0"]));
     for (query, strategy) in TOPICS.iter().flat_map(|query| Strategy::ALL.map(|strategy| (*query, strategy))) {
-        let search = SearchRequest::new(query);
-        let request = ContextRequest { strategy, ..ContextRequest::new(250, &tokenizer, &policy) };
-        let chosen = ContextRequest { include: &include, exclude: &exclude, format: Format::Xml, ..request };
+        let search = ChunkSearch::new(query);
+        let request = ContextSettings { strategy, ..ContextSettings::new(250, &tokenizer, &policy) };
+        let chosen = ContextSettings { include: &include, exclude: &exclude, format: Format::Xml, ..request };
         for request in [request, chosen] {
             let context = match searcher.context(&search, &request) {
                 Ok(context) => context,
@@ -194,12 +194,12 @@ fn contexts(searcher: &Searcher, answers: &mut Answers) {
 
 fn reasons(searcher: &Searcher, answers: &mut Answers) {
     let (tokenizer, policy) = (BudgetTokenizer::named("o200k").unwrap(), Policy::default());
-    let request = ContextRequest { strategy: Strategy::Bubble, ..ContextRequest::new(120, &tokenizer, &policy) };
+    let request = ContextSettings { strategy: Strategy::Bubble, ..ContextSettings::new(120, &tokenizer, &policy) };
     for (query, mode) in TOPICS.iter().flat_map(|query| MODES.map(|mode| (*query, mode))) {
         for id in ["notes/0.txt", "notes/3.md#1", "notes/ada.md", "notes/8.md#0", "notes/addda.md", "notes/3.md#900"] {
             let narrowed = Some(ids(&["notes/0.txt", "notes/3.md"]));
             for scope in [None, narrowed] {
-                let search = SearchRequest { mode, scope, candidates: 20, ..SearchRequest::new(query) };
+                let search = ChunkSearch { mode, scope, candidates: 20, ..ChunkSearch::new(query) };
                 let answer = searcher.why_not(&search, &request, id);
                 let answer = answer.map(|answer| crate::WhyNot { generation: 0, ..answer });
                 push_result(answers, format!("why not {id} {mode:?} {query}"), answer);
@@ -303,7 +303,7 @@ fn documents_are_those_of_the_whole() {
 #[test]
 fn shards_that_do_not_belong_together_are_refused() {
     let open = |folders: &[&Path]| match Searcher::open_shards(folders, SearcherOptions::default()) {
-        Ok(searcher) => searcher.search(&SearchRequest::new("tide")).map(|response| response.hits.len()),
+        Ok(searcher) => searcher.search(&ChunkSearch::new("tide")).map(|response| response.hits.len()),
         Err(error) => Err(error),
     };
     let refused = |folders: &[&Path]| open(folders).unwrap_err().to_string();

@@ -4,12 +4,13 @@
 //! |---|---|---|
 //! | `tokens`, `budget_used`, `sections` | [`size`] | those with a context |
 //! | `title_precision`, `title_recall`, `title_f1`, the same `@k`, `all_gold` | [`documents`] | all |
-//! | `evidence_precision`, `evidence_recall`, `evidence_iou`, the same with `evidence_char_` | [`evidence`] | those with spans |
+//! | `evidence_precision`, `_recall`, `_iou`, the same with `evidence_char_` | [`evidence`] | those with spans |
 //! | `fact_recall` | [`facts`] | those with sentences |
 //! | `evidence_text_recall` | [`facts::excerpts`]: the text itself, wherever it stands | those with spans |
 //! | `answer_in_context` | [`answer`] | those with an answer that text can contain |
-//! | `redundancy_pairwise`, `overlap_union`, `redundancy_cosine` | [`redundancy`] | those with a context; the cosine where it was recorded |
-//! | `redundant_share`, `rejected_redundancy`, `_budget`, `_section`, `_relevance` | [`decisions`] | where decisions were recorded |
+//! | `redundancy_pairwise`, `overlap_union` | [`redundancy`] | those with a context |
+//! | `redundancy_cosine` | [`redundancy`] | those with a context where it was recorded |
+//! | `redundant_share`, `rejected_redundancy`, `_budget`, `_section`, `_relevance` | [`decisions`] | where recorded |
 //! | `…_recall_per_1k_tokens` | mean recall / mean `tokens` * 1000 | the mean's |
 //!
 //! Cost: one context in memory, the figures of all, and the token ends of the gold documents, each tokenised once.
@@ -21,45 +22,21 @@ pub mod answer;
 pub mod redundancy;
 pub mod size;
 pub mod decisions;
+mod options;
+mod pieces;
 mod intervals;
 mod meter;
 
-use std::borrow::Cow;
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, HashSet};
 
-use crate::contexts::{Citation, Context};
+use crate::contexts::Context;
 use crate::error::{Error, Result};
 pub use crate::evaluate::Missing;
 use crate::questions::Questions;
 use meter::{Meter, Reading};
-
-/// Default of [`MeasureOptions::document_cutoffs`].
-pub const DOCUMENT_CUTOFFS: [usize; 3] = [1, 3, 5];
-
-/// Where the tokens of a text end, in bytes and ascending, for the tokenizer of this name. Together they cover the
-/// text: what follows the last end counts as part of the last token.
-pub type TokenEnds<'a> =
-    dyn Fn(&str, &str) -> std::result::Result<Vec<u64>, Box<dyn std::error::Error + Send + Sync>> + 'a;
-
-/// Settings of a measurement of contexts.
-#[derive(Clone)]
-pub struct MeasureOptions<'a> {
-    /// The tokenizers that the contexts were counted with; called with a text and a name.
-    pub tokens: &'a TokenEnds<'a>,
-    /// The `k` of `title_precision@k` and the like: documents from the front of the context.
-    pub document_cutoffs: Vec<usize>,
-    /// The worth of a question without a context: zero for everything that is delivered or not, and never a figure of
-    /// size or redundancy.
-    pub missing: Missing,
-}
-
-impl<'a> MeasureOptions<'a> {
-    /// The default: [`DOCUMENT_CUTOFFS`], and a question without a context counts as zero.
-    pub fn new(tokens: &'a TokenEnds<'a>) -> Self {
-        Self { tokens, document_cutoffs: DOCUMENT_CUTOFFS.to_vec(), missing: Missing::Zero }
-    }
-}
+pub use options::{DOCUMENT_CUTOFFS, MeasureOptions, TokenEnds};
+pub use pieces::{Piece, pieces};
 
 /// The worth of one strategy's contexts within one budget.
 #[derive(Debug, Clone, PartialEq)]
@@ -270,31 +247,6 @@ impl<'q> Overlap<'q> {
             _ => Ok(()),
         }
     }
-}
-
-/// A stretch of delivered text.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Piece<'a> {
-    /// Id of its document.
-    pub document: &'a str,
-    /// Its text.
-    pub text: Cow<'a, str>,
-}
-
-/// The cited texts in the order of the context; neighbours that touch in their document are one piece.
-pub fn pieces(citations: &[Citation]) -> Vec<Piece<'_>> {
-    let mut pieces: Vec<Piece<'_>> = Vec::with_capacity(citations.len());
-    let mut end = 0;
-    for citation in citations {
-        match pieces.last_mut() {
-            Some(last) if last.document == citation.document && end == citation.span.start => {
-                last.text.to_mut().push_str(&citation.text);
-            }
-            _ => pieces.push(Piece { document: &citation.document, text: Cow::Borrowed(&citation.text) }),
-        }
-        end = citation.span.end;
-    }
-    pieces
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use proptest::prelude::*;
 
+use super::writer::BUFFER_BYTES;
 use super::*;
 use crate::Error;
 use crate::testing::{Folder, Random, flip};

@@ -272,3 +272,14 @@ impl<T: Default> Pool<T> {
         result
     }
 }
+
+/// The working memory of a search, kept for the next one.
+#[derive(Debug, Default)]
+pub(super) struct Desk {
+    pub(super) scratch: Scratch,
+    /// Of the query.
+    pub(super) codes: Vec<u8>,
+    /// The rows that the walk found, to be ranked.
+    pub(super) rows: Vec<u32>,
+    pub(super) distances: Vec<f32>,
+}

@@ -6,10 +6,9 @@
 use std::ops::Range;
 use std::sync::OnceLock;
 
-use super::beam::{Candidate, END, Pool};
+use super::beam::{Candidate, Desk, END, Pool};
 use super::config::HnswConfig;
 use super::order::UPPER_LAYERS_MAX;
-use super::search::Desk;
 use crate::codes;
 use crate::file::Mapped;
 use crate::rows::DIMENSIONS_MAX;

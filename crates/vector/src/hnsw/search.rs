@@ -8,7 +8,7 @@
 use rayon::prelude::*;
 use roaring::RoaringBitmap;
 
-use super::beam::{Candidate, Scratch, Space, Walk};
+use super::beam::{Candidate, Desk, Scratch, Space, Walk};
 use super::frozen::FrozenGraph;
 use crate::codes::{self, Coded, Target};
 use crate::distance::{Kernel, prefetch};
@@ -131,17 +131,6 @@ pub(crate) fn check_rows(graph: &FrozenGraph, rows: &Rows) -> Result<()> {
         return Err(graph.file().corrupt(0, "the graph and the rows differ in their dimensions"));
     }
     Ok(())
-}
-
-/// The working memory of a search, kept for the next one.
-#[derive(Debug, Default)]
-pub(super) struct Desk {
-    scratch: Scratch,
-    /// Of the query.
-    codes: Vec<u8>,
-    /// The rows that the walk found, to be ranked.
-    rows: Vec<u32>,
-    distances: Vec<f32>,
 }
 
 impl Desk {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use cento_lexical::{self as lexical, OwnedBytes};
 use cento_vector::file;
 
-use super::names::LEXICAL_KIND;
+use super::files::LEXICAL_KIND;
 use crate::error::{AtPath, Result};
 use crate::fs::Folder;
 

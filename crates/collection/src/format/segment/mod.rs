@@ -15,7 +15,7 @@
 //! | `vectors-late.rows`, `hnsw-late.graph` | (in collections with both kinds) the same for late vectors |
 //! | `lexical/*` | postings and lengths |
 
-mod names;
+mod files;
 mod records;
 mod column;
 mod lexical_files;

@@ -9,8 +9,8 @@ use cento_lexical as lexical;
 use roaring::RoaringBitmap;
 
 use super::column::Column;
+use super::files::{CHUNKS, DOCUMENTS, LEXICAL, METADATA, SECTIONS, TEXTS};
 use super::lexical_files::LexicalFiles;
-use super::names::{CHUNKS, DOCUMENTS, LEXICAL, METADATA, SECTIONS, TEXTS};
 use super::records::{ChunkRecord, DocumentRecord, SectionRecord};
 use super::stored::DocumentReader;
 use crate::error::{AtPath, Error, Result};

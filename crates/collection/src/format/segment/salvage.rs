@@ -4,7 +4,7 @@ use cento_corpus::HeaderStyle;
 use cento_vector as vector;
 
 use super::column::Column;
-use super::names::{CHUNKS, DOCUMENTS, SECTIONS, TEXTS};
+use super::files::{CHUNKS, DOCUMENTS, SECTIONS, TEXTS};
 use super::open;
 use super::records::{ChunkRecord, DocumentRecord, SectionRecord};
 use super::stored::{DocumentReader, StoredDocument};

@@ -8,7 +8,7 @@ use cento_lexical as lexical;
 use cento_vector::file;
 
 use super::column::NewColumn;
-use super::names::{CHUNKS, DOCUMENTS, LEXICAL, LEXICAL_KIND, METADATA, SECTIONS, TEXTS};
+use super::files::{CHUNKS, DOCUMENTS, LEXICAL, LEXICAL_KIND, METADATA, SECTIONS, TEXTS};
 use super::records::{ChunkRecord, DocumentRecord, NO_SOURCE, NONE, SectionRecord};
 use crate::error::{AtPath, Result};
 use crate::format::config::CollectionConfig;

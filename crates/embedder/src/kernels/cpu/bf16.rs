@@ -9,9 +9,9 @@ use super::aligned::{Buffer, prefetch};
 use super::dense::Dense;
 use super::elementary::{Activation, Function as _, with_function};
 use super::packed::{self, Packed, Tile, TileRows, WIDTH, store_lines};
-use super::simd::{Kernel, Simd};
 #[cfg(target_arch = "x86_64")]
-use super::{amx, dot};
+use super::packed::{amx, dot};
+use super::simd::{Kernel, Simd};
 
 /// Inputs in a word of weights.
 const PER_WORD: usize = 2;

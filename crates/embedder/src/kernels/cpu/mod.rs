@@ -19,10 +19,6 @@ mod product;
 mod packed;
 mod bf16;
 mod int8;
-#[cfg(target_arch = "x86_64")]
-mod dot;
-#[cfg(target_arch = "x86_64")]
-mod amx;
 mod transpose;
 mod aligned;
 

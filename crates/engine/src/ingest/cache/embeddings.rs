@@ -6,12 +6,10 @@ use std::time::SystemTime;
 
 use cento_embedder::cache::{self, Entry, Key};
 
-use super::segment::{self, Segment, SegmentWriter};
-use super::{CacheOptions, ModelFile, prune};
+use super::model::ModelFile;
+use super::segment::{self, SEGMENT_BYTES_MAX, Segment, SegmentWriter};
+use super::{CacheOptions, prune};
 use crate::error::Result;
-
-/// A segment that has grown to this is left, and another begun: what the limit removes at a time.
-pub(super) const SEGMENT_BYTES_MAX: u64 = 256 << 20;
 
 /// The first half of a key finds its place; the other is compared when the vector is read.
 type HalfKey = [u64; 2];

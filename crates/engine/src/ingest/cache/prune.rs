@@ -11,9 +11,9 @@ use std::time::SystemTime;
 use cento_embedder::cache::{self, Key};
 use serde::Serialize;
 
-use super::embeddings::SEGMENT_BYTES_MAX;
-use super::segment::{self, Lock, Segment, SegmentWriter};
-use super::{CacheOptions, ModelFile, models};
+use super::CacheOptions;
+use super::model::{ModelFile, models};
+use super::segment::{self, Lock, SEGMENT_BYTES_MAX, Segment, SegmentWriter};
 use crate::error::{Error, Result};
 
 /// Segments smaller than this are merged.

@@ -19,6 +19,8 @@ const VECTORS: &str = "vectors";
 /// Added to the name of a segment that is not one yet, or no longer.
 const NEW: &str = "new";
 const GONE: &str = "gone";
+/// A segment that has grown to this is left, and another begun: what the limit removes at a time.
+pub(super) const SEGMENT_BYTES_MAX: u64 = 256 << 20;
 /// Bytes of keys read at a time.
 const READ_BYTES: usize = 1 << 20;
 

@@ -5,8 +5,9 @@ use std::time::UNIX_EPOCH;
 
 use serde::Serialize;
 
+use super::CacheOptions;
+use super::model::models;
 use super::segment::{self, Segment};
-use super::{CacheOptions, models};
 use crate::error::Result;
 
 /// Contents of the cache.

@@ -71,7 +71,7 @@ impl Attention<'_> {
         let scoring = Scoring { scale: self.scale, bias: self.bias, window: self.window, n_tokens };
         #[cfg(target_arch = "x86_64")]
         if let (Precision::Bf16, Some(amx), Some(dot)) = (self.precision, simd.amx(), simd.bf16_dot()) {
-            return super::amx::Tiles::with(amx, |tiles| {
+            return super::packed::amx::Tiles::with(amx, |tiles| {
                 simd.run(tiles::InTiles { attention: self, scoring, tiles, dot, simd });
             });
         }

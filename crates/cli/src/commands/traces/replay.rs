@@ -1,0 +1,109 @@
+//! `cento replay`: the context of a trace once more, the same bytes or what differs.
+
+use std::path::{Path, PathBuf};
+
+use cento_engine::{
+    At, CollectionError, ContextSettings, ContextTrace, Difference, Error, Searcher, SearcherOptions, TRACE_SCHEMA,
+};
+
+use crate::args::Replay;
+use crate::exit_code::Outcome;
+use crate::settings::Invocation;
+use crate::{options, output};
+
+#[derive(serde::Serialize)]
+struct Answer<'a> {
+    version: u32,
+    /// The same bytes were delivered.
+    same: bool,
+    /// Differences, in the order in which one thing follows from another; something may even if the bytes are the
+    /// same.
+    differences: &'a [Difference],
+    generation: u64,
+    context: &'a str,
+    n_tokens: usize,
+}
+
+pub(crate) fn execute(args: &Replay, invocation: &Invocation) -> anyhow::Result<Outcome> {
+    let global = &invocation.cli.global;
+    let Some(path) = args.trace.as_deref().filter(|_| !args.schema) else {
+        print!("{TRACE_SCHEMA}");
+        return Ok(Outcome::Done);
+    };
+    let trace = ContextTrace::read(path)?;
+    let (search, policy) = (trace.search()?, trace.policy()?);
+    let searcher = searcher(args, invocation, path, &trace)?;
+    let config = &trace.assembly.config;
+    let tokenizer = if config.tokenizer.starts_with("model:") {
+        options::tokenizer("model", &searcher)?
+    } else {
+        options::tokenizer(&config.tokenizer, &searcher)?
+    };
+    let endpoint = trace.endpoint();
+    let request = ContextSettings {
+        budget_tokens: config.budget_tokens,
+        tokenizer: &tokenizer,
+        strategy: config.strategy,
+        policy: &policy,
+        format: config.format,
+        order: config.order,
+        include: &config.include,
+        exclude: &config.exclude,
+        endpoint: endpoint.as_ref(),
+    };
+    let context = searcher.context(&search, &request)?;
+    options::remark_device(global, &searcher);
+    let now = ContextTrace::new(&searcher, &search, &request, &context)?;
+    let (same, differences) = (trace.delivers_as(&now), trace.differences(&now));
+    if global.json {
+        output::json(&Answer {
+            version: output::JSON_VERSION,
+            same,
+            differences: &differences,
+            generation: now.collection.generation,
+            context: context.counted(),
+            n_tokens: context.n_tokens,
+        })?;
+    } else if same {
+        println!("{}", context.text);
+    }
+    if !same || !global.quiet {
+        for Difference { what, before, after } in &differences {
+            eprintln!("differs: {what}: {before} in the trace, {after} now");
+        }
+        eprintln!("{} bytes as in the trace", if same { "the same" } else { "not the same" });
+    }
+    Ok(if same { Outcome::Done } else { Outcome::Nothing })
+}
+
+/// The collection of the trace, at the generation of the trace unless the command line names another.
+fn searcher(args: &Replay, invocation: &Invocation, path: &Path, trace: &ContextTrace) -> anyhow::Result<Searcher> {
+    let global = &invocation.cli.global;
+    let folder =
+        if invocation.names_collection { global.collection.clone() } else { PathBuf::from(&trace.collection.folder) };
+    let generation = trace.collection.generation;
+    let at = match (&args.snapshot, args.generation) {
+        (Some(name), _) => At::Snapshot(name.clone()),
+        (_, asked) if !args.latest => At::Generation(asked.unwrap_or(generation)),
+        _ => At::Current,
+    };
+    let open = SearcherOptions { model: args.model.clone(), device: args.device.device, threads: global.threads, at };
+    let searcher = Searcher::open(&folder, open).map_err(|error| {
+        let way_out = match &error {
+            Error::Collection(CollectionError::NotFound { .. }) => format!(
+                "{}: its collection is not at {}; say where it is now with --collection DIR",
+                path.display(),
+                folder.display()
+            ),
+            Error::Collection(CollectionError::UnknownGeneration { .. }) if args.generation.is_none() => format!(
+                "{}: generation {generation} of {} is gone; replay it on another one with --latest or --generation N",
+                path.display(),
+                folder.display()
+            ),
+            _ => return anyhow::Error::from(error),
+        };
+        anyhow::Error::from(error).context(way_out)
+    })?;
+    searcher.warnings().iter().for_each(|warning| eprintln!("warning: {warning}"));
+    Ok(searcher)
+}

@@ -1,0 +1,41 @@
+//! The way files are read, and the limits that hold for all of them.
+
+use crate::format::ReadAs;
+
+/// Default of [`ReadOptions::max_file_bytes`].
+pub const MAX_FILE_BYTES: u64 = 64 * 1024 * 1024;
+
+/// Longest line of JSONL and longest row of CSV, in bytes; a longer one is an error and is never held in memory.
+pub const LINE_BYTES_MAX: u64 = 64 * 1024 * 1024;
+
+/// The way files are read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReadOptions {
+    /// The format of every file, or by extension.
+    pub format: ReadAs,
+    /// Replace bytes that are not UTF-8 by U+FFFD, with a warning, where it would be an error.
+    pub lossy: bool,
+    /// Longest file that is read whole (Markdown, text, HTML), in bytes.
+    pub max_file_bytes: u64,
+}
+
+impl Default for ReadOptions {
+    fn default() -> Self {
+        Self { format: ReadAs::Auto, lossy: false, max_file_bytes: MAX_FILE_BYTES }
+    }
+}
+
+/// The treatment of bytes that are not UTF-8.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum NotUtf8 {
+    /// They are an error.
+    Refused,
+    /// U+FFFD stands in their place, with a warning.
+    Replaced,
+}
+
+impl ReadOptions {
+    pub(super) fn not_utf8(&self) -> NotUtf8 {
+        if self.lossy { NotUtf8::Replaced } else { NotUtf8::Refused }
+    }
+}

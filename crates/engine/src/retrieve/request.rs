@@ -1,0 +1,102 @@
+//! A search as a searcher takes it: its filter read, its scope named, everything settled.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::cancel::Cancel;
+use crate::source::filter::Filter;
+use crate::source::seam::Scan;
+use cento_collection::format::config::{CANDIDATE_DEPTH, VectorColumn};
+
+/// A search for chunks, its filter read; [`api::SearchRequest`](crate::api::SearchRequest) is what a door takes.
+#[derive(Debug, Clone)]
+pub struct ChunkSearch {
+    /// The question, in plain words.
+    pub query: String,
+    /// Results wanted, at most `candidates`.
+    pub k: usize,
+    /// Candidates each arm contributes; never derived from `k`.
+    pub candidates: usize,
+    /// The retrievers that run.
+    pub mode: Mode,
+    /// The way the arms are fused.
+    pub fusion: Fusion,
+    /// The way vectors are scanned.
+    pub scan: Scan,
+    /// Width of the beam that walks a graph; `candidates` where that is more.
+    pub ef: usize,
+    /// Vectors that find documents; see [`Searcher::vectors_used`](crate::Searcher::vectors_used).
+    pub find: Option<VectorColumn>,
+    /// Vectors that score chunks inside a document.
+    pub score: Option<VectorColumn>,
+    /// Ids of the documents that may answer; `None` for all. Applied before each arm takes its candidates.
+    pub scope: Option<Vec<String>>,
+    /// The filter that documents must pass, besides, to answer; applied where the scope is.
+    pub filter: Option<Filter>,
+    /// Results with a lower score are left out.
+    pub min_score: Option<f64>,
+    /// The detail in which results explain their BM25 score.
+    pub explain: Explain,
+    /// Looked at between the stages.
+    pub cancel: Cancel,
+}
+
+impl ChunkSearch {
+    /// The ten best chunks for a query, by every default.
+    pub fn new(query: impl Into<String>) -> Self {
+        Self {
+            query: query.into(),
+            k: 10,
+            candidates: CANDIDATE_DEPTH,
+            mode: Mode::default(),
+            fusion: Fusion::default(),
+            scan: Scan::default(),
+            ef: 0,
+            find: None,
+            score: None,
+            scope: None,
+            filter: None,
+            min_score: None,
+            explain: Explain::default(),
+            cancel: Cancel::default(),
+        }
+    }
+}
+
+/// The detail in which a hit explains its lexical score.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Explain {
+    /// Contributions of the arms only.
+    #[default]
+    Arms,
+    /// The BM25 terms too.
+    Terms,
+}
+
+/// The retrievers that run.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Mode {
+    /// Both, fused.
+    #[default]
+    Hybrid,
+    /// Nearest vectors alone.
+    Dense,
+    /// BM25 alone.
+    Lexical,
+}
+
+/// The way two rankings become one.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Fusion {
+    /// Reciprocal rank fusion, k = 60.
+    Rrf,
+    /// Convex combination of min-max normalised scores, half and half.
+    Convex,
+    /// Convex combination whose weights follow each query: an arm counts for more where its best hits stand out.
+    /// See [`Method::Adaptive`](cento_assembly::fuse::Method::Adaptive); before that, the lexical arm weighs
+    /// [`LEXICAL_WEIGHT`](crate::LEXICAL_WEIGHT) of the dense one.
+    #[default]
+    Adaptive,
+}

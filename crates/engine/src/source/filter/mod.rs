@@ -1,0 +1,36 @@
+//! Filters: which documents may answer, said of their fields: `type = "pdf" and year >= 2020`.
+//!
+//! Text → [`lexer`] → tokens → [`parser`] → conditions joined by `and`, `or`, `not` → [`evaluate`] → a set of
+//! documents.
+//!
+//! ```text
+//! filter    = both { "or" both }
+//! both      = one { "and" one }
+//! one       = "not" one | "(" filter ")" | condition
+//! condition = FIELD ( "=" | "!=" | "<" | "<=" | ">" | ">=" ) VALUE
+//!           | FIELD [ "not" ] "in" "(" VALUE { "," VALUE } ")"
+//!           | FIELD "starts" "with" STRING
+//!           | FIELD "exists" | FIELD "is" "missing"
+//! FIELD     = letters, digits, "_", ".", "-", the first one a letter or "_"; any name in backticks
+//! VALUE     = "…" or '…' with \\ \" \' \n \t in them | 2020, -1.5, 1e6 | true | false
+//!           | 2020-05-17, 2020-05-17T10:30:00Z
+//! ```
+//!
+//! Keywords are read in any case, names of fields and strings as they are. Numbers compare as numbers, whole or not;
+//! strings by their bytes; a date covers its day, a time its minute, second or microsecond. A string compares with
+//! dates too, if it is one. A field with a list is compared value by value: `tags = "x"` holds where one of them is
+//! `x`. Where a field is missing every comparison is false, `!=` and `not in` too, which hold where the field exists
+//! and none of its values is among those named; `not` is the true complement, so `not (year = 2020)` holds where there
+//! is no year.
+
+mod error;
+mod tree;
+mod lexer;
+mod parser;
+mod evaluate;
+#[cfg(test)]
+mod tests;
+
+pub use self::error::{FIELDS_NAMED_MAX, FilterError, Place};
+pub(crate) use self::evaluate::Schema;
+pub use self::tree::{FILTER_BYTES_MAX, FILTER_DEPTH_MAX, Filter};
