@@ -289,7 +289,7 @@ mod tests {
                 }
             }
         };
-        for length in (0..=20).map(|steps| steps * crate::codes::STEP) {
+        for length in (0..=20).map(|steps| steps * crate::steps::CODES) {
             check(length, &mut || random.next() as u8);
         }
         // The largest sums that there are: every product of the same sign, as many as a vector may have dimensions.

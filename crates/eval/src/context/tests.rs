@@ -7,7 +7,7 @@ use std::path::Path;
 use proptest::prelude::*;
 
 use super::*;
-use crate::contexts::Section;
+use crate::contexts::{Citation, Section};
 use crate::questions::Questions;
 
 /// Tokens of three bytes, and the rest.

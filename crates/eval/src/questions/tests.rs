@@ -4,6 +4,7 @@
 use std::path::Path;
 
 use super::*;
+use crate::Error;
 
 /// Writes files and reads them as a set; an error with the folder called `SET`.
 fn read(files: &[(&str, &str)]) -> std::result::Result<Questions, String> {

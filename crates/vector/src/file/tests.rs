@@ -1,9 +1,10 @@
 //! The container: what was written is read, and nothing else is taken for it.
 
-use std::io::Cursor;
+use std::io::{Cursor, Write};
 use std::path::Path;
 
 use proptest::prelude::*;
+use xxhash_rust::xxh3::xxh3_64;
 
 use super::writer::BUFFER_BYTES;
 use super::*;
