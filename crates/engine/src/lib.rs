@@ -111,10 +111,10 @@ pub use ingest::{IndexOptions, IndexReport, Issue, Progress, Removals, Stage, co
 pub use retrieve::dense::VectorsUsed;
 pub use retrieve::documents::CitedPlace;
 pub use retrieve::probe::{Nearest, RowId};
-pub use retrieve::request::{ChunkSearch, Explain, Fusion, Mode};
+pub use retrieve::request::{ChunkSearch, Explain, Fusion, LEXICAL_WEIGHT, Mode};
 pub use retrieve::run::{DocumentRanking, RunQuery, RunRequest};
 pub use retrieve::scope::Filtered;
-pub use retrieve::search::{Hit, LEXICAL_WEIGHT, SearchResponse, Timings};
+pub use retrieve::search::{Hit, SearchResponse, Timings};
 pub use retrieve::searcher::{Searcher, SearcherOptions};
 pub use retrieve::selection::FieldSummary;
 pub use service::{Service, ServiceOptions, Which};

@@ -74,7 +74,7 @@ pub struct WhereLost {
     pub stage: &'static str,
     /// The reason, in a sentence with its numbers.
     pub because: String,
-    /// The least changes, each of them enough to undo that; those of the search begin with the name of its setting.
+    /// The least changes, each of them enough to undo that.
     pub changes: Vec<String>,
 }
 

@@ -1,5 +1,6 @@
 //! A search as a searcher takes it: its filter read, its scope named, everything settled.
 
+use cento_assembly::fuse::{self, Method, Normalize};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -95,8 +96,24 @@ pub enum Fusion {
     /// Convex combination of min-max normalised scores, half and half.
     Convex,
     /// Convex combination whose weights follow each query: an arm counts for more where its best hits stand out.
-    /// See [`Method::Adaptive`](cento_assembly::fuse::Method::Adaptive); before that, the lexical arm weighs
-    /// [`LEXICAL_WEIGHT`](crate::LEXICAL_WEIGHT) of the dense one.
+    /// See [`Method::Adaptive`]; before that, the lexical arm weighs [`LEXICAL_WEIGHT`] of the dense one.
     #[default]
     Adaptive,
 }
+
+impl Fusion {
+    /// The method with its constants.
+    pub(crate) fn method(self) -> Method {
+        match self {
+            Self::Rrf => Method::Rrf { k: fuse::DEFAULT_RRF_K },
+            Self::Convex => Method::Convex { normalize: Normalize::MinMax },
+            Self::Adaptive => Method::Adaptive { depth: fuse::DEFAULT_CONTRAST_DEPTH },
+        }
+    }
+}
+
+/// Weight of the lexical arm beside the dense arm's 1 in an adaptive combination, before their contrasts.
+///
+/// Chosen on twelve sets, none of which has a setting of its own; the rules tried and their figures are in
+/// `benches/results/`.
+pub const LEXICAL_WEIGHT: f64 = 0.55;

@@ -5,7 +5,7 @@
 
 use std::time::{Duration, Instant};
 
-use cento_assembly::fuse::{self, Arm, Contribution, Fused, Method, Normalize};
+use cento_assembly::fuse::{self, Arm, Contribution, Fused};
 use cento_assembly::{Anchor, Candidate, Extent};
 use cento_lexical::{self as lexical, Unit};
 use schemars::JsonSchema;
@@ -13,7 +13,7 @@ use serde::Serialize;
 
 use crate::error::{Error, Result};
 use crate::retrieve::dense::VectorsUsed;
-use crate::retrieve::request::{ChunkSearch, Explain, Fusion, Mode};
+use crate::retrieve::request::{ChunkSearch, Explain, Fusion, LEXICAL_WEIGHT, Mode};
 use crate::retrieve::scope::Filtered;
 use crate::retrieve::searcher::Searcher;
 use crate::source::ranking::Ranking;
@@ -25,12 +25,6 @@ use crate::source::seam::{Counted, LexicalQueries};
 pub(crate) const DENSE: &str = "dense";
 /// Name of the arm of BM25.
 pub(crate) const LEXICAL: &str = "lexical";
-
-/// Weight of the lexical arm beside the dense arm's 1 in an adaptive combination, before their contrasts.
-///
-/// Chosen on twelve sets, none of which has a setting of its own; the rules tried and their figures are in
-/// `benches/results/`.
-pub const LEXICAL_WEIGHT: f64 = 0.55;
 
 /// The answer to a [`ChunkSearch`].
 #[derive(Debug, Clone, Serialize, JsonSchema)]
@@ -263,11 +257,6 @@ pub(crate) fn fuse_arms<I: Ord + Clone>(arms: &mut [Arm<I>], fusion: Fusion) -> 
     if let [only] = arms {
         return Ok(only.hits.iter().enumerate().map(|(n, (id, score))| alone(only, n, id, *score)).collect());
     }
-    let method = match fusion {
-        Fusion::Rrf => Method::Rrf { k: fuse::DEFAULT_RRF_K },
-        Fusion::Convex => Method::Convex { normalize: Normalize::MinMax },
-        Fusion::Adaptive => Method::Adaptive { depth: fuse::DEFAULT_CONTRAST_DEPTH },
-    };
     for arm in &mut *arms {
         arm.weight = match (fusion, arm.name.as_str()) {
             (Fusion::Adaptive, LEXICAL) => LEXICAL_WEIGHT,
@@ -275,7 +264,7 @@ pub(crate) fn fuse_arms<I: Ord + Clone>(arms: &mut [Arm<I>], fusion: Fusion) -> 
             _ => 0.5,
         };
     }
-    Ok(fuse::fuse(arms, &method)?)
+    Ok(fuse::fuse(arms, &fusion.method())?)
 }
 
 fn alone<I: Clone>(arm: &Arm<I>, n: usize, id: &I, score: f64) -> Fused<I> {
