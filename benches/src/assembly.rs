@@ -69,6 +69,7 @@ pub fn assembly(strategy: Strategy, n_candidates: usize, budget_tokens: usize, n
                 sentences: &|text| vec![0..text.len()],
             },
             cosine: None,
+            stop: cento_assembly::NEVER,
         })?;
         times.push(start.elapsed().saturating_sub(spent.get()));
         counting += spent.get();

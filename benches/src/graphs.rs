@@ -13,7 +13,8 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
 use cento_vector::file::Mapped;
-use cento_vector::{Rows, Scalar, exact, hnsw, write_rows};
+use cento_vector::hnsw::Wanted;
+use cento_vector::{NEVER, Rows, Scalar, exact, hnsw, write_rows};
 use clap::{Args, Subcommand, ValueEnum};
 use hnsw_rs::prelude::{Distance, Hnsw};
 use serde::Serialize;
@@ -183,11 +184,11 @@ fn ask(folder: &Path, questions: &Questions) -> Result<Value> {
     let graph = hnsw::FrozenGraph::open(Mapped::open(folder.join("hnsw.graph"), hnsw::KIND)?)?;
     let open_seconds = start.elapsed().as_secs_f64();
     let start = Instant::now();
-    hnsw::search(&graph, &rows, truth.queries.row(0), K, 64, None)?;
+    hnsw::search(&graph, &rows, truth.queries.row(0), &Wanted::new(K, 64))?;
     let first_query_seconds = start.elapsed().as_secs_f64();
 
     let points = truth.curve(questions, |ef, threads| {
-        let found = hnsw::search_batch(&graph, &rows, &truth.queries.values, K, ef, None, threads)?;
+        let found = hnsw::search_batch(&graph, &rows, &truth.queries.values, &Wanted::new(K, ef), threads)?;
         Ok(found.into_iter().map(|found| found.neighbors.iter().map(|neighbor| neighbor.row).collect()).collect())
     })?;
     Ok(json!({
@@ -254,7 +255,7 @@ fn scan(folder: &Path, queries: &Matrix) -> Result<Value> {
         for _ in 0..3 {
             let start = Instant::now();
             in_pool(threads, || {
-                (0..n_queries).try_for_each(|query| exact::search(&rows, queries.row(query), K, None).map(drop))
+                (0..n_queries).try_for_each(|query| exact::search(&rows, queries.row(query), K, None, NEVER).map(drop))
             })??;
             scan = scan.min(start.elapsed().as_secs_f64());
             let start = Instant::now();

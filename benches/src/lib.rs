@@ -7,6 +7,8 @@ pub mod assembly;
 pub mod graphs;
 pub mod lexical;
 pub mod reproduce;
+pub mod scale;
+pub mod shards;
 
 use std::io::Cursor;
 use std::ops::ControlFlow;
@@ -16,7 +18,8 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 use cento_embedder::{Embedder, Kind, LoadOptions};
 use cento_vector::file::Mapped;
-use cento_vector::{Rows, Scalar, exact, hnsw, write_rows};
+use cento_vector::hnsw::Wanted;
+use cento_vector::{NEVER, Rows, Scalar, exact, hnsw, write_rows};
 use serde::Serialize;
 
 /// Dimensions of the vectors, those of the default encoder.
@@ -48,7 +51,7 @@ pub fn scan(n_rows: usize, n_queries: usize) -> Result<Scan> {
     let (mut fast, mut slow, mut error_max) = (Duration::ZERO, Duration::ZERO, 0.0_f64);
     for query in rows.chunks_exact(DIMENSIONS) {
         let start = Instant::now();
-        let nearest = exact::search(&mapped, query, 10, None)?;
+        let nearest = exact::search(&mapped, query, 10, None, NEVER)?;
         fast += start.elapsed();
         let start = Instant::now();
         let mut distances: Vec<f64> = vectors.chunks_exact(DIMENSIONS).map(|row| 1.0 - dot(row, query)).collect();
@@ -96,10 +99,10 @@ pub fn graph(n_rows: usize, n_queries: usize, ef: usize) -> Result<Graph> {
     let (mut fast, mut slow, mut n_found) = (Duration::ZERO, Duration::ZERO, 0);
     for query in unit_vectors(n_queries, 4).chunks_exact(DIMENSIONS) {
         let start = Instant::now();
-        let near = hnsw::search(&frozen, &rows, query, 10, ef, None)?.neighbors;
+        let near = hnsw::search(&frozen, &rows, query, &Wanted::new(10, ef))?.neighbors;
         fast += start.elapsed();
         let start = Instant::now();
-        let nearest = exact::search(&rows, query, 10, None)?;
+        let nearest = exact::search(&rows, query, 10, None, NEVER)?;
         slow += start.elapsed();
         n_found += near.iter().filter(|found| nearest.iter().any(|true_one| true_one.row == found.row)).count();
     }

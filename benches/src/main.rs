@@ -1,6 +1,7 @@
 //! Runs the benchmarks at full size: `cento-bench [MODEL_FOLDER]`, one JSON object a line, `cento-bench lexical`, a
 //! table, `cento-bench graphs`, one contestant of `scripts/bench-graphs`, `cento-bench assembly`, how long contexts
-//! take, and `cento-bench reproduce`, recorded figures measured again.
+//! take, `cento-bench scale`, a collection of any size, `cento-bench shards`, whether several collections answer as one,
+//! and `cento-bench reproduce`, recorded figures measured again.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -8,7 +9,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 use cento_assembly::Strategy;
 use cento_benches::reproduce::{self, Verdict};
-use cento_benches::{assembly, graphs, lexical};
+use cento_benches::{assembly, graphs, lexical, scale, shards};
 use clap::{Parser, Subcommand};
 
 /// Benchmarks at full size; without a command those of speed
@@ -52,6 +53,10 @@ enum Command {
         #[command(subcommand)]
         task: graphs::Task,
     },
+    /// Real sets in one collection and cut into several: every answer must be the same, byte for byte
+    Shards(shards::Args),
+    /// A collection of any size from made-up documents: memory, time and bytes of indexing, and how it answers
+    Scale(scale::Args),
     /// Rerun recorded figures from scratch, each beside what is expected
     Reproduce(reproduce::Args),
 }
@@ -73,6 +78,8 @@ fn main() -> ExitCode {
 fn execute(args: Args) -> Result<u8> {
     match args.command {
         None => speed(args.model.as_deref())?,
+        Some(Command::Shards(args)) => shards::execute(&args)?,
+        Some(Command::Scale(args)) => println!("{}", scale::run(&args)?),
         Some(Command::Graphs { task }) => println!("{}", graphs::run(&task)?),
         Some(Command::Reproduce(args)) => return Ok(u8::from(reproduce::execute(&args)? == Some(Verdict::Fail))),
         Some(Command::Assembly { budget, rounds, strategy }) => contexts(budget, rounds, strategy)?,

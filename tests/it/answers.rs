@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use crate::support::{BREAD, Place, TIDES, tiny_model};
+use crate::support::{BREAD, Place, TIDES, default_model, tiny_model};
 use crate::traces::{hold, trace};
 
 /// Sums are exact in the binary; reading the JSON back may be off by a unit in the last place.
@@ -102,13 +102,64 @@ fn the_first_of_few_are_the_first_of_many() {
     }
 }
 
+/// Notes of more sentences than a calibration needs, with an encoder that has learnt to tell texts apart.
+fn sentences(model: &str) -> Place {
+    let place = Place::new();
+    for (name, text) in [
+        (
+            "tides",
+            "The moon pulls the water of the sea, and the tide rises twice a day. Spring tides follow a new moon.",
+        ),
+        ("bread", "A loaf of bread is baked in a hot oven. The dough of wheat flour must rise for an hour before."),
+        ("trains", "The night train leaves the northern station at ten. Its sleeping cars are older than the railway."),
+        ("violin", "A violin has four strings over a bridge of maple. Its sound comes from a thin body of spruce."),
+        ("vaccine", "A vaccine trains the immune system of the body. A second dose makes the protection last longer."),
+        ("granite", "Granite cools slowly far below the surface of the earth. Its crystals can be seen with the eye."),
+    ] {
+        place.write(&format!("notes/{name}.md"), text);
+    }
+    place.ok(&["index", "notes", "--model", model]);
+    place
+}
+
 #[test]
-fn min_score_cuts_the_ranking() {
-    let place = Place::indexed();
-    let all = place.json(&["search", "moon", "--mode", "lexical"]);
-    let best = all["hits"][0]["score"].as_f64().unwrap();
-    assert_eq!(ids(&place.json(&["search", "moon", "--mode", "lexical", "--min-score", &best.to_string()])).len(), 1);
-    place.run(&["search", "moon", "--mode", "lexical", "--min-score", "1e9"]).fails(1, &["nothing found"]);
+fn min_score_is_the_least_likelihood() {
+    let Some(model) = default_model() else { return };
+    let place = sentences(&model);
+    let likelihoods = |answer: &Value| -> Vec<f64> {
+        answer["hits"].as_array().unwrap().iter().map(|hit| hit["likelihood"].as_f64().unwrap()).collect()
+    };
+    for mode in ["hybrid", "dense"] {
+        let search = |query: &str, more: &[&str]| place.json(&[&["search", query, "--mode", mode], more].concat());
+        let asked = search("what makes the tide rise", &[]);
+        let (known, unknown) = (likelihoods(&asked), likelihoods(&search("how is a quarterly tax return filed", &[])));
+        assert!(known[0] > 0.8 && known[1..].iter().all(|other| *other < 0.5), "{mode} {known:?}");
+        assert!(unknown.iter().all(|likelihood| *likelihood < 0.5), "{mode} {unknown:?}");
+        // A likelihood does not depend on what else is asked for.
+        let one = search("what makes the tide rise", &["-k", "1", "--min-score", "0.5"]);
+        assert_eq!((likelihoods(&one), ids(&one)), (known[..1].to_vec(), ids(&asked)[..1].to_vec()));
+        assert_eq!(ids(&search("what makes the tide rise", &["--min-score", "0"])), ids(&asked));
+        let none = ["search", "how is a quarterly tax return filed", "--mode", mode, "--min-score", "0.5"];
+        place.run(&none).fails(1, &["nothing found"]);
+    }
+    let shown = place.ok(&["search", "what makes the tide rise", "-k", "1"]).out;
+    assert!(shown.contains("  likelihood 0."), "{shown}");
+    let lexical = place.json(&["search", "tide", "--mode", "lexical"]);
+    assert!(lexical["hits"][0].get("likelihood").is_none() && lexical.get("warnings").is_none(), "{lexical}");
+}
+
+#[test]
+fn a_likelihood_that_there_is_not_is_an_error_with_the_way_out() {
+    let place = Place::indexed(); // too few sentences
+    let lexical = ["search", "moon", "--mode", "lexical", "--min-score", "0.5"];
+    place.run(&lexical).fails(2, &["min-score", "by words alone", "search by vectors too"]);
+    place.run(&["search", "moon", "--min-score", "0.5"]).fails(2, &["min-score", "too few sentences"]);
+    let answer = place.json(&["search", "moon"]);
+    assert!(answer["warnings"][0].as_str().unwrap().contains("too few sentences"), "{answer}");
+    assert!(place.ok(&["search", "moon", "--explain"]).err.contains("no likelihoods: "));
+    for not_one in ["-0.1", "1.5", "nan"] {
+        place.run(&["search", "moon", "--min-score", not_one]).fails(2, &["min-score", "from 0 to 1"]);
+    }
 }
 
 #[test]
@@ -246,7 +297,7 @@ fn jsonl_csv_and_html_say_that_their_text_was_extracted() {
     place.write("mixed/page.html", "<html><head><title>Glaciers</title><script>var x = 'hidden';</script></head><body><h1>Glaciers</h1><p>A glacier is a river of ice.</p></body></html>");
     place.index(&["mixed"]);
     for (query, document, words) in [
-        ("volcano lava", "j1", "Lava flows"),
+        ("volcano lava", "mixed/rows.jsonl/j1", "Lava flows"),
         ("Danube", "mixed/table.csv", "city: Vienna"),
         ("glacier ice", "mixed/page.html", "river of ice"),
     ] {
@@ -291,7 +342,11 @@ fn citations_name_rows_and_lines_of_the_file() {
     };
     let table = of("mixed/rivers.csv")[0];
     assert_eq!((&table["row"], &table["sheet"]), (&json!({"first": 1, "last": 3}), &json!("rivers")), "{table}");
-    assert_eq!(of("j1")[0]["line"], json!({"first": 2, "last": 2}), "one line of the file, whatever it holds");
+    assert_eq!(
+        of("mixed/rows.jsonl/j1")[0]["line"],
+        json!({"first": 2, "last": 2}),
+        "one line of the file, whatever it holds"
+    );
     let in_notes = of("mixed/notes.md");
     assert!(!in_notes.is_empty(), "{answer}");
     for citation in in_notes {
@@ -305,7 +360,7 @@ fn citations_name_rows_and_lines_of_the_file() {
     assert!(markdown.contains("mixed/rivers.csv > rivers (rows 1-3, extracted bytes 0-"), "{markdown}");
     let xml = place.ok(&[&asked[..], &["--format", "xml"]].concat()).out;
     assert!(xml.contains(" sheet=\"rivers\" row=\"1-3\" extracted-bytes=\"0-"), "{xml}");
-    assert!(xml.contains("document=\"j1\" line=\"2\""), "{xml}");
+    assert!(xml.contains("document=\"mixed/rows.jsonl/j1\" line=\"2\""), "{xml}");
     let schema: Value = serde_json::from_str(&place.ok(&["replay", "--schema"]).out).unwrap();
     hold(&schema, &trace(&place, "trace.json"), &schema, "trace").unwrap();
     assert_eq!(place.json(&["replay", "trace.json"])["differences"], json!([]));

@@ -62,8 +62,8 @@ fn files_with_a_document_a_line_are_opened_by_line() {
     rows(&place);
     place.index(&["mixed"]);
     assert_eq!(place.ok(&["get", "mixed/rows.jsonl:2"]).out, "A boat on the Danube.");
-    assert_eq!(place.json(&["get", "rows.jsonl:1"])["document"], "j0");
-    place.run(&["get", "mixed/rows.jsonl"]).fails(1, &["j0, j1"]);
+    assert_eq!(place.json(&["get", "rows.jsonl:1"])["document"], "mixed/rows.jsonl/j0");
+    place.run(&["get", "mixed/rows.jsonl"]).fails(1, &["mixed/rows.jsonl/j0, mixed/rows.jsonl/j1"]);
     place.run(&["get", "mixed/rows.jsonl:9"]).fails(1, &["line 9"]);
     place.run(&["get", "mixed/page.html:1"]).fails(1, &["line 1", "mixed/page.html#0"]);
 }
@@ -79,7 +79,9 @@ fn a_context_says_where_its_sources_are_in_words_that_open_them() {
     let marks: Vec<&str> = told.out.lines().filter(|line| line.starts_with("=== [") && !line.contains('…')).collect();
     let sources: Vec<&str> = told.err.lines().filter(|line| line.starts_with('[')).collect();
     assert_eq!((marks.len(), sources.len()), (citations.len(), citations.len()), "{told:?}");
-    for words in ["] notes/tides.md:", "] mixed/rows.jsonl:2  j1", "] mixed/rivers.csv bytes ", "  Tides"] {
+    for words in
+        ["] notes/tides.md:", "] mixed/rows.jsonl:2  mixed/rows.jsonl/j1", "] mixed/rivers.csv bytes ", "  Tides"]
+    {
         assert!(sources.iter().any(|line| line.contains(words)), "{words}: {sources:?}");
     }
     for ((mark, source), citation) in marks.iter().zip(&sources).zip(&citations) {

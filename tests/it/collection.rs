@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::support::{Place, tiny_model};
+use crate::support::{BREAD, Place, tiny_model};
 
 fn counts(report: &Value) -> [u64; 4] {
     ["n_added", "n_changed", "n_unchanged", "n_removed"].map(|name| report[name].as_u64().unwrap())
@@ -67,25 +67,101 @@ fn only_documents_under_the_given_roots_can_vanish() {
 fn a_document_that_can_no_longer_be_read_stays() {
     let place = Place::indexed();
     place.write("notes/bread.md", b"# Bread\n\n\xff\xfe not UTF-8\n");
-    let report = place.index(&["notes"]);
-    assert_eq!(counts(&report), [0, 0, 2, 0]);
+    let ran = place.run(&["index", "--model", &tiny_model(), "notes", "--json"]);
+    let report: Value = serde_json::from_str(&ran.out).unwrap();
+    assert_eq!((ran.code, counts(&report)), (5, [0, 0, 2, 0]), "{ran:?}");
     assert!(report["failed"][0]["reason"].as_str().unwrap().contains("UTF-8"), "{report}");
-    assert_eq!(documents(&place, "sourdough").len(), 1);
+    // It answers as it was, and every answer says so until its file can be read again.
+    let searched = place.json(&["search", "sourdough", "--mode", "lexical"]);
+    assert_eq!(searched["hits"][0]["document"], "notes/bread.md");
+    let words = ["\"notes/bread.md\" answers with the text it had before", "invalid UTF-8 at byte 9"];
+    let says_so =
+        |warnings: &Value| words.iter().all(|word| warnings[0].as_str().is_some_and(|text| text.contains(word)));
+    assert!(says_so(&searched["warnings"]), "{searched}");
+    assert!(says_so(&place.json(&["context", "sourdough", "--budget", "400"])["warnings"]));
+    assert!(says_so(&place.json(&["get", "notes/bread.md"])["warnings"]));
+    assert_eq!(place.json(&["get", "notes/tides.md"])["warnings"], Value::Null);
+    assert!(place.ok(&["get", "notes/bread.md#1"]).err.contains(words[0]));
+    assert_eq!(place.json(&["status"])["stale"][0]["documents"], serde_json::json!(["notes/bread.md"]));
+    place.write("notes/rye.md", "# Rye\n");
+    let elsewhere = place.run(&["index", "--model", &tiny_model(), "notes"]);
+    assert_eq!(elsewhere.code, 5, "{elsewhere:?}");
+    place.ok(&["delete", "notes/rye.md"]);
+    assert!(says_so(&place.json(&["search", "moon", "--mode", "lexical"])["warnings"]), "it outlives other commits");
+    place.write("notes/bread.md", BREAD);
+    assert_eq!(counts(&place.index(&["notes"])), [1, 0, 3, 0]);
+    assert_eq!(place.json(&["search", "sourdough", "--mode", "lexical"])["warnings"], Value::Null);
 }
 
 #[test]
-fn rows_that_move_to_another_file_keep_their_ids() {
+fn records_are_named_by_their_file_and_only_a_beir_corpus_by_themselves() {
     let place = Place::new();
     place.write("rows/a.jsonl", "{\"_id\":\"1\",\"text\":\"the moon\"}\n{\"_id\":\"2\",\"text\":\"the sea\"}\n");
     place.index(&["rows"]);
-    std::fs::rename(place.path("rows/a.jsonl"), place.path("rows/b.jsonl")).unwrap();
-    let moved = place.index(&["rows"]);
-    assert_eq!((counts(&moved), moved["n_tokens_embedded"].as_u64()), ([0, 2, 0, 0], Some(0)), "{moved}");
-    assert_eq!(place.json(&["get", "1"])["origin"], "rows/b.jsonl");
-    place.write("rows/c.jsonl", "{\"_id\":\"2\",\"text\":\"another sea\"}\n");
-    let doubled = place.index(&["rows"]);
-    assert_eq!(counts(&doubled), [0, 0, 2, 0]);
-    assert!(doubled["failed"][0]["reason"].as_str().unwrap().contains("rows/b.jsonl"), "{doubled}");
+    place.write(
+        "rows/b.jsonl",
+        "{\"_id\":\"1\",\"text\":\"another moon\"}\n{\"_id\":\"a.jsonl\",\"text\":\"a shore\"}\n",
+    );
+    place.write("rows/sub/1", "no record, a file\n");
+    assert_eq!(counts(&place.index(&["rows"])), [3, 0, 2, 0]);
+    for (name, id) in [
+        ("rows/a.jsonl/1", "rows/a.jsonl/1"),
+        ("rows/b.jsonl/1#0", "rows/b.jsonl/1"),
+        ("rows/b.jsonl:1", "rows/b.jsonl/1"),
+        ("2", "rows/a.jsonl/2"),
+        ("2#0", "rows/a.jsonl/2"),
+        ("a.jsonl", "rows/b.jsonl/a.jsonl"),
+        ("sub/1", "rows/sub/1"),
+    ] {
+        assert_eq!(place.json(&["get", name])["document"], id, "{name}");
+    }
+    let moved = "rows/c.jsonl";
+    std::fs::rename(place.path("rows/a.jsonl"), place.path(moved)).unwrap();
+    let report = place.index(&["rows"]);
+    assert_eq!((counts(&report), report["n_tokens_embedded"].as_u64()), ([2, 0, 3, 2], Some(0)), "{report}");
+    // Of a BEIR corpus an id is the record's own, and nothing else may have it.
+    place.write("set/corpus.jsonl", "{\"_id\":\"rows/sub/1\",\"text\":\"a set\"}\n{\"_id\":\"9\",\"text\":\"nine\"}\n");
+    place.write("set/queries.jsonl", "{\"_id\":\"q\",\"text\":\"set\"}\n");
+    place
+        .run(&["index", "--model", &tiny_model(), "set"])
+        .fails(3, &["set/corpus.jsonl", "\"rows/sub/1\" of one of its documents is that of a document of rows/sub/1"]);
+    assert_eq!(place.json(&["get", "sub/1"])["text"], "no record, a file\n");
+    place.write("set/corpus.jsonl", "{\"_id\":\"8\",\"text\":\"a set\"}\n{\"_id\":\"9\",\"text\":\"nine\"}\n");
+    assert_eq!(counts(&place.index(&["set"])), [2, 0, 0, 0]);
+    assert_eq!(place.json(&["get", "9"])["origin"], "set/corpus.jsonl");
+}
+
+#[test]
+fn judgements_and_topics_name_records_by_their_own_ids_where_one_file_has_them() {
+    let place = Place::new();
+    place.write("rows/a.jsonl", "{\"_id\":\"1\",\"text\":\"the moon\"}\n{\"_id\":\"2 b\",\"text\":\"the sea\"}\n");
+    place.write("rows/b.jsonl", "{\"_id\":\"3\",\"text\":\"the star\"}\n{\"_id\":\"1\",\"text\":\"a loaf\"}\n");
+    place.index(&["rows"]);
+    place.write("topics.jsonl", "{\"_id\":\"m\",\"text\":\"sea star\",\"scope\":[\"2 b\",\"3\"]}\n");
+    place.ok(&["run", "--topics", "topics.jsonl", "--mode", "lexical", "-o", "run"]);
+    let run = String::from_utf8(place.read("run")).unwrap();
+    assert!(
+        run.contains(" rows/a.jsonl/2%20b ") && run.contains(" rows/b.jsonl/3 ") && run.lines().count() == 2,
+        "{run}"
+    );
+    place.write("qrels.tsv", "query-id\tcorpus-id\tscore\nm\t2 b\t1\nm\t3\t1\n");
+    assert_eq!(place.json(&["eval", "qrels.tsv", "run", "-m", "R@10"])["R@10"], 1.0);
+    // An id that two files have names neither.
+    place.write("topics.jsonl", "{\"_id\":\"m\",\"text\":\"moon\",\"scope\":[\"1\"]}\n");
+    place.run(&["run", "--topics", "topics.jsonl"]).fails(1, &["\"1\""]);
+}
+
+#[test]
+fn a_collection_of_an_earlier_version_gets_the_new_ids_and_keeps_none_of_the_old_ones() {
+    let place = Place::new();
+    let rows: String = (0..40).map(|n| format!("{{\"_id\":\"{n}\",\"text\":\"the moon {n}\"}}\n")).collect();
+    place.write("rows/corpus.jsonl", &rows);
+    // As an earlier version named them: by themselves.
+    place.index(&["rows", "--format", "beir"]);
+    assert_eq!(place.json(&["get", "7"])["document"], "7");
+    let renamed = place.index(&["rows"]);
+    assert_eq!((counts(&renamed), renamed["n_tokens_embedded"].as_u64()), ([40, 0, 0, 40], Some(0)), "{renamed}");
+    assert_eq!(place.json(&["status"])["n_documents"], 40);
 }
 
 #[test]
@@ -348,4 +424,22 @@ fn a_cache_that_cannot_be_written_is_named_and_the_run_goes_on() {
     };
     homeless(&["index", "--model", &tiny_model(), "notes"]).fails(2, &["CENTO_CACHE", "--no-cache"]);
     assert_eq!(homeless(&["index", "--model", &tiny_model(), "notes", "--no-cache"]).code, 0);
+}
+
+#[test]
+fn a_collection_inside_the_indexed_folder_is_no_part_of_it() {
+    let place = Place::indexed();
+    let model = tiny_model();
+    for n in 0..2 {
+        let report = place.json(&["index", "--model", &model, "notes", "--collection", "notes/sub/index"]);
+        assert_eq!(counts(&report), if n == 0 { [3, 0, 0, 0] } else { [0, 0, 3, 0] }, "{report}");
+        let skipped: Vec<&str> = report["skipped"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .map(|skipped| skipped["path"].as_str().unwrap())
+            .collect();
+        assert_eq!(skipped, ["notes/sub/index"], "{report}");
+    }
+    place.run(&["index", "notes/sub/index"]).fails(3, &["notes/sub/index", "collection of Cento"]);
 }

@@ -328,7 +328,7 @@ fn files_of_others_are_not_replaced() {
     let place = three();
     for name in ["out.npy", "out.json"] {
         place.write(name, "somebody's work");
-        fail(&place, &[]).fails(3, &[name, "not made by `cento embed`"]);
+        fail(&place, &[]).fails(3, &[name, "no run that embeds texts made it"]);
         fail(&place, &["--restart"]).fails(3, &[name]);
         assert_eq!(place.read(name), b"somebody's work");
         std::fs::remove_file(place.path(name)).unwrap();

@@ -46,28 +46,36 @@ const MOON: &str = "notes/moon.md";
 const TIDE: &str = "notes/drafts/tide.md";
 const LOAF: &str = "notes/drafts/loaf.txt";
 const PAGE: &str = "rows/page.html";
+const J1: &str = "rows/rows.jsonl/j1";
+const J2: &str = "rows/rows.jsonl/j2";
 
 #[test]
 fn fields_of_every_source_have_their_types() {
     let place = place();
     for (filter, expected) in [
-        ("year >= 2020", &["j1", TIDE][..]),
-        ("year = \"unknown\"", &["j2"]),
+        ("year >= 2020", &[TIDE, J1][..]),
+        ("year = \"unknown\"", &[J2]),
         ("tags = \"sea\" and not (tags = \"night\")", &[TIDE]),
         ("keywords = \"night\" or tags = \"night\"", &[MOON, PAGE]),
         ("date = 2020-05-17 and draft = false", &[MOON]),
         ("date > 2020-05-17T00:00", &[TIDE]),
         ("author.name starts with \"A.\"", &[TIDE]),
-        ("metadata.lang in (\"de\", \"fr\")", &["j1", "j2"]),
-        ("metadata.lang != \"de\"", &["j1"]),
+        ("metadata.lang in (\"de\", \"fr\")", &[J1, J2]),
+        ("metadata.lang != \"de\"", &[J1]),
         ("lang exists", &[PAGE]),
-        ("meta.type = \"card\"", &["j1"]),
+        ("meta.type = \"card\"", &[J1]),
         ("meta.title exists", &[MOON]),
-        ("title = \"Lune\"", &["j1"]),
+        ("title = \"Lune\"", &[J1]),
         ("type = \"markdown\"", &[TIDE, MOON]),
         ("type = \"txt\" or type = \"html\"", &[LOAF, PAGE]),
         ("root = \"notes\" and path starts with \"drafts/\"", &[LOAF, TIDE]),
-        ("id = \"j2\"", &["j2"]),
+        ("path starts with \"notes/drafts/\"", &[LOAF, TIDE]),
+        ("path starts with \"notes\"", &[LOAF, TIDE, MOON]),
+        ("path starts with \"notes/moon\" or path = \"moon\"", &[MOON]),
+        ("path in (\"notes/moon.md\", \"notes\", \"drafts/tide.md\")", &[TIDE, MOON]),
+        ("root = \"notes\" and path != \"notes/moon.md\"", &[LOAF, TIDE]),
+        ("path = \"rows/moon.md\"", &[]),
+        ("id = \"rows/rows.jsonl/j2\"", &[J2]),
         ("year is missing and type != \"html\"", &[LOAF]),
         ("year < 1000", &[]),
     ] {
@@ -227,7 +235,7 @@ fn documents_are_deleted_by_path_glob_and_filter() {
     let glob = place.json(&["delete", "--path", "notes/**/*.txt"]);
     assert_eq!((&glob["deleted"], &glob["generation"]), (&json!([LOAF]), &json!(3)));
     assert_eq!(place.json(&["delete", "--path", "notes/drafts/"])["deleted"], json!([TIDE]));
-    assert_eq!(place.json(&["delete", "--filter", "metadata.lang exists"])["deleted"], json!(["j1", "j2"]));
+    assert_eq!(place.json(&["delete", "--filter", "metadata.lang exists"])["deleted"], json!([J1, J2]));
     assert_eq!(place.json(&["delete", "--path", "rows/page.html"])["deleted"], json!([PAGE]));
     assert_eq!(place.ok(&["list"]).out, format!("{MOON}\n"));
     assert_eq!(listed(&place, "id exists"), [MOON]);

@@ -125,7 +125,7 @@ fn damage_is_named_repaired_and_warned_of_until_it_is_made_good() {
     let answer = place.ok(&["search", "moon", "--json"]);
     assert!(answer.err.contains("warning: 3 documents of segment 1-0"), "{answer:?}");
     let answer: Value = serde_json::from_str(&answer.out).unwrap();
-    assert!(answer["warnings"][0].as_str().unwrap().contains("cento index"), "{answer}");
+    assert!(answer["warnings"][0].as_str().unwrap().contains("indexing them again"), "{answer}");
     assert_eq!(place.json(&["status"])["losses"][0]["documents"].as_array().unwrap().len(), 3);
     place.ok(&["doctor"]);
     place.index(&["notes"]);

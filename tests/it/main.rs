@@ -12,6 +12,7 @@
 //! | `lifecycle` | compact, snapshot, earlier generations, doctor, repair |
 //! | `embed` | texts into matrices: types, ids, manifest, kills and reruns, bad input; the speed of an encoder |
 //! | `bad_input` | each kind of bad input: the message, the exit code, nothing lost |
+//! | `bounds` | requests beyond their bounds, files without an end, readers that go away |
 //! | `unreadable` | what cannot be read and roots that are gone: nothing is removed without a word |
 //! | `evaluation` | eval, compare, fuse: figures by hand, gates, formats, orders |
 //! | `contexts` | run with scopes and contexts; eval-context: evidence by hand |
@@ -25,6 +26,7 @@
 
 mod answers;
 mod bad_input;
+mod bounds;
 mod citations;
 mod collection;
 mod contexts;

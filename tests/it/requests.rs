@@ -21,7 +21,11 @@ fn what_is_included_excluded_and_ordered_is_replayed() {
     assert!(all.contains("flour, water") && all.contains("wild yeast"), "a document is all of its chunks: {all}");
     for (flag, id, words) in [
         ("--include", "notes/bred.md", "no document \"notes/bred.md\" in this collection; nearest: \"notes/bread.md\""),
-        ("--exclude", "notes/bread.md#77", "notes/bread.md: chunk 77 is outside the document"),
+        (
+            "--exclude",
+            "notes/bread.md#77",
+            "notes/bread.md: no chunk 77 in the document, which has 2 that can be searched",
+        ),
     ] {
         place.run(&["context", QUERY, "--budget", "120", flag, id]).fails(1, &[words]);
     }

@@ -245,7 +245,9 @@ fn a_folder_is_trusted_by_the_content_of_its_file() {
     ask(&place, &[]).fails(2, &["context.endpoint"]);
 
     assert_eq!(place.json(&["trust", ".", "--yes"])["state"], "trusted");
-    assert_eq!(ask(&place, &[]).code, 0);
+    // It is obeyed; but only who asks may send the machine to its own network.
+    ask(&place, &[]).fails(2, &["endpoint", "127.0.0.1", "no public address"]);
+    assert_eq!(ask(&place, &["--endpoint", &server.url]).code, 0);
     assert!(!server.heard().is_empty());
     let folder = place.path("").canonicalize().unwrap().display().to_string();
     assert_eq!(place.json(&["trust"])["trusted"], json!([{"folder": folder, "state": "trusted"}]));
@@ -308,10 +310,18 @@ fn a_key_goes_to_no_host_that_a_folder_names() {
 
     place.write("cento.toml", planted(&folders));
     place.ok(&["trust", ".", "--yes"]);
-    let ran = ask(&place, &[]);
-    assert_eq!(ran.code, 0, "{ran:?}");
-    assert!(ran.err.contains("CENTO_ENDPOINT_KEY is not sent to") && ran.err.contains("cento.toml"), "{ran:?}");
-    assert_eq!((authorized(&folders), folders.heard().is_empty()), (0, false));
+    ask(&place, &[]).fails(2, &["no public address"]);
+    for host in ["localhost", "models.invalid"] {
+        let port = folders.url.trim_end_matches("/v1").rsplit_once(':').unwrap().1;
+        place.write("cento.toml", planted(&folders).replace("127.0.0.1", host));
+        place.ok(&["trust", ".", "--yes"]);
+        let ran = ask(&place, &[]);
+        ran.fails(4, &[&format!("CENTO_ENDPOINT_KEY is not sent to {host}:{port}"), "cento.toml", "cannot be reached"]);
+        assert_eq!(ran.err.contains("no public address"), host == "localhost", "{ran:?}");
+    }
+    place.write("cento.toml", planted(&folders));
+    place.ok(&["trust", ".", "--yes"]);
+    assert!(folders.heard().is_empty(), "{:?}", folders.heard());
 
     // Named by the user it has the key, whatever the file says.
     let named = ask(&place, &["--endpoint", &folders.url]);

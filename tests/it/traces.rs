@@ -109,10 +109,42 @@ fn a_record_says_where_its_chunk_lies_and_a_trace_without_that_still_replays() {
     assert_eq!(why("earlier.json"), why("trace.json"));
     // What a trace does say is compared.
     damage(&place, "trace.json", "moved.json", "/assembly/records/0/span/start", json!(1_000_000));
-    let moved = &place.json(&["replay", "moved.json"])["differences"];
+    let replayed = place.run(&["replay", "moved.json", "--json"]);
+    assert_eq!(replayed.code, 1, "{replayed:?}");
+    let moved: Value = serde_json::from_str(&replayed.out).unwrap();
+    let moved = &moved["differences"];
     let first = trace(&place, "trace.json").pointer("/assembly/records/0/chunk_id").unwrap().clone();
     assert_eq!(moved[0]["what"], format!("candidate {}", first.as_str().unwrap()), "{moved}");
     assert_eq!(moved[0]["before"], "span.start 1000000", "{moved}");
+}
+
+#[test]
+fn a_trace_that_was_changed_is_not_the_trace_of_its_bytes() {
+    let place = tides();
+    context(&place, "trace.json", &["--budget", "150", "--strategy", "cento"]);
+    let whole = trace(&place, "trace.json");
+    let id = records(&whole)[0]["chunk_id"].as_str().unwrap().to_owned();
+    for (pointer, value, what) in [
+        ("/delivered/citations/0/span/start", json!(7), "delivered.citations.0.span.start"),
+        ("/delivered/citations/0/document", json!("notes/else.md"), "delivered.citations.0.document"),
+        ("/delivered/n_tokens", json!(1), "delivered.n_tokens"),
+        ("/assembly/manifest/selected/0", json!("notes/else.md#0"), "assembly.manifest.selected.0"),
+        ("/assembly/manifest/tokens", json!(1), "assembly.manifest.tokens"),
+        ("/assembly/manifest/certificate/bound", json!(9.5), "assembly.manifest.certificate.bound"),
+        ("/assembly/config/n_candidates", json!(99), "assembly.config.n_candidates"),
+        ("/assembly/warnings", json!(["all is well"]), "assembly.warnings.0"),
+        ("/assembly/records/0/span/end", json!(1), &*format!("candidate {id}")),
+        ("/assembly/records/0/rank", json!(4), "record 1"),
+        ("/delivered/blake3", json!("00"), "delivered"),
+    ] {
+        damage(&place, "trace.json", "changed.json", pointer, value);
+        let replayed = place.run(&["replay", "changed.json"]);
+        replayed.fails(1, &[&format!("differs: {what}: ")]);
+        assert_eq!(replayed.out, "", "{pointer}");
+        let told =
+            if pointer == "/delivered/blake3" { "not the same bytes" } else { "it was changed after it was made" };
+        assert!(replayed.err.contains(told), "{pointer}: {replayed:?}");
+    }
 }
 
 #[test]

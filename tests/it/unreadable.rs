@@ -127,11 +127,13 @@ fn a_file_that_holds_no_text_any_more_keeps_its_document() {
     for (content, limit) in [(&b"# Bread\0"[..], "1000000"), (&[b'x'; 600][..], "500")] {
         let place = Place::indexed();
         place.write("notes/bread.md", content);
-        let report = place.index(&["notes", "--max-file-bytes", limit]);
-        assert_eq!(counts(&report), [0, 0, 2, 0], "{report}");
+        let ran = place.run(&["index", "--model", &tiny_model(), "notes", "--max-file-bytes", limit, "--json"]);
+        let report: Value = serde_json::from_str(&ran.out).unwrap();
+        assert_eq!((ran.code, counts(&report)), (PARTIAL, [0, 0, 2, 0]), "{ran:?}");
         assert_eq!(report["kept"], serde_json::json!(["notes/bread.md"]));
         assert_eq!(report["skipped"][0]["path"], "notes/bread.md");
-        place.ok(&["search", "sourdough", "--mode", "lexical"]);
+        let found = place.json(&["search", "sourdough", "--mode", "lexical"]);
+        assert!(found["warnings"][0].as_str().unwrap().contains("it is binary now, or too large"), "{found}");
     }
 }
 

@@ -16,6 +16,9 @@ pub enum Error {
         /// The least budget that would have been answered.
         needed: usize,
     },
+    /// The context is not wanted any more, as the signal to stop said.
+    #[error("stopped before the context was assembled")]
+    Cancelled,
     /// Only some strategies know that.
     #[error("{what} is of the strategy cento: `{strategy}` knows no value of a token")]
     Strategy {

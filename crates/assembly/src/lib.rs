@@ -15,6 +15,7 @@ pub mod normalize;
 pub mod fuse;
 pub mod candidate;
 mod line;
+mod stop;
 
 pub mod question;
 mod value;
@@ -45,6 +46,7 @@ pub use question::Reading;
 pub use record::explain::{self, Why, why};
 pub use record::trace::{self, Trace};
 pub use select::redundancy;
+pub use stop::{NEVER, Stop};
 pub use strategies::{Strategy, seal};
 pub use value::bridge;
 pub use value::evidence::{self, Evidence};

@@ -15,7 +15,7 @@ pub(crate) const USAGE: u8 = 2;
 pub(crate) const DATA: u8 = 3;
 /// The encoder or the device it should run on, or a language model elsewhere.
 pub(crate) const MODEL: u8 = 4;
-/// It was done but for what could not be read, which stays as it was.
+/// It was done but for what could not be read, whoever is to blame, the system or the file; what was there of it stays.
 pub(crate) const PARTIAL: u8 = 5;
 /// Ctrl-C; the collection is as it was committed last.
 pub(crate) const INTERRUPTED: u8 = 130;
@@ -24,7 +24,7 @@ pub(crate) const INTERRUPTED: u8 = 130;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Outcome {
     Done,
-    /// Some files or folders could not be read; they have been named, all else is done.
+    /// Some files, folders or documents could not be read; they have been named, all else is done.
     Partial,
     /// There is no result, or a check did not pass; what there is to say has been said.
     Nothing,
@@ -51,7 +51,7 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
 }
 
 /// The way out that the error's own words leave unsaid: the command or flag that helps.
-fn way_out(error: &anyhow::Error) -> String {
+pub(crate) fn way_out(error: &anyhow::Error) -> String {
     let is_full = |error: &io::Error| matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded);
     if error.chain().any(|cause| cause.downcast_ref().is_some_and(is_full)) {
         return "; make room there and run the command again: what was there before is whole".to_owned();
@@ -78,6 +78,9 @@ fn way_out(error: &anyhow::Error) -> String {
         Some(Error::Filter(FilterError::UnknownField { known, .. })) if known.len() > FIELDS_NAMED_MAX => {
             "\n`cento fields` lists all fields".to_owned()
         }
+        Some(Error::PrivateEndpoint { .. }) => {
+            "; if it is meant, name it with --endpoint, CENTO_ENDPOINT or in your own settings".to_owned()
+        }
         Some(Error::Setting { setting: "endpoint", .. }) => {
             "; ask for --strategy seal, or leave --endpoint out".to_owned()
         }
@@ -95,6 +98,7 @@ fn collection_way_out(error: &CollectionError) -> String {
         CollectionError::Corrupt { .. } => {
             "; `cento doctor` says what else is damaged, `cento repair` keeps what is not".to_owned()
         }
+        CollectionError::Unreadable { .. } => "; `cento repair` keeps what can be read".to_owned(),
         CollectionError::GraphHealth { n_rows, .. } => format!(" with --graph-rows-min {}", n_rows + 1),
         _ => String::new(), // the enum may grow; the rest names its own way out
     }
@@ -133,6 +137,8 @@ fn code(error: &anyhow::Error) -> u8 {
         Some(
             Error::EmptyQuery
             | Error::TooManyResults { .. }
+            | Error::AnswerTooLarge { .. }
+            | Error::PrivateEndpoint { .. }
             | Error::Setting { .. }
             | Error::Collection(CollectionError::Setting { .. })
             | Error::LabelTaken { .. }

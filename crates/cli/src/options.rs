@@ -1,12 +1,12 @@
 //! Validated options: from the flags of a command to what the engine takes.
 
-use std::io::Read;
+use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::Context as _;
 use cento_engine::{
-    At, BudgetTokenizer, CacheOptions, ChunkSearch, Endpoint, EndpointOptions, Filter, Filtered, Fusion, IndexOptions,
-    Losses, Missing, Mode, ReadOptions, Removals, RepairOptions, Scalar, Scan, Searcher, SearcherOptions, api,
+    At, BudgetTokenizer, CacheOptions, Cancel, ChunkSearch, Endpoint, EndpointOptions, Filter, Filtered, Fusion,
+    IndexOptions, Losses, Missing, Mode, Reach, ReadOptions, Removals, RepairOptions, Scalar, Scan, Searcher,
+    SearcherOptions, Service, ServiceOptions, Which, api,
 };
 
 use crate::args;
@@ -33,8 +33,8 @@ pub(crate) fn query(argument: &str) -> anyhow::Result<String> {
     if argument != "-" {
         return Ok(argument.to_owned());
     }
-    let mut bytes = Vec::new();
-    std::io::stdin().read_to_end(&mut bytes).context("stdin")?;
+    let bytes = cento_engine::take_bounded(std::io::stdin(), api::QUERY_BYTES_MAX as u64)
+        .map_err(|error| usage(format!("stdin: the query: {error}")))?;
     let text = String::from_utf8(bytes).map_err(|error| {
         usage(format!("stdin: the query is not UTF-8 from byte {} on", error.utf8_error().valid_up_to()))
     })?;
@@ -55,6 +55,8 @@ pub(crate) fn index(args: &args::Index, threads: usize) -> anyhow::Result<IndexO
         precision: args.precision,
         threads,
         graph_rows_min: args.graph_rows_min,
+        memory_bytes: args.memory.memory_bytes.map(|memory| memory.0),
+        segment_rows_max: cento_engine::config::SEGMENT_ROWS_MAX,
         cache: if args.no_cache { None } else { Some(cache(&args.cache)?) },
         removals: if args.allow_empty { Removals::All } else { Removals::Guarded },
         compact: !args.compaction.no_compact,
@@ -105,6 +107,27 @@ pub(crate) fn searcher(global: &args::Global, retrieval: &args::Retrieval) -> an
     let searcher = Searcher::open(&global.collection, options)?;
     searcher.warnings().iter().for_each(|warning| eprintln!("warning: {warning}"));
     Ok(searcher)
+}
+
+/// A service for one collection as a query command asks for it, and the collection; what is said of it goes to stderr.
+/// A tokenizer that is not built in is a file.
+pub(crate) fn service(
+    global: &args::Global,
+    retrieval: &args::Retrieval,
+    tokenizer: Option<&str>,
+) -> anyhow::Result<(Service, Arc<Searcher>)> {
+    let file = tokenizer.filter(|name| !Service::has_tokenizer(name)).map(|name| (name.to_owned(), name.into()));
+    let service = Service::new(ServiceOptions {
+        tokenizers: file.into_iter().collect(),
+        device: retrieval.device.device,
+        threads: global.threads,
+        model: retrieval.model.clone(),
+        at: at(&retrieval.at),
+        ..ServiceOptions::default()
+    })?;
+    let searcher = service.searcher(Which::Folder(&global.collection), &Cancel::default())?;
+    searcher.warnings().iter().for_each(|warning| eprintln!("warning: {warning}"));
+    Ok((service, searcher))
 }
 
 /// The generation a command asks for.
@@ -195,7 +218,11 @@ pub(crate) fn endpoint(args: &args::Endpoint, author: Author) -> anyhow::Result<
     let (timeout, fallback) = (Duration::from_secs(args.endpoint_timeout), args.endpoint_fallback);
     let key = std::env::var_os(ENDPOINT_KEY).map(std::ffi::OsString::into_string).transpose();
     let key = key.map_err(|_| usage(format!("{ENDPOINT_KEY}: is not UTF-8")))?;
-    let options = EndpointOptions { url, model, timeout, fallback };
+    let reach = match author {
+        Author::User => Reach::Any,
+        Author::Folder => Reach::Public,
+    };
+    let options = EndpointOptions { url, model, timeout, fallback, reach };
     let endpoint = Endpoint::open(&options, key.as_deref().filter(|_| author == Author::User))?;
     if author == Author::Folder && key.is_some() {
         let host = endpoint.host();

@@ -1,43 +1,83 @@
 //! What people read: progress on a terminal, rankings, tables.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::args::Global;
 use crate::exit_code;
 use anyhow::Context as _;
 use cento_engine::fuse::Contribution;
-use cento_engine::{Citation, EmbedProgress, Explanation, Hit, Progress, Searcher, Stage};
+use cento_engine::{Citation, EmbedProgress, Explanation, Hit, OsFs, Progress, Replacement, Searcher, Stage};
 use indicatif::{HumanBytes, HumanCount, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-/// As the standard macros, but a reader that has seen enough, as `head` has, ends the process quietly.
+/// As the standard macros, which panic where nobody reads any more; and no name or text that is shown commands the
+/// terminal. A reader of stdout that has seen enough, as `head` has, ends the process quietly; one of stderr that is
+/// gone ends nothing.
 macro_rules! print {
-    ($($argument:tt)*) => { $crate::output::write(format_args!($($argument)*)) };
+    ($($argument:tt)*) => { $crate::output::write(&$crate::output::visible(&format!($($argument)*))) };
 }
 macro_rules! println {
-    ($($argument:tt)*) => { $crate::output::write(format_args!("{}\n", format_args!($($argument)*))) };
+    ($($argument:tt)*) => { $crate::output::write(&format!("{}\n", $crate::output::visible(&format!($($argument)*)))) };
+}
+macro_rules! eprintln {
+    ($($argument:tt)*) => { $crate::output::remark(&format!("{}\n", $crate::output::visible(&format!($($argument)*)))) };
+}
+
+/// A text in which what a terminal would obey is written out: control characters, but line ends and tabs.
+pub(crate) fn visible(text: &str) -> Cow<'_, str> {
+    if !text.contains(|c: char| c.is_control() && c != '\n' && c != '\t') {
+        return Cow::Borrowed(text);
+    }
+    let mut shown = String::with_capacity(text.len());
+    for (at, c) in text.char_indices() {
+        let ends_line = c == '\n' || text[at..].starts_with("\r\n");
+        match c.is_control() && c != '\t' && !ends_line {
+            true => shown.extend(c.escape_unicode()),
+            false => shown.push(c),
+        }
+    }
+    Cow::Owned(shown)
 }
 
 /// Writes to stdout; there is no way on when that fails.
-pub(crate) fn write(text: std::fmt::Arguments<'_>) {
-    let Err(error) = io::stdout().lock().write_fmt(text) else { return };
+pub(crate) fn write(text: &str) {
+    let Err(error) = io::stdout().lock().write_all(text.as_bytes()) else { return };
     if error.kind() == io::ErrorKind::BrokenPipe {
         std::process::exit(i32::from(exit_code::OK));
     }
-    eprintln!("error: stdout: {error}");
+    let error = anyhow::Error::from(error);
+    eprintln!("error: stdout: {error}{}", exit_code::way_out(&error));
     std::process::exit(i32::from(exit_code::DATA));
 }
+
+/// Writes the text of documents to stdout: byte for byte into a file or a pipe, and so that a terminal obeys nothing in
+/// it.
+pub(crate) fn text(text: &str) {
+    if io::stdout().is_terminal() { write(&visible(text)) } else { write(text) }
+}
+
+/// Writes to stderr. What is said there is beside the answer: work goes on when nobody hears it.
+pub(crate) fn remark(text: &str) {
+    let _ = io::stderr().lock().write_all(text.as_bytes());
+}
+
+/// Writes to stderr what may hold links that we made ourselves; names in it went through [`printable`].
+pub(crate) fn remark_with_links(text: &str) {
+    remark(text);
+}
+
+/// The largest answer of an earlier command that is read.
+pub(crate) const ANSWER_BYTES_MAX: u64 = 1 << 28;
 
 /// Format number of every JSON answer of the command line.
 pub(crate) const JSON_VERSION: u32 = 1;
 
 /// Writes a line of JSON to stdout.
 pub(crate) fn json(value: &impl serde::Serialize) -> anyhow::Result<()> {
-    let mut out = io::stdout().lock();
-    serde_json::to_writer(&mut out, value)?;
-    writeln!(out)?;
+    write(&format!("{}\n", serde_json::to_string(value)?));
     Ok(())
 }
 
@@ -145,7 +185,7 @@ impl Bar {
 
     /// Shows a line of its own.
     pub(crate) fn message(&self, message: String) {
-        self.bar.set_message(message);
+        self.bar.set_message(visible(&message).into_owned());
     }
 
     pub(crate) fn finish(self) {
@@ -157,11 +197,14 @@ fn style(template: &str) -> ProgressStyle {
     ProgressStyle::with_template(template).expect("templates here are constants")
 }
 
-/// A hit as a reader takes it in: score, citation, headings, the beginning of the text.
+/// A hit as a reader takes it in: score, citation, likelihood, headings, the beginning of the text.
 pub(crate) fn hit(hit: &Hit, width: usize) -> String {
     let mut text = format!("{:>3}  {:.4}  {}", hit.rank, hit.score, hit.id);
     if !hit.anchor.is_empty() {
         let _ = write!(text, "  {}", hit.anchor);
+    }
+    if let Some(likelihood) = hit.likelihood {
+        let _ = write!(text, "  likelihood {likelihood:.2}");
     }
     if !hit.path.is_empty() {
         let _ = write!(text, "\n             {}", hit.path.join(" > "));
@@ -218,7 +261,7 @@ pub(crate) fn sources(searcher: &Searcher, citations: &[Citation]) -> anyhow::Re
     Ok(text)
 }
 
-/// A name without what a terminal would obey.
+/// A name in one line, without what a terminal would obey.
 fn printable(name: &str) -> String {
     name.chars().map(|c| if c.is_control() { c.escape_unicode().to_string() } else { c.to_string() }).collect()
 }
@@ -289,13 +332,99 @@ pub(crate) fn p_value(p: f64) -> String {
     if p < 0.0001 { "< .0001".to_owned() } else { format!("{p:.4}") }
 }
 
-/// A file to write to; `-` is stdout.
-pub(crate) fn file(path: &Path) -> anyhow::Result<Box<dyn Write>> {
+/// Where an output goes: to stdout, or into a file that takes its place when it is whole.
+pub(crate) enum Output {
+    Stdout(io::BufWriter<io::StdoutLock<'static>>),
+    /// A pipe, a device: there is no place to take.
+    Stream(io::BufWriter<std::fs::File>),
+    File(io::BufWriter<Replacement<'static>>),
+}
+
+/// A file to write to; `-` is stdout. What is there stays until [`Output::finish`].
+pub(crate) fn file(path: &Path) -> anyhow::Result<Output> {
     if path == Path::new("-") {
-        return Ok(Box::new(io::BufWriter::new(io::stdout().lock())));
+        return Ok(Output::Stdout(io::BufWriter::new(io::stdout().lock())));
     }
-    let file = std::fs::File::create(path).with_context(|| path.display().to_string())?;
-    Ok(Box::new(io::BufWriter::with_capacity(1 << 20, file)))
+    let place = path.canonicalize().unwrap_or_else(|_| path.to_owned()); // of a link, what it leads to
+    let found = std::fs::metadata(&place).ok();
+    if found.as_ref().is_some_and(|found| !found.is_file()) {
+        let stream = std::fs::File::options().write(true).open(&place).with_context(|| path.display().to_string())?;
+        return Ok(Output::Stream(io::BufWriter::with_capacity(FILE_BUFFER_BYTES, stream)));
+    }
+    let mut name = place.file_name().with_context(|| format!("{}: names no file", path.display()))?.to_owned();
+    name.push(format!(".{}.tmp", std::process::id()));
+    let replacement = Replacement::create(&OsFs, &place, place.with_file_name(name))?;
+    if let Some(found) = found {
+        let temporary = replacement.temporary();
+        std::fs::set_permissions(temporary, found.permissions()).with_context(|| temporary.display().to_string())?;
+    }
+    Ok(Output::File(io::BufWriter::with_capacity(FILE_BUFFER_BYTES, replacement)))
+}
+
+/// Writes a file whole, which takes its place when it is; as [`file`] takes the path.
+pub(crate) fn whole_file(path: &Path, bytes: &[u8], readers: Readers) -> anyhow::Result<()> {
+    let mut out = file(path)?;
+    if let (Output::File(replacement), Readers::Owner, false) = (&out, readers, path.exists()) {
+        let temporary: PathBuf = replacement.get_ref().temporary().to_owned();
+        make_private(&temporary).with_context(|| temporary.display().to_string())?;
+    }
+    out.write_all(bytes).with_context(|| path.display().to_string())?;
+    out.finish()
+}
+
+/// Who may read a file that is new.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Readers {
+    /// Its owner alone: it holds texts of the collection.
+    Owner,
+    /// Whom the system lets by default.
+    Usual,
+}
+
+#[cfg(unix)]
+fn make_private(path: &Path) -> io::Result<()> {
+    std::fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o600))
+}
+
+#[cfg(not(unix))]
+fn make_private(_: &Path) -> io::Result<()> {
+    Ok(())
+}
+
+/// Bytes that are written to a file at a time.
+const FILE_BUFFER_BYTES: usize = 1 << 20;
+
+impl Output {
+    /// Ends the output: a file is synced and takes its place.
+    pub(crate) fn finish(self) -> anyhow::Result<()> {
+        match self {
+            Self::Stdout(mut out) => Ok(out.flush()?),
+            Self::Stream(mut out) => Ok(out.flush()?),
+            Self::File(out) => {
+                let temporary = out.get_ref().temporary().display().to_string();
+                let replacement = out.into_inner().map_err(io::IntoInnerError::into_error).context(temporary)?;
+                Ok(replacement.publish()?)
+            }
+        }
+    }
+}
+
+impl Write for Output {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Self::Stdout(out) => out.write(bytes),
+            Self::Stream(out) => out.write(bytes),
+            Self::File(out) => out.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Self::Stdout(out) => out.flush(),
+            Self::Stream(out) => out.flush(),
+            Self::File(out) => out.flush(),
+        }
+    }
 }
 
 /// Bytes as people write them.
@@ -336,5 +465,7 @@ mod tests {
     #[test]
     fn a_terminal_is_told_nothing_by_a_name() {
         assert_eq!(printable("a\u{1b}]8;;x\n é"), "a\\u{1b}]8;;x\\u{a} é");
+        assert_eq!(visible("a\u{1b}[2J\r\t\u{9b}1m\r\n é"), "a\\u{1b}[2J\\u{d}\t\\u{9b}1m\r\n é");
+        assert!(matches!(visible("tabs\tand\nlines é"), Cow::Borrowed(_)));
     }
 }

@@ -12,6 +12,8 @@ use crate::options::usage;
 
 /// Where the configuration of a pipeline says the budget.
 const BUDGET_KEY: &str = "pipeline.token_budget";
+/// A longer file is no policy.
+const BYTES_MAX: u64 = 16 << 20;
 const NO_BUDGET: &str = "--budget: is missing; say how many tokens a context may have";
 
 /// Content of a `--policy` file: settings; of a pipeline's configuration a strategy and a budget too.
@@ -26,7 +28,9 @@ pub(crate) struct Asked {
 pub(crate) fn read(path: Option<&Path>) -> anyhow::Result<Asked> {
     let nothing = Asked { policy: Policy::default(), path: PathBuf::new(), strategy: None, budget_tokens: None };
     let Some(path) = path else { return Ok(nothing) };
-    let text = std::fs::read_to_string(path).map_err(|error| usage(format!("--policy {}: {error}", path.display())))?;
+    let wrong = |error: &dyn Display| usage(format!("--policy {}: {error}", path.display()));
+    let bytes = cento_engine::read_bounded(path, BYTES_MAX).map_err(|error| wrong(&error))?;
+    let text = String::from_utf8(bytes).map_err(|error| wrong(&error.utf8_error()))?;
     let is_yaml =
         path.extension().is_some_and(|ending| ["yaml", "yml"].iter().any(|yaml| ending.eq_ignore_ascii_case(yaml)));
     let nothing = Asked { path: path.to_owned(), ..nothing };

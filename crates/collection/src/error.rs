@@ -3,6 +3,9 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+/// An error of the disk, as the system numbers it.
+const EIO: i32 = 5;
+
 /// Every way a collection can refuse; the variants follow what a caller can do next.
 #[derive(Debug, thiserror::Error, strum::IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
@@ -13,6 +16,16 @@ pub enum Error {
     Io {
         /// The file or folder of the operation.
         path: PathBuf,
+        /// The system's error.
+        source: io::Error,
+    },
+    /// A part of a file cannot be read: the disk refuses, or the file was cut short while it was open.
+    #[error("{path}: cannot be read at byte {offset}: {source}")]
+    Unreadable {
+        /// The damaged file.
+        path: PathBuf,
+        /// Where in the file, in bytes from its start.
+        offset: u64,
         /// The system's error.
         source: io::Error,
     },
@@ -74,6 +87,18 @@ pub enum Error {
         /// The lock file.
         path: PathBuf,
     },
+    /// Another writer committed while this one was at work; what this one did is not there.
+    #[error(
+        "{path}: another writer committed generation {found} while this one went out from {expected}, where locks are not seen from other machines; run the command again"
+    )]
+    Overtaken {
+        /// The collection.
+        path: PathBuf,
+        /// Generation that this writer read; 0 for none.
+        expected: u64,
+        /// Generation that is there; 0 for none.
+        found: u64,
+    },
     /// A graph came out too bad to be searched.
     #[error(
         "the graph over {n_rows} rows of {vectors} vectors would lose answers: {figure} is {value:.4}, below the floor of {floor}; have them scanned exactly"
@@ -124,6 +149,12 @@ pub enum Error {
         /// Why not, and what would do.
         reason: String,
     },
+    /// No segment takes a document.
+    #[error("the document is too large for a segment")]
+    DocumentTooLarge {
+        /// The measure that is exceeded.
+        source: cento_lexical::Error,
+    },
     /// A query does not fit the vectors, or a setting the graph; damage is [`Error::Corrupt`].
     #[error(transparent)]
     Vector(cento_vector::Error),
@@ -136,6 +167,15 @@ impl Error {
     /// A name of the kind of error that does not change.
     pub fn code(&self) -> &'static str {
         self.into()
+    }
+
+    /// True if the disk does not give back what was written: a repair goes on without it.
+    pub fn is_of_the_disk(&self) -> bool {
+        match self {
+            Self::Unreadable { .. } => true,
+            Self::Io { source, .. } => source.raw_os_error() == Some(EIO),
+            _ => false,
+        }
     }
 
     /// The message about a collection's file or folder that could not be made.
@@ -154,6 +194,7 @@ impl From<cento_vector::Error> for Error {
             cento_vector::Error::Corrupt { path, offset, reason } => {
                 Self::Corrupt { path, reason: format!("at byte {offset}: {reason}") }
             }
+            cento_vector::Error::Unreadable { path, offset, source } => Self::Unreadable { path, offset, source },
             cento_vector::Error::OtherKind { path, expected, found } => {
                 Self::Corrupt { path, reason: format!("holds {found:?}, expected {expected}") }
             }

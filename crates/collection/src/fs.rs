@@ -5,8 +5,11 @@
 //! named. Both reach what lies in a collection through its [`Folder`], so that no link leads out of it.
 
 mod access;
+mod bounded;
 mod folder;
+mod machine;
 mod operations;
+mod private;
 #[cfg(any(not(unix), test))]
 mod paths;
 #[cfg(all(unix, test))]
@@ -15,9 +18,12 @@ mod tests;
 mod unix;
 
 pub use self::access::Access;
+pub use self::bounded::{read_bounded, take_bounded};
 pub use self::folder::Folder;
-pub use self::operations::{File, Fs, OsFs, write_atomically};
+pub(crate) use self::operations::sync_parents;
+pub use self::operations::{File, Fs, OsFs, Replacement, create_folders, write_atomically};
 #[cfg(not(unix))]
 use self::paths as system;
+pub use self::private::{create_private_folder, create_private_folders, private_file};
 #[cfg(unix)]
 use self::unix as system;

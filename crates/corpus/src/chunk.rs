@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::anchor::Anchor;
 use crate::document::{BlockKind, Document, TextKind};
-use crate::header::{self, HeaderStyle, Place};
-use crate::piece::{self, Limits, Piece, Size, Tokens};
+use crate::header::{HeaderStyle, Headers, Place};
+use crate::piece::{self, BYTES_PER_TOKEN_MAX, Limits, Piece, Size, Tokens};
 
 /// Tokens a chunk aims at.
 pub const DEFAULT_CHUNK_TOKENS: usize = 128;
@@ -75,8 +75,9 @@ impl Default for ChunkConfig {
 
 /// Cuts `document` into chunks whose spans partition its text, in order; an empty text has none.
 pub fn chunk(document: &Document, config: &ChunkConfig, tokens: &dyn Tokens) -> Vec<Chunk> {
+    let headers = Headers::new(document, config.header);
     let mut chunker =
-        Chunker { document, config, tokens, chunks: Vec::new(), line: (0, 1), counted: (String::new(), 0) };
+        Chunker { document, config, tokens, headers, chunks: Vec::new(), line: (0, 1), counted: (String::new(), 0) };
     for region in regions(document, config.size) {
         chunker.cut(&region);
     }
@@ -88,12 +89,15 @@ pub fn chunk(document: &Document, config: &ChunkConfig, tokens: &dyn Tokens) -> 
 /// A heading, or the title, whose text lies inside the chunk is left out, and so are the outermost
 /// [`Chunk::header_skip`] lines, which would have taken too much of the window.
 pub fn header(document: &Document, chunk: &Chunk, style: HeaderStyle) -> String {
-    header::compose(
-        document,
-        &Place { span: chunk.span.clone(), section: chunk.section, page: chunk.anchor.page },
-        chunk.header_skip,
-        style,
-    )
+    Headers::new(document, style).of(chunk)
+}
+
+impl Headers<'_> {
+    /// The header of a chunk, as [`header`] says.
+    pub fn of(&self, chunk: &Chunk) -> String {
+        let place = Place { span: chunk.span.clone(), section: chunk.section, page: chunk.anchor.page };
+        self.compose(&place, chunk.header_skip)
+    }
 }
 
 /// Consecutive blocks that may share a chunk.
@@ -155,6 +159,7 @@ struct Chunker<'a> {
     document: &'a Document,
     config: &'a ChunkConfig,
     tokens: &'a dyn Tokens,
+    headers: Headers<'a>,
     chunks: Vec<Chunk>,
     /// A byte offset and the line it is on.
     line: (usize, u32),
@@ -200,10 +205,15 @@ impl Chunker<'_> {
     }
 
     /// Number of outermost lines a place's longest header must lose to take half the window at most, and its tokens.
+    ///
+    /// Lines too long for half a window are passed over unread, or each section would read them again.
     fn longest_header(&mut self, place: &Place) -> (u32, usize) {
         let half = self.config.window_tokens / 2;
-        let n_lines = header::n_lines(self.document, place.section);
+        let n_lines = self.headers.n_lines(place.section);
         for skip in 0..n_lines {
+            if self.headers.n_bytes(place.section, skip) > half.saturating_mul(BYTES_PER_TOKEN_MAX) {
+                continue;
+            }
             let n_tokens = self.header_tokens(place, skip);
             if n_tokens <= half {
                 return (skip, n_tokens);
@@ -214,7 +224,7 @@ impl Chunker<'_> {
     }
 
     fn header_tokens(&mut self, place: &Place, skip: u32) -> usize {
-        let header = header::compose(self.document, place, skip, self.config.header);
+        let header = self.headers.compose(place, skip);
         if header != self.counted.0 {
             self.counted = (header.clone(), piece::count(&header, self.tokens));
         }

@@ -7,14 +7,26 @@ use std::ops::Range;
 use serde::{Deserialize, Serialize};
 
 use crate::anchor::Anchor;
+use crate::budget::{BLOCKS_MAX, Excess, FREE_BYTES, HEADERS_PER_BYTE_MAX, HEADING_BYTES_MAX, text_bytes_max, within};
 use crate::format::Format;
 use crate::metadata::Metadata;
 use crate::section::Section;
 
+/// The id that a record of the JSONL file at `origin` has in a collection. A file holds no files, so no file has it.
+pub(crate) fn record_id(origin: &str, own: &str) -> String {
+    format!("{origin}/{own}")
+}
+
+/// The own id of a record, from that in the collection; none where the two are one, or nothing but a line was its name.
+pub fn own_id<'i>(id: &'i str, origin: &str) -> Option<&'i str> {
+    id.strip_prefix(origin)?.strip_prefix('/')
+}
+
 /// A text with its outline, ready to be cut.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Document {
-    /// Public id: root label/relative path for a file, the row's own id for a JSONL row.
+    /// Public id: root label/relative path for a file; for a record of JSONL that of its file, `/` and its own, or its
+    /// own alone in a BEIR corpus.
     pub id: String,
     /// The file it was read from, as root label/relative path, always with `/`.
     pub origin: String,
@@ -44,6 +56,23 @@ impl Document {
             .map(|section| section.heading.as_str())
             .filter(|heading| !heading.is_empty())
             .collect()
+    }
+
+    /// Holds the document, which was read from `n_bytes`, against the budgets that every format shares.
+    pub(crate) fn within_budgets(&self, n_bytes: u64) -> Result<(), Excess> {
+        let n_text_bytes = self.text.len() as u64;
+        within("bytes of text", n_text_bytes, text_bytes_max(n_bytes))?;
+        within("bytes of title", self.title.len() as u64, HEADING_BYTES_MAX)?;
+        let mut header_bytes: Vec<u64> = Vec::with_capacity(self.sections.len()); // of each section's longest header
+        for section in &self.sections {
+            let own = section.heading.len() as u64;
+            within("bytes in one heading", own, HEADING_BYTES_MAX)?;
+            header_bytes.push(own + section.parent.map_or(0, |parent| header_bytes[parent as usize]));
+        }
+        let runs = self.blocks.chunk_by(|a, b| a.section == b.section);
+        let sum = runs.map(|run| header_bytes[run[0].section as usize]).sum();
+        let limit = n_text_bytes.saturating_mul(HEADERS_PER_BYTE_MAX).saturating_add(FREE_BYTES);
+        within("bytes of headings above its parts", sum, limit)
     }
 
     /// `section` and the sections around it, outermost first, without the whole document.
@@ -104,7 +133,11 @@ pub enum BlockKind {
 /// byte 0.
 ///
 /// A block of white space alone joins the one before it in its section, else the one after it.
-pub(crate) fn blocks_from_starts(text: &str, starts: Vec<(usize, BlockKind, u32)>) -> Vec<Block> {
+///
+/// # Errors
+/// There are more of them than a document may have.
+pub(crate) fn blocks_from_starts(text: &str, starts: Vec<(usize, BlockKind, u32)>) -> Result<Vec<Block>, Excess> {
+    within("paragraphs", starts.len() as u64, BLOCKS_MAX)?;
     let mut blocks: Vec<Block> = Vec::with_capacity(starts.len());
     let ends: Vec<usize> = starts.iter().skip(1).map(|start| start.0).chain([text.len()]).collect();
     for (i, ((start, kind, section), end)) in starts.into_iter().zip(ends).enumerate() {
@@ -119,5 +152,5 @@ pub(crate) fn blocks_from_starts(text: &str, starts: Vec<(usize, BlockKind, u32)
             _ => blocks.push(Block { span: start..end, kind, section, anchor: Anchor::default() }),
         }
     }
-    blocks
+    Ok(blocks)
 }

@@ -39,6 +39,20 @@ pub enum Error {
         /// The limit of the options.
         limit_bytes: u64,
     },
+    /// The document would cost more than one document may; see the constants of [`crate::budget`].
+    #[error("{path}{}: {n} {what}, the limit for one document is {limit}", of_line(*line))]
+    OverBudget {
+        /// The file.
+        path: PathBuf,
+        /// The line of the document's record, from 1; none where the file is one document.
+        line: Option<u64>,
+        /// The thing counted.
+        what: &'static str,
+        /// The count, or how far it got before the document was given up.
+        n: u64,
+        /// The limit.
+        limit: u64,
+    },
     /// One line of JSONL, or one row of CSV, is longer than any record may be; the rest of it was not kept in memory.
     #[error("{path}: line {line} is longer than {limit_bytes} bytes, the limit for one record")]
     LineTooLong {
@@ -68,6 +82,14 @@ pub enum Error {
         line: u64,
         /// The part missing or of the wrong type.
         reason: String,
+    },
+    /// The file begins as UTF-16 and does not go on as such.
+    #[error("{path}: invalid UTF-16 at byte {offset}; convert the file to UTF-8")]
+    InvalidUtf16 {
+        /// The file.
+        path: PathBuf,
+        /// First byte of what is no character, from the start of the file.
+        offset: u64,
     },
     /// Two lines of one file have the same id.
     #[error("{path}: line {line}: id {id:?} was given to line {first_line} already")]
@@ -127,4 +149,9 @@ impl Error {
         let path = path.to_path_buf();
         move |source| Self::Io { path, source }
     }
+}
+
+/// The line of a file, in the words that follow its path.
+fn of_line(line: Option<u64>) -> String {
+    line.map_or_else(String::new, |line| format!(": line {line}"))
 }

@@ -1,21 +1,25 @@
 //! Folders: which files of a root are read, and why the others are not.
 //!
 //! `.gitignore` and `.centoignore` inside the root are obeyed, with or without a git repository; nothing outside the
-//! root has a say, so a folder gives the same files on every machine. Hidden files are passed over. Links are never
-//! followed. The files come sorted by origin, whatever order the system lists them in. What the system does not let be
-//! read is kept apart from what is passed over: nobody knows what it holds.
+//! root has a say, so a folder gives the same files on every machine. Hidden files are passed over, and so are
+//! collections of Cento. Links are never followed. The files come sorted by origin, whatever order the system lists
+//! them in. What the system does not let be read is kept apart from what is passed over: nobody knows what it holds.
+
+mod unread;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use ignore::{DirEntry, WalkBuilder};
 
+pub use self::unread::Unread;
+use self::unread::{lies_in, unread_rules};
 use crate::error::{Error, Result};
 use crate::format::{Format, ReadAs, Reading};
-use crate::read::ReadOptions;
-use crate::unread::{self, Unread, lies_in, unread_rules};
+use crate::read::{ReadOptions, is_utf16};
 
 /// A file is binary if there is a zero byte in so many bytes from its start.
 const BINARY_PROBE_BYTES: u64 = 8 * 1024;
@@ -24,6 +28,15 @@ const BINARY_PROBE_BYTES: u64 = 8 * 1024;
 const UNREAD: &str = "pdf docx doc xlsx xls xlsb pptx ppt odt ods odp epub rtf zip gz tgz bz2 xz zst 7z rar tar jar whl png jpg jpeg gif \
     webp bmp ico tif tiff mp3 mp4 wav ogg webm avi mov mkv ttf otf woff woff2 eot so dll exe o a class pyc wasm bin npy npz pt \
     onnx safetensors parquet arrow sqlite db";
+
+/// Folders in every collection.
+const COLLECTION_FOLDERS: [&str; 2] = ["manifests", "segments"];
+
+/// Files in a collection: one that is being made has the second alone, one that was copied may have the first alone.
+const COLLECTION_FILES: [&str; 2] = ["manifest.json", "LOCK"];
+
+/// Why it is passed over.
+const COLLECTION_REASON: &str = "a collection of Cento: what is in it was made from documents";
 
 /// A file or folder to read, and the name its documents' ids begin with.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -69,6 +82,30 @@ pub struct FoundFile {
     pub format: Format,
     /// Its size when it was found.
     pub n_bytes: u64,
+    /// The ids of its records, where it is JSONL.
+    pub record_ids: RecordIds,
+}
+
+/// The ids that records of a JSONL file have in a collection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RecordIds {
+    /// Their own: the file is the corpus of a BEIR folder, whose judgements name them.
+    Own,
+    /// That of the file, a slash, and their own: whatever else is indexed, nothing else is named so.
+    UnderFile,
+}
+
+/// Files of a format that has no reader yet, and are read as plain text, markup and all.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RawText {
+    /// Their extension.
+    pub extension: &'static str,
+    /// The first one's origin.
+    pub first: String,
+    /// The number of them.
+    pub n_files: u64,
+    /// The markup that stays in their text.
+    pub remark: &'static str,
 }
 
 /// A file or folder that was passed over.
@@ -90,9 +127,20 @@ pub struct Walk {
     /// Files and folders that could not be read, ascending by origin, one an origin. Where the ignore rules of a folder
     /// could not be read, none of its files is in `files`.
     pub unread: Vec<Unread>,
+    /// Files read as plain text for want of a reader, ascending by extension.
+    pub raw: Vec<RawText>,
     /// Origins of the skipped files that are of a format that is read, and hold no text now, or too much.
     pub no_text: Vec<String>,
 }
+
+/// Extensions of documents that are read as plain text until there is a reader for them: found by their words, with
+/// what stands between these.
+const RAW: [(&str, &str); 4] = [
+    ("eml", "headers, encoded parts and attachments included"),
+    ("ipynb", "JSON, outputs and images included"),
+    ("mbox", "headers, encoded parts and attachments included"),
+    ("tex", "LaTeX commands included"),
+];
 
 /// Why a file is not read.
 enum Refusal {
@@ -135,12 +183,15 @@ pub fn walk(root: &Root, options: &ReadOptions) -> Result<Walk> {
             ReadAs::Beir => Some(Format::Jsonl),
             ReadAs::One(format) => Some(format),
         };
-        walk.add(root.path.clone(), root.label.clone(), format, options);
+        let is_beir = options.format == ReadAs::Beir || format == Some(Format::Jsonl) && is_beir_corpus(&root.path);
+        let record_ids = if is_beir { RecordIds::Own } else { RecordIds::UnderFile };
+        walk.add(root.path.clone(), root.label.clone(), format, record_ids, options);
     }
     walk.files.sort_by(|a, b| a.origin.cmp(&b.origin));
     walk.skipped.sort_by(|a, b| (&a.path, &a.reason).cmp(&(&b.path, &b.reason)));
     walk.unread.sort();
     walk.unread.dedup_by(|a, b| a.origin == b.origin);
+    walk.raw = raw_texts(&walk.files);
     if walk.files.is_empty() {
         return Err(walk.nothing(root, walk.why_nothing()));
     }
@@ -149,10 +200,27 @@ pub fn walk(root: &Root, options: &ReadOptions) -> Result<Walk> {
 
 fn walk_folder(root: &Root, options: &ReadOptions, walk: &mut Walk) -> Result<()> {
     let folder = fs::canonicalize(&root.path).map_err(Error::io(&root.path))?;
+    if is_collection(&folder) {
+        walk.skip(&root.path, COLLECTION_REASON.into());
+        return Ok(());
+    }
     let mut builder = WalkBuilder::new(&folder);
     builder.standard_filters(false).hidden(true).git_ignore(true).require_git(false).follow_links(false);
     builder.add_custom_ignore_filename(".centoignore");
+    let collections = Arc::new(Mutex::new(Vec::new()));
+    let found = Arc::clone(&collections);
+    builder.filter_entry(move |entry| {
+        let is_collection = entry.file_type().is_some_and(|kind| kind.is_dir()) && is_collection(entry.path());
+        if is_collection {
+            found.lock().unwrap_or_else(PoisonError::into_inner).push(entry.path().to_owned());
+        }
+        !is_collection
+    });
     let Listing { files, folders, unruled } = list(builder.build(), &folder, root, walk);
+    for collection in collections.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+        let path = root.path.join(collection.strip_prefix(&folder).unwrap_or(Path::new("")));
+        walk.skip(&path, COLLECTION_REASON.into());
+    }
     let beir = beir_folders(&files, &folders);
     if options.format == ReadAs::Beir && beir.is_empty() && !files.contains_key("corpus.jsonl") {
         return Err(walk.nothing(root, "no corpus.jsonl in it".into()));
@@ -167,11 +235,22 @@ fn walk_folder(root: &Root, options: &ReadOptions, walk: &mut Walk) -> Result<()
             continue;
         }
         match choose(&path, options.format) {
-            Ok(format) => walk.add(path, origin, format, options),
+            Ok(format) => {
+                let is_own = |prefix: &String| relative.strip_prefix(prefix.as_str()) == Some("corpus.jsonl");
+                let is_beir = options.format == ReadAs::Beir || beir.iter().any(is_own);
+                let record_ids = if is_beir { RecordIds::Own } else { RecordIds::UnderFile };
+                walk.add(path, origin, format, record_ids, options);
+            }
             Err(reason) => walk.skip(&path, reason),
         }
     }
     Ok(())
+}
+
+/// Tells whether this is the folder of a collection: it holds what no other has beside each other.
+fn is_collection(path: &Path) -> bool {
+    let has = |name: &&str| path.join(name).symlink_metadata().is_ok();
+    COLLECTION_FOLDERS.iter().all(has) && COLLECTION_FILES.iter().any(has)
 }
 
 /// Sorts what the walk of a folder came across into files, folders, and what `walk` reports.
@@ -231,9 +310,19 @@ impl Root {
 
 impl Walk {
     /// Lists a file, or the reason why it cannot be read; `format` is none where the extension is unknown.
-    fn add(&mut self, path: PathBuf, origin: String, format: Option<Format>, options: &ReadOptions) {
+    fn add(
+        &mut self,
+        path: PathBuf,
+        origin: String,
+        format: Option<Format>,
+        record_ids: RecordIds,
+        options: &ReadOptions,
+    ) {
         match probe(&path, format, options) {
-            Ok(n_bytes) => self.files.push(FoundFile { path, origin, format: format.unwrap_or(Format::Text), n_bytes }),
+            Ok(n_bytes) => {
+                let format = format.unwrap_or(Format::Text);
+                self.files.push(FoundFile { path, origin, format, n_bytes, record_ids });
+            }
             Err(Refusal::Unread(reason)) => self.unread(&path, origin, reason),
             Err(Refusal::NoText(reason)) => {
                 self.skip(&path, reason);
@@ -289,7 +378,7 @@ fn probe(path: &Path, format: Option<Format>, options: &ReadOptions) -> Result<u
     }
     let mut start = Vec::new();
     File::open(path).and_then(|file| file.take(BINARY_PROBE_BYTES).read_to_end(&mut start)).map_err(unread)?;
-    match start.iter().position(|&byte| byte == 0) {
+    match start.iter().position(|&byte| byte == 0).filter(|_| !is_utf16(&start)) {
         Some(at) => Err(Refusal::NoText(format!("binary: zero byte at byte {at}"))),
         None => Ok(metadata.len()),
     }
@@ -314,6 +403,26 @@ fn choose(path: &Path, asked: ReadAs) -> Result<Option<Format>, String> {
 fn unread_extension(path: &Path) -> Option<&'static str> {
     let extension = path.extension()?.to_str()?.to_ascii_lowercase();
     UNREAD.split_ascii_whitespace().find(|&unread| unread == extension)
+}
+
+/// Says that a file is the corpus of a BEIR folder: its name, and what lies beside it.
+fn is_beir_corpus(path: &Path) -> bool {
+    let beside = |name: &str| path.with_file_name(name);
+    path.file_name().is_some_and(|name| name == "corpus.jsonl")
+        && (beside("queries.jsonl").is_file() || beside("qrels").is_dir())
+}
+
+/// The files that are read as text for want of a reader.
+fn raw_texts(files: &[FoundFile]) -> Vec<RawText> {
+    let of = |(extension, remark)| {
+        let is_one = |file: &&FoundFile| {
+            file.format == Format::Text && file.path.extension().is_some_and(|own| own.eq_ignore_ascii_case(extension))
+        };
+        let mut found = files.iter().filter(is_one);
+        let first = found.next()?.origin.clone();
+        Some(RawText { extension, first, n_files: 1 + found.count() as u64, remark })
+    };
+    RAW.into_iter().filter_map(of).collect()
 }
 
 /// Folders, as relative paths with a final `/` (the root: empty), that hold a BEIR corpus.
@@ -452,6 +561,52 @@ mod tests {
                 "x/queries.jsonl: BEIR queries, never indexed",
             ],
         );
+    }
+
+    #[test]
+    fn records_of_a_beir_corpus_keep_their_ids_and_no_others() {
+        let files = [
+            ("x/corpus.jsonl", ""),
+            ("x/queries.jsonl", ""),
+            ("y/corpus.jsonl", ""),
+            ("y/more/corpus.jsonl", ""),
+            ("y/more/qrels/test.tsv", ""),
+            ("z/rows.jsonl", ""),
+        ];
+        let (folder, root) = folder(&files);
+        let own = |path: &str, format: ReadAs| {
+            let options = ReadOptions { format, ..ReadOptions::default() };
+            let root = Root { path: folder.path().join(path), ..root.clone() };
+            let files = walk(&root, &options).unwrap().files;
+            files.iter().map(|file| file.record_ids == RecordIds::Own).collect::<Vec<_>>()
+        };
+        assert_eq!(own("", ReadAs::Auto), [true, false, true, false]);
+        assert_eq!(own("y", ReadAs::Auto), [false, true]);
+        for (file, is_own) in [("x/corpus.jsonl", true), ("y/corpus.jsonl", false), ("z/rows.jsonl", false)] {
+            assert_eq!(own(file, ReadAs::Auto), [is_own], "{file}");
+        }
+        assert_eq!(own("y/corpus.jsonl", ReadAs::Beir), [true]);
+    }
+
+    #[test]
+    fn what_has_no_reader_yet_is_counted_by_its_format() {
+        let files = [("a.ipynb", "{}"), ("b/c.IPYNB", "{}"), ("d.eml", "Subject: x"), ("e.txt", "x"), ("f.tex", "x")];
+        let (_folder, root) = folder(&files);
+        let raw = walk(&root, &ReadOptions::default()).unwrap().raw;
+        let found: Vec<_> = raw.iter().map(|raw| (raw.extension, raw.first.as_str(), raw.n_files)).collect();
+        assert_eq!(found, [("eml", "r/d.eml", 1), ("ipynb", "r/a.ipynb", 2), ("tex", "r/f.tex", 1)]);
+    }
+
+    #[test]
+    fn utf_16_is_text() {
+        let (folder, root) = folder(&[]);
+        fs::write(folder.path().join("a.md"), b"\xff\xfe#\0 \0A\0").unwrap();
+        fs::write(folder.path().join("b.md"), b"#\0 \0A\0").unwrap();
+        let walk = walk(&root, &ReadOptions::default()).unwrap();
+        assert_eq!((walk.files.len(), walk.skipped[0].reason.as_str()), (1, "binary: zero byte at byte 1"));
+        let document = crate::read(&walk.files[0], &ReadOptions::default()).unwrap().next().unwrap().unwrap();
+        assert_eq!((document.text.as_str(), document.title.as_str()), ("# A", "A"));
+        assert_eq!((document.kind, document.warnings.len()), (crate::TextKind::Extracted, 1));
     }
 
     #[test]

@@ -41,7 +41,7 @@ struct Row {
     lines: Lines,
 }
 
-/// The part of a file its reader holds at once.
+/// The part of a file that is one document, which is held at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reading {
     /// All of it, up to [`crate::ReadOptions::max_file_bytes`].
@@ -102,7 +102,7 @@ static TABLE: [Row; 5] = [
         short: "csv",
         number: 4,
         extensions: "csv tsv",
-        reading: Reading::Streamed,
+        reading: Reading::Whole,
         lines: Lines::Own,
     },
 ];

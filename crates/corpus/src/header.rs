@@ -11,6 +11,7 @@ use strum::{Display, EnumString};
 
 use crate::document::Document;
 use crate::error::Error;
+use crate::section::Section;
 
 /// The form of a header.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, Display, EnumString)]
@@ -35,6 +36,64 @@ fn unknown(name: &str) -> Error {
     Error::UnknownName { what: "header style", value: name.into(), expected: HeaderStyle::NAMES }
 }
 
+/// The headers of a document's chunks.
+#[derive(Clone, Copy, Debug)]
+pub struct Headers<'d> {
+    document: &'d Document,
+    style: HeaderStyle,
+    /// The first section that has a heading.
+    first: Option<&'d Section>,
+}
+
+impl<'d> Headers<'d> {
+    /// Looks through the document once.
+    pub fn new(document: &'d Document, style: HeaderStyle) -> Self {
+        let first = document.sections.iter().find(|section| !section.heading.is_empty());
+        Self { document, style, first }
+    }
+
+    /// Number of lines the longest header of `section` can have, the document's line included.
+    pub(crate) fn n_lines(&self, section: u32) -> u32 {
+        1 + self.document.path(section).len() as u32
+    }
+
+    /// Bytes of the title and headings in the longest header of `section` without its `skip` outermost lines.
+    pub(crate) fn n_bytes(&self, section: u32, skip: u32) -> usize {
+        if self.style == HeaderStyle::None {
+            return 0;
+        }
+        let title = if skip == 0 { self.document.title.len() } else { 0 };
+        let headings = self.document.path(section).into_iter().skip(skip.saturating_sub(1) as usize);
+        title + headings.map(str::len).sum::<usize>()
+    }
+
+    /// The header of a place without its `skip` outermost lines.
+    pub(crate) fn compose(&self, place: &Place, skip: u32) -> String {
+        let document = self.document;
+        if self.style == HeaderStyle::None {
+            return String::new();
+        }
+        let ancestors = document.ancestors(place.section);
+        let inside = |heading: &Range<usize>| {
+            !heading.is_empty() && place.span.start <= heading.start && heading.end <= place.span.end
+        };
+        let title_is_inside = (ancestors.iter().copied().chain(self.first))
+            .any(|section| inside(&section.heading_span) && same_words(&section.heading, &document.title));
+        let title =
+            (skip == 0 && !title_is_inside && !document.title.trim().is_empty()).then(|| one_line(&document.title));
+        let headings: Vec<(u8, String)> = (ancestors.iter().filter(|section| !section.heading.is_empty()))
+            .skip(skip.saturating_sub(1) as usize)
+            .filter(|section| !inside(&section.heading_span))
+            .filter(|section| title.is_none() || !same_words(&section.heading, &document.title))
+            .map(|section| (section.level, one_line(&section.heading)))
+            .collect();
+        match self.style {
+            HeaderStyle::Structured => structured(title, place.page, &headings),
+            _ => flat(title, place.page, &headings),
+        }
+    }
+}
+
 /// The inputs of a header.
 #[derive(Clone, Debug)]
 pub(crate) struct Place {
@@ -42,36 +101,6 @@ pub(crate) struct Place {
     pub(crate) span: Range<usize>,
     pub(crate) section: u32,
     pub(crate) page: Option<u32>,
-}
-
-/// Number of lines the longest header of `section` can have, the document's line included.
-pub(crate) fn n_lines(document: &Document, section: u32) -> u32 {
-    1 + document.path(section).len() as u32
-}
-
-/// The header of a place without its `skip` outermost lines.
-pub(crate) fn compose(document: &Document, place: &Place, skip: u32, style: HeaderStyle) -> String {
-    if style == HeaderStyle::None {
-        return String::new();
-    }
-    let ancestors = document.ancestors(place.section);
-    let inside = |heading: &Range<usize>| {
-        !heading.is_empty() && place.span.start <= heading.start && heading.end <= place.span.end
-    };
-    let first_heading = document.sections.iter().find(|section| !section.heading.is_empty());
-    let title_is_inside = (ancestors.iter().copied().chain(first_heading))
-        .any(|section| inside(&section.heading_span) && same_words(&section.heading, &document.title));
-    let title = (skip == 0 && !title_is_inside && !document.title.trim().is_empty()).then(|| one_line(&document.title));
-    let headings: Vec<(u8, String)> = (ancestors.iter().filter(|section| !section.heading.is_empty()))
-        .skip(skip.saturating_sub(1) as usize)
-        .filter(|section| !inside(&section.heading_span))
-        .filter(|section| title.is_none() || !same_words(&section.heading, &document.title))
-        .map(|section| (section.level, one_line(&section.heading)))
-        .collect();
-    match style {
-        HeaderStyle::Structured => structured(title, place.page, &headings),
-        _ => flat(title, place.page, &headings),
-    }
 }
 
 fn structured(title: Option<String>, page: Option<u32>, headings: &[(u8, String)]) -> String {
@@ -121,9 +150,10 @@ mod tests {
         let start = markdown.find(needle).unwrap();
         let block = document.blocks.iter().find(|block| block.span.contains(&start)).unwrap();
         let place = Place { span: block.span.clone(), section: block.section, page: None };
-        assert_eq!(compose(&document, &place, 0, HeaderStyle::Structured), structured);
-        assert_eq!(compose(&document, &place, 0, HeaderStyle::Flat), flat);
-        assert_eq!(compose(&document, &place, 0, HeaderStyle::None), "");
+        let compose = |style| Headers::new(&document, style).compose(&place, 0);
+        assert_eq!(compose(HeaderStyle::Structured), structured);
+        assert_eq!(compose(HeaderStyle::Flat), flat);
+        assert_eq!(compose(HeaderStyle::None), "");
     }
 
     #[test]
@@ -152,8 +182,9 @@ mod tests {
     fn a_page_follows_the_title() {
         let document = parse("body".into(), "docs/guide.txt", Format::Text).unwrap();
         let place = Place { span: 0..4, section: 0, page: Some(3) };
-        assert_eq!(compose(&document, &place, 0, HeaderStyle::Structured), "# Document: guide | page: 3\n");
-        assert_eq!(compose(&document, &place, 0, HeaderStyle::Flat), "Document: guide | Page: 3\n");
+        let compose = |style| Headers::new(&document, style).compose(&place, 0);
+        assert_eq!(compose(HeaderStyle::Structured), "# Document: guide | page: 3\n");
+        assert_eq!(compose(HeaderStyle::Flat), "Document: guide | Page: 3\n");
     }
 
     #[test]

@@ -24,6 +24,7 @@
 //! ```
 
 mod anchor;
+pub mod budget;
 mod chunk;
 mod date;
 mod document;
@@ -36,22 +37,20 @@ mod format;
 mod read;
 mod section;
 mod sentence;
-mod unread;
 
 pub use anchor::Anchor;
 pub use chunk::{CHUNKER_VERSION, Chunk, ChunkConfig, ChunkSize, DEFAULT_CHUNK_TOKENS, chunk, header};
 pub use date::Date;
-pub use document::{Block, BlockKind, Document, TextKind};
+pub use document::{Block, BlockKind, Document, TextKind, own_id};
 pub use error::{Error, Result};
-pub use folder::{FoundFile, Root, Skipped, Walk, walk};
+pub use folder::{FoundFile, RawText, RecordIds, Root, Skipped, Unread, Walk, walk};
 pub use format::{Format, ReadAs};
-pub use header::HeaderStyle;
+pub use header::{HeaderStyle, Headers};
 pub use metadata::{Field, Metadata, Value};
 pub use piece::{BYTES_PER_TOKEN_MAX, Tokens};
 pub use read::{Documents, LINE_BYTES_MAX, MAX_FILE_BYTES, ReadOptions, Record, Records, parse, read};
 pub use section::Section;
 pub use sentence::sentences;
-pub use unread::{Unread, lies_in};
 
 #[cfg(test)]
 mod tests;

@@ -12,6 +12,7 @@ use serde::de::{Deserialize, Deserializer, Error as _};
 use serde::ser::{Serialize, Serializer};
 use serde_json::Value as Json;
 
+use crate::budget::{Excess, FIELDS_MAX, NAME_BYTES_MAX, within};
 use crate::date::Date;
 
 /// The fields of a document, by name.
@@ -78,8 +79,12 @@ impl Value {
 }
 
 /// Adds what stands under a name of a JSON object.
-pub(crate) fn add_json(metadata: &mut Metadata, name: &str, json: &Json) {
-    add(metadata, name, json, Place::Alone);
+///
+/// # Errors
+/// A field's name is longer, or there are more fields, than a document may have.
+pub(crate) fn add_json(metadata: &mut Metadata, name: &str, json: &Json) -> Result<(), Excess> {
+    within("bytes in the name of a field", name.len() as u64, NAME_BYTES_MAX)?;
+    add(metadata, name, json, Place::Alone)
 }
 
 /// Adds a value under a name; a second one makes a list.
@@ -103,21 +108,25 @@ pub(crate) enum Place {
     InList,
 }
 
-fn add(metadata: &mut Metadata, name: &str, json: &Json, place: Place) {
+fn add(metadata: &mut Metadata, name: &str, json: &Json, place: Place) -> Result<(), Excess> {
+    let inside = |(inner, json): (&String, &Json)| {
+        // Before the name is made: a long one over many is the square of what was read.
+        within("bytes in the name of a field", (name.len() + 1 + inner.len()) as u64, NAME_BYTES_MAX)?;
+        add(metadata, &format!("{name}.{inner}"), json, place)
+    };
     match json {
-        Json::Object(fields) => {
-            fields.iter().for_each(|(inner, json)| add(metadata, &format!("{name}.{inner}"), json, place));
-        }
+        Json::Object(fields) => return fields.iter().try_for_each(inside),
         Json::Array(items) if items.is_empty() => {
             metadata.entry(name.to_owned()).or_insert_with(|| Field::Many(Vec::new()));
         }
-        Json::Array(items) => items.iter().for_each(|item| add(metadata, name, item, Place::InList)),
+        Json::Array(items) => return items.iter().try_for_each(|item| add(metadata, name, item, Place::InList)),
         scalar => {
             if let Some(value) = Value::from_json(scalar) {
                 add_value(metadata, name, value, place);
             }
         }
     }
+    within("fields", metadata.len() as u64, FIELDS_MAX)
 }
 
 impl fmt::Display for Field {
@@ -196,7 +205,7 @@ mod tests {
     fn check(json: &str, expected: &str) {
         let mut metadata = Metadata::new();
         let json: serde_json::Map<String, Json> = serde_json::from_str(json).unwrap();
-        json.iter().for_each(|(name, json)| add_json(&mut metadata, name, json));
+        json.iter().for_each(|(name, json)| add_json(&mut metadata, name, json).unwrap());
         let written = serde_json::to_string(&metadata).unwrap();
         assert_eq!(written, expected);
         assert_eq!(serde_json::from_str::<Metadata>(&written).unwrap(), metadata);

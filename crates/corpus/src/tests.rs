@@ -1,5 +1,7 @@
 //! Laws of the whole crate, over arbitrary texts and over real files, and a tokenizer to hold them against.
 
+mod hostile;
+
 use std::path::{Path, PathBuf};
 
 use proptest::prelude::*;
@@ -183,7 +185,7 @@ proptest! {
             row.iter().map(|cell| format!("\"{}\"", cell.replace('"', "\"\""))).collect::<Vec<_>>().join(",")
         }).collect();
         std::fs::write(&path, rows.join("\n")).unwrap();
-        let file = FoundFile { path, origin: "d/t.csv".into(), format: Format::Csv, n_bytes: 0 };
+        let file = FoundFile { path, origin: "d/t.csv".into(), format: Format::Csv, n_bytes: 0, record_ids: RecordIds::UnderFile };
         for document in read(&file, &ReadOptions::default()).unwrap() {
             check_laws(&document.unwrap(), &config, &Words);
         }
@@ -286,7 +288,13 @@ fn a_row_of_jsonl_says_its_title_once() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("c.jsonl");
     std::fs::write(&path, "{\"id\": \"a\", \"title\": \"T\", \"text\": \"One two three. Four five six.\"}\n").unwrap();
-    let file = FoundFile { path, origin: "d/c.jsonl".into(), format: Format::Jsonl, n_bytes: 0 };
+    let file = FoundFile {
+        path,
+        origin: "d/c.jsonl".into(),
+        format: Format::Jsonl,
+        n_bytes: 0,
+        record_ids: RecordIds::UnderFile,
+    };
     let document = read(&file, &ReadOptions::default()).unwrap().next().unwrap().unwrap();
     let headers = |size| {
         let config = ChunkConfig { size, ..ChunkConfig::default() };
@@ -307,7 +315,13 @@ fn lossy_reading_is_extracted_text_with_lines() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("t.md");
     std::fs::write(&path, b"# T\n\na \xff b\n").unwrap();
-    let file = FoundFile { path, origin: "d/t.md".into(), format: Format::Markdown, n_bytes: 0 };
+    let file = FoundFile {
+        path,
+        origin: "d/t.md".into(),
+        format: Format::Markdown,
+        n_bytes: 0,
+        record_ids: RecordIds::UnderFile,
+    };
     let strict = read(&file, &ReadOptions::default()).unwrap_err();
     assert!(strict.to_string().contains("invalid UTF-8 at byte 7") && strict.to_string().contains("lossy"));
     let options = ReadOptions { lossy: true, ..ReadOptions::default() };

@@ -10,6 +10,7 @@ mod head;
 use std::path::Path;
 
 use crate::embedder::{Embedder, LoadOptions, in_parallel};
+use crate::encoder::stop::NEVER;
 use crate::error::{Error, Result};
 use crate::folder::Classification;
 use crate::pack::{Batch, pack};
@@ -96,7 +97,7 @@ impl CrossEncoder {
     }
 
     fn batch_scores(&self, batch: &Batch) -> Result<Vec<f32>> {
-        self.encoder.with_hidden(batch, |hidden, width| {
+        self.encoder.with_hidden(batch, NEVER, |hidden, width| {
             let rows = batch.spans.iter().map(|span| &hidden[span.start * width..span.end * width]);
             rows.map(|rows| self.head.score(rows, width)).collect()
         })

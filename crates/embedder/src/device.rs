@@ -1,5 +1,6 @@
 //! Where a model is computed: the one place that knows which devices this build was made for.
 
+use std::env::consts::{ARCH, OS};
 use std::fmt;
 use std::str::FromStr;
 
@@ -104,6 +105,19 @@ pub(crate) fn name(device: &Device) -> String {
         Device::Cpu => format!("cpu ({})", simd().name()),
         Device::Cuda(_) => cuda::name(device).unwrap_or_else(|| "cuda".to_owned()),
         Device::Metal(_) => "metal".to_owned(),
+    }
+}
+
+/// The part of the machine that decides the bits of a vector, beside model and text.
+///
+/// On the CPU a sum in f32 is one chain of fused multiply-adds on every instruction set, and one in integers is exact;
+/// bf16 is summed as each set does it. Tables of sines and cosines are the system's: its name is said.
+pub(crate) fn arithmetic(device: &Device, precision: Precision) -> String {
+    match (device, precision) {
+        (Device::Cpu, _) if is_accelerator(device) => name(device), // an emulated one
+        (Device::Cpu, Precision::F32 | Precision::Int8) => format!("cpu {OS} {ARCH}"),
+        (Device::Cpu, Precision::Bf16 | Precision::F16) => format!("cpu {OS} {ARCH} {}", simd().name()),
+        (Device::Cuda(_) | Device::Metal(_), _) => name(device),
     }
 }
 

@@ -8,11 +8,13 @@ mod accelerated;
 use std::num::NonZero;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard};
 use std::thread;
+
+use parking_lot::Mutex;
 
 use crate::device::{self, Device, DeviceChoice};
 use crate::encoder::Transformer;
+use crate::encoder::stop::{NEVER, Stop, check};
 use crate::error::{Error, Result};
 use crate::fingerprint::fingerprint;
 use crate::folder::{Folder, Prompts};
@@ -34,6 +36,8 @@ pub const DEFAULT_BATCH_TOKENS: usize = 1024;
 /// keep all of a large GPU busy through every kernel of a small model, whose widest rows (50 MB) still fit its
 /// second-level cache.
 pub const DEFAULT_ACCELERATOR_BATCH_TOKENS: usize = 16 * 1024;
+/// Threads that can be asked for, [`LoadOptions::threads`]: more than cores only make a run slower.
+pub const THREADS_MAX: usize = 1024;
 /// No thread is started for less than this.
 const MIN_BATCH_TOKENS: usize = 128;
 /// Batches per thread that a call is cut into where it can be, so that the threads finish together.
@@ -49,7 +53,7 @@ pub struct LoadOptions {
     pub device: DeviceChoice,
     /// Number type of weights and products. Vectors of different precisions do not mix.
     pub precision: Precision,
-    /// CPU threads; 0 = as many as there are cores.
+    /// CPU threads, at most [`THREADS_MAX`]; 0 = as many as there are cores.
     pub threads: usize,
     /// Tokens computed at a time; a single longer text is still computed. 0 = [`DEFAULT_BATCH_TOKENS`], or
     /// [`DEFAULT_ACCELERATOR_BATCH_TOKENS`] on an accelerator.
@@ -139,6 +143,9 @@ impl Embedder {
         options: &LoadOptions,
         hashes: &dyn WeightHashes,
     ) -> Result<(Self, Weights)> {
+        if options.threads > THREADS_MAX {
+            return Err(Error::Threads { asked: options.threads, most: THREADS_MAX });
+        }
         let n_cores = || thread::available_parallelism().map_or(1, NonZero::get);
         let (tokenizer, tokenizer_hash) = Tokenizer::load_hashed(&folder.tokenizer_path())?;
         folder.check_tokenizer(&tokenizer)?;
@@ -153,7 +160,6 @@ impl Embedder {
         let n_prompt_tokens = [n_prompt_tokens(&folder.prompts.query)?, n_prompt_tokens(&folder.prompts.document)?];
         let (weights, weights_hash) = Weights::open(&folder.weights_path(), &device, hashes)?;
         let n_threads = if options.threads == 0 { n_cores() } else { options.threads };
-        let has_team = n_threads > 1 && !device::is_accelerator(&device);
         let embedder = Self {
             encoder: folder.config.load(&weights, folder.n_positions, options.precision)?,
             tokenizer,
@@ -174,9 +180,10 @@ impl Embedder {
             n_halved: AtomicUsize::new(0),
             why_no_accelerator,
             workspaces: Mutex::default(),
-            team: Mutex::new(has_team.then(|| Team::new(device::simd(), n_threads))),
+            team: Mutex::default(),
             n_threads,
         };
+        embedder.hire();
         Ok((embedder, weights))
     }
 
@@ -187,27 +194,45 @@ impl Embedder {
     /// # Errors
     /// If a text cannot be tokenized or its vector is not finite: the first such text is named. If the device fails.
     pub fn embed(&self, texts: &[String], kind: Kind) -> Result<Vec<Embedding>> {
+        self.embed_unless(texts, kind, NEVER)
+    }
+
+    /// [`Embedder::embed`] for somebody who may stop wanting the vectors.
+    ///
+    /// # Errors
+    /// As [`Embedder::embed`], and [`Error::Cancelled`].
+    pub fn embed_unless(&self, texts: &[String], kind: Kind, stop: Stop<'_>) -> Result<Vec<Embedding>> {
         if device::is_accelerator(&self.device) {
-            return self.embed_on_device(texts, kind);
+            return self.embed_on_device(texts, kind, stop);
         }
         let mut embeddings = Vec::with_capacity(texts.len());
         for block in texts.chunks(BLOCK_TEXTS) {
-            self.embed_block(block, embeddings.len(), kind, &mut embeddings)?;
+            embeddings.extend(self.embed_block(block, embeddings.len(), kind, stop)?);
         }
         Ok(embeddings)
     }
 
-    /// Appends the embeddings of some texts; the first of them has the number `first` in the call.
-    fn embed_block(&self, texts: &[String], first: usize, kind: Kind, embeddings: &mut Vec<Embedding>) -> Result<()> {
+    /// The vector of one text, unless `stop` says so before it is there; see [`Embedder::embed_unless`].
+    ///
+    /// # Errors
+    /// As [`Embedder::embed_unless`].
+    pub fn embed_one_unless(&self, text: &str, kind: Kind, stop: Stop<'_>) -> Result<Embedding> {
+        let mut embedded = self.embed_unless(&[text.to_owned()], kind, stop)?;
+        Ok(embedded.pop().expect("one for each text"))
+    }
+
+    /// The embeddings of some texts; the first of them has the number `first` in the call.
+    fn embed_block(&self, texts: &[String], first: usize, kind: Kind, stop: Stop<'_>) -> Result<Vec<Embedding>> {
         let prompt = self.prompt(kind);
         let encoded = in_parallel(self.n_threads.min(texts.len().div_ceil(8)), texts.len(), |index| {
+            check(stop)?;
             self.encode(prompt, &texts[index]).map_err(|reason| Error::Tokenize { index: first + index, reason })
         })?;
         let (ids, truncated): (Vec<_>, Vec<_>) = encoded.into_iter().map(|text| (text.ids, text.truncated)).unzip();
         let n_tokens: usize = ids.iter().map(Vec::len).sum();
         let n_threads = self.n_threads_for(n_tokens);
         let batches = pack(ids, self.batch_tokens(n_tokens, n_threads));
-        let vectors = in_parallel(n_threads, batches.len(), |index| self.vectors(&batches[index], kind))?;
+        let vectors = in_parallel(n_threads, batches.len(), |index| self.vectors(&batches[index], kind, stop))?;
 
         let mut of_texts: Vec<Option<Result<Embedding>>> = Vec::new();
         of_texts.resize_with(texts.len(), || None);
@@ -218,10 +243,7 @@ impl Embedder {
                 of_texts[index] = Some(vector.map(embedding).map_err(named));
             }
         }
-        for embedding in of_texts {
-            embeddings.push(embedding.expect("every text is in a batch")?);
-        }
-        Ok(())
+        of_texts.into_iter().map(|embedding| embedding.expect("every text is in a batch")).collect()
     }
 
     /// The exact text that is embedded for `text`: its prompt, then the text.
@@ -275,6 +297,13 @@ impl Embedder {
     /// different fingerprints are not comparable.
     pub fn fingerprint(&self) -> &str {
         &self.fingerprint
+    }
+
+    /// The part of the machine that decides the bits of a vector, beside model and text: `cpu` where every processor
+    /// gives the same, `cpu` and its instruction set in bf16, else the accelerator. Vectors of one fingerprint and
+    /// another arithmetic are close, not equal.
+    pub fn arithmetic(&self) -> String {
+        device::arithmetic(&self.device, self.precision)
     }
 
     /// Number type of weights and products.
@@ -345,9 +374,9 @@ impl Embedder {
         self.n_prompt_tokens[kind as usize].min(self.max_tokens - self.tokenizer.n_around().1)
     }
 
-    fn vectors(&self, batch: &Batch, kind: Kind) -> Result<Vec<Result<Vec<f32>, NoVector>>> {
+    fn vectors(&self, batch: &Batch, kind: Kind, stop: Stop<'_>) -> Result<Vec<Result<Vec<f32>, NoVector>>> {
         let n_prompt = self.n_prompt(kind);
-        self.with_hidden(batch, |hidden, _| self.head.vectors(hidden, &batch.spans, n_prompt))
+        self.with_hidden(batch, stop, |hidden, _| self.head.vectors(hidden, &batch.spans, n_prompt))
     }
 
     /// The part behind the encoder.
@@ -356,12 +385,22 @@ impl Embedder {
     }
 
     /// The result of `read` on the hidden rows of a batch, \[T, H\] in main memory, and on H.
-    pub(crate) fn with_hidden<R>(&self, batch: &Batch, read: impl FnOnce(&[f32], usize) -> R) -> Result<R> {
+    pub(crate) fn with_hidden<R>(
+        &self,
+        batch: &Batch,
+        stop: Stop<'_>,
+        read: impl FnOnce(&[f32], usize) -> R,
+    ) -> Result<R> {
         let mut workspace = self.workspace();
-        workspace.team = if batch.is_alone { self.team().take() } else { None };
-        let rows = self.encoder.forward(batch, &mut workspace);
+        let mut lent = Lent { embedder: self, had_team: false };
+        if batch.is_alone {
+            workspace.team = self.team.lock().take();
+            lent.had_team = workspace.team.is_some();
+        }
+        let rows = self.encoder.forward(batch, &mut workspace, stop);
         if let Some(team) = workspace.team.take() {
-            *self.team() = Some(team);
+            *self.team.lock() = Some(team);
+            lent.had_team = false;
         }
         let rows = rows?;
         let result = {
@@ -383,19 +422,32 @@ impl Embedder {
     }
 
     pub(crate) fn workspace(&self) -> Workspace {
-        self.workspaces().pop().unwrap_or_else(|| Workspace::new(device::simd()))
+        self.workspaces.lock().pop().unwrap_or_else(|| Workspace::new(device::simd()))
     }
 
     pub(crate) fn give_back(&self, workspace: Workspace) {
-        self.workspaces().push(workspace);
+        self.workspaces.lock().push(workspace);
     }
 
-    fn team(&self) -> MutexGuard<'_, Option<Team>> {
-        self.team.lock().expect("no thread panics while it holds this")
+    /// Makes a team, where there can be one.
+    fn hire(&self) {
+        if self.n_threads > 1 && !device::is_accelerator(&self.device) {
+            *self.team.lock() = Some(Team::new(device::simd(), self.n_threads));
+        }
     }
+}
 
-    fn workspaces(&self) -> MutexGuard<'_, Vec<Workspace>> {
-        self.workspaces.lock().expect("no thread panics while it holds this")
+/// A team at work: if a panic ends it, another is hired, so that the next text is embedded as fast as the last.
+struct Lent<'e> {
+    embedder: &'e Embedder,
+    had_team: bool,
+}
+
+impl Drop for Lent<'_> {
+    fn drop(&mut self) {
+        if self.had_team {
+            self.embedder.hire();
+        }
     }
 }
 

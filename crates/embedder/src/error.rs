@@ -56,6 +56,14 @@ pub enum Error {
         /// Precisions to ask for instead.
         reason: &'static str,
     },
+    /// More threads are asked for than any machine makes use of.
+    #[error("{asked} threads are more than {most}; ask for fewer, or for 0: one a core")]
+    Threads {
+        /// As asked for.
+        asked: usize,
+        /// The limit.
+        most: usize,
+    },
     /// The device asked for is not there, or this build cannot use it.
     #[error("device {device}: {reason}")]
     Device {
@@ -109,6 +117,9 @@ pub enum Error {
         /// The fault in the header.
         reason: String,
     },
+    /// The vectors are not wanted any more, as the signal to stop said.
+    #[error("stopped before all texts were embedded")]
+    Cancelled,
     /// The computation failed on the device.
     #[error("the model could not be computed")]
     Compute(#[from] candle_core::Error),

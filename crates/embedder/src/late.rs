@@ -28,6 +28,7 @@ use std::ops::Range;
 use self::sums::{Sum, owner, sums};
 use self::windows::{Window, windows};
 use crate::embedder::{Embedder, Embedding, Kind, in_parallel};
+use crate::encoder::stop::NEVER;
 use crate::error::{Error, Result};
 use crate::pack::{Batch, pack};
 use crate::tokens::Placed;
@@ -184,7 +185,7 @@ impl Embedder {
     }
 
     fn batch_sums(&self, batch: &Batch, wave: &[(&Reading, &Window)]) -> Result<Vec<Vec<Sum>>> {
-        self.with_hidden(batch, |hidden, width| {
+        self.with_hidden(batch, NEVER, |hidden, width| {
             let of_input = |(span, &input): (Range<usize>, &usize)| {
                 let (reading, window) = wave[input];
                 let owners = self.owners(reading, window);

@@ -40,7 +40,10 @@ mod weights;
 
 pub use cross::CrossEncoder;
 pub use device::DeviceChoice;
-pub use embedder::{DEFAULT_ACCELERATOR_BATCH_TOKENS, DEFAULT_BATCH_TOKENS, Embedder, Embedding, Kind, LoadOptions};
+pub use embedder::{
+    DEFAULT_ACCELERATOR_BATCH_TOKENS, DEFAULT_BATCH_TOKENS, Embedder, Embedding, Kind, LoadOptions, THREADS_MAX,
+};
+pub use encoder::stop::{NEVER, Stop};
 pub use error::{Error, Result};
 pub use late::{DEFAULT_OVERLAP, LateDocument, LateWindows};
 pub use precision::Precision;

@@ -207,7 +207,7 @@ impl Scan {
 /// Cuts a list to its `limit` first by product, then by number.
 fn keep_largest(list: &mut Vec<(u32, f32)>, limit: usize) {
     if list.len() > limit {
-        list.select_nth_unstable_by(limit - 1, |a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+        list.select_nth_unstable_by(limit, |a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0))); // those before it are the largest
         list.truncate(limit);
     }
 }

@@ -4,17 +4,19 @@
 //! cannot change the tokens (see [`cut`]), so memory stays small and a text far beyond the window costs no more than a
 //! long one.
 
+pub(crate) mod bounded;
 mod cut;
 mod pairs;
 mod places;
 
-use std::fs;
 use std::io;
 use std::path::Path;
 
-use serde_json::Value;
+use serde::Deserialize;
+use serde_json::{Value, json};
 
 use crate::error::{Error, Result};
+use bounded::read_bounded;
 use cut::Cuts;
 pub(crate) use pairs::EncodedPair;
 pub(crate) use places::Placed;
@@ -33,6 +35,31 @@ pub struct Tokenizer {
     before: Vec<u32>,
     after: Vec<u32>,
     lowercases: bool,
+}
+
+/// The parts of a `tokenizer.json` that are looked at here. The vocabulary, nearly all of it, is passed over.
+#[derive(Deserialize)]
+struct Form {
+    #[serde(default)]
+    added_tokens: Value,
+    #[serde(default)]
+    normalizer: Value,
+    #[serde(default)]
+    pre_tokenizer: Value,
+    #[serde(default)]
+    post_processor: Value,
+    #[serde(default)]
+    model: Model,
+}
+
+#[derive(Default, Deserialize)]
+struct Model {
+    #[serde(default, rename = "type")]
+    kind: Value,
+    #[serde(default)]
+    unk_token: Value,
+    #[serde(default)]
+    unk_id: Value,
 }
 
 /// The tokens of a text as the encoder sees them.
@@ -55,8 +82,11 @@ impl Tokenizer {
     }
 
     /// The second result is the BLAKE3 hash of the file.
-    pub(crate) fn load_hashed(path: &Path) -> Result<(Self, blake3::Hash)> {
-        let bytes = fs::read(path).map_err(|source| match source.kind() {
+    ///
+    /// # Errors
+    /// As [`Tokenizer::load`].
+    pub fn load_hashed(path: &Path) -> Result<(Self, blake3::Hash)> {
+        let bytes = read_bounded(path).map_err(|source| match source.kind() {
             io::ErrorKind::NotFound => Error::Missing { path: path.to_owned(), purpose: purpose(path) },
             _ => Error::Io { path: path.to_owned(), source },
         })?;
@@ -65,7 +95,16 @@ impl Tokenizer {
 
     fn parse(path: &Path, bytes: &[u8]) -> Result<Self> {
         let damaged = |reason: String| Error::Damaged { path: path.to_owned(), reason };
-        let json: Value = serde_json::from_slice(bytes).map_err(|error| damaged(error.to_string()))?;
+        let Form { added_tokens, normalizer, pre_tokenizer, post_processor, model: Model { kind, unk_token, unk_id } } =
+            serde_json::from_slice(bytes).map_err(|error| damaged(error.to_string()))?;
+        let model = json!({ "type": kind, "unk_token": unk_token, "unk_id": unk_id });
+        let json = json!({
+            "added_tokens": added_tokens,
+            "normalizer": normalizer,
+            "pre_tokenizer": pre_tokenizer,
+            "post_processor": post_processor,
+            "model": model,
+        });
         let mut inner = tokenizers::Tokenizer::from_bytes(bytes).map_err(|error| damaged(error.to_string()))?;
         inner.with_truncation(None).map_err(|error| damaged(error.to_string()))?;
         inner.with_padding(None);

@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 
 use crate::error::{Error, Result};
 
-/// A token that one side sets and the other looks at between its stages. The default one is never set.
+/// A token that one side sets and the other looks at: between its stages, and while it scans, walks, reads postings,
+/// embeds and assembles. The default one is never set.
 #[derive(Clone, Default)]
 pub struct Cancel {
     is_set: Option<Arc<AtomicBool>>,

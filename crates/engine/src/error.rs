@@ -13,13 +13,13 @@ pub enum Error {
     Corpus(#[from] cento_corpus::Error),
     /// The encoder could not be loaded or could not embed.
     #[error(transparent)]
-    Embedder(#[from] cento_embedder::Error),
+    Embedder(cento_embedder::Error),
     /// The collection's folder: damaged, of another format, held by another writer, or not there.
     #[error(transparent)]
     Collection(#[from] cento_collection::Error),
     /// Fusion or assembly refused its input.
     #[error(transparent)]
-    Assembly(#[from] cento_assembly::Error),
+    Assembly(cento_assembly::Error),
     /// A model card, its download or its folder.
     #[error(transparent)]
     Model(#[from] cento_models::Error),
@@ -188,6 +188,19 @@ pub enum Error {
         /// The path it would name.
         given: PathBuf,
     },
+    /// Two files of a collection have a document of one id, so that one would displace the other.
+    #[error(
+        "{origin}: the id {id:?} of one of its documents is that of a document of {other}; nothing was changed: index \
+         one of the two into a collection of its own"
+    )]
+    IdTaken {
+        /// The file met later.
+        origin: String,
+        /// The id.
+        id: String,
+        /// The file whose document has it.
+        other: String,
+    },
     /// A root that documents came from has nothing to read any more.
     #[error(
         "{path}: nothing is left of the {n_documents} documents that the collection has of it ({reason}); nothing was \
@@ -260,6 +273,24 @@ pub enum Error {
         /// Candidates an arm contributes.
         depth: usize,
     },
+    /// An endpoint that nobody vouches for is written as an address that is not public.
+    #[error("endpoint {host}: {ip} is no public address: only a host that the user names may be there")]
+    PrivateEndpoint {
+        /// Host and port.
+        host: String,
+        /// The address.
+        ip: std::net::IpAddr,
+    },
+    /// The texts of an answer are more than one answer may hold.
+    #[error(
+        "the texts of the answer are {n_bytes} bytes, more than the {n_bytes_max} of one answer; ask for fewer results, or for a part"
+    )]
+    AnswerTooLarge {
+        /// Bytes of the texts.
+        n_bytes: usize,
+        /// The limit.
+        n_bytes_max: usize,
+    },
     /// A request is no JSON, or a value in it is of another type.
     #[error("{field}: {reason}")]
     Request {
@@ -326,15 +357,39 @@ impl Error {
     }
 }
 
+impl From<cento_embedder::Error> for Error {
+    fn from(error: cento_embedder::Error) -> Self {
+        match error {
+            cento_embedder::Error::Cancelled => Self::Cancelled,
+            error => Self::Embedder(error),
+        }
+    }
+}
+
+impl From<cento_assembly::Error> for Error {
+    fn from(error: cento_assembly::Error) -> Self {
+        match error {
+            cento_assembly::Error::Cancelled => Self::Cancelled,
+            error => Self::Assembly(error),
+        }
+    }
+}
+
 impl From<cento_vector::Error> for Error {
     fn from(error: cento_vector::Error) -> Self {
-        Self::Collection(error.into())
+        match error {
+            cento_vector::Error::Cancelled => Self::Cancelled,
+            error => Self::Collection(error.into()),
+        }
     }
 }
 
 impl From<cento_lexical::Error> for Error {
     fn from(error: cento_lexical::Error) -> Self {
-        Self::Collection(error.into())
+        match error {
+            cento_lexical::Error::Cancelled => Self::Cancelled,
+            error => Self::Collection(error.into()),
+        }
     }
 }
 

@@ -42,6 +42,8 @@ mod cancel;
 mod error;
 
 mod encoder;
+mod limits;
+mod remembered;
 
 mod source;
 
@@ -69,7 +71,7 @@ pub use cento_assembly::{
 pub use cento_corpus as corpus;
 pub use cento_corpus::{HeaderStyle, ReadOptions, Root};
 pub use cento_embedder as embedder;
-pub use cento_embedder::{DeviceChoice, Precision};
+pub use cento_embedder::{DeviceChoice, Precision, THREADS_MAX};
 pub use cento_lexical::{Explanation, Language};
 pub use cento_models as model;
 pub use cento_models::DEFAULT_MODEL;
@@ -83,14 +85,16 @@ pub use cento_collection::format::config::{
     self, CANDIDATE_DEPTH, ChunkTokens, CollectionConfig, LateReading, Pooling, VectorColumn,
 };
 pub use cento_collection::format::graph_health::GraphHealth;
-pub use cento_collection::format::losses::{Loss, LostDocument};
+pub use cento_collection::format::losses::{Loss, LostDocument, Stale};
 pub use cento_collection::format::manifest::{FORMAT, Manifest, SegmentEntry};
 pub use cento_collection::format::metadata::FieldType;
-pub use cento_collection::fs::{File, Fs, OsFs};
-pub use cento_collection::keep::snapshots::{At, NamedGeneration, create_snapshot, remove_snapshot, snapshots};
+pub use cento_collection::fs::{File, Fs, OsFs, Replacement, read_bounded, take_bounded};
+pub use cento_collection::keep::snapshots::{At, NamedGeneration, RemovedSnapshot, UnreadSnapshot};
+pub use cento_collection::keep::snapshots::{create_snapshot, remove_snapshot, snapshots, unread_snapshots};
 pub use cento_collection::write::compact::{CompactOptions, CompactReport, Merge};
+pub use cento_collection::write::memory::MEMORY_BYTES_MIN;
 pub use cento_collection::{Error as CollectionError, describe};
-pub use context::endpoint::{Endpoint, EndpointOptions};
+pub use context::endpoint::{Endpoint, EndpointOptions, Reach};
 pub use context::pool::{ContextTimings, Pool};
 pub use context::priors::{Gold, JudgedQuestion, LearnedLabel, LearnedPriors, PriorQuestions};
 pub use context::request::ContextSettings;
@@ -110,6 +114,7 @@ pub use ingest::repair::{Missing, RepairOptions, repair};
 pub use ingest::{IndexOptions, IndexReport, Issue, Progress, Removals, Stage, compact, dry_run, index, inspect};
 pub use retrieve::dense::VectorsUsed;
 pub use retrieve::documents::CitedPlace;
+pub use retrieve::likelihood::NO_LIKELIHOODS;
 pub use retrieve::probe::{Nearest, RowId};
 pub use retrieve::request::{ChunkSearch, Explain, Fusion, LEXICAL_WEIGHT, Mode};
 pub use retrieve::run::{DocumentRanking, RunQuery, RunRequest};
@@ -117,7 +122,7 @@ pub use retrieve::scope::Filtered;
 pub use retrieve::search::{Hit, SearchResponse, Timings};
 pub use retrieve::searcher::{Searcher, SearcherOptions};
 pub use retrieve::selection::FieldSummary;
-pub use service::{Service, ServiceOptions, Which};
+pub use service::{Asked, Service, ServiceOptions, Which};
 pub use source::documents::{Excerpt, ListedDocument};
 pub use source::filter::{FIELDS_NAMED_MAX, FILTER_BYTES_MAX, FILTER_DEPTH_MAX, Filter, FilterError, Place};
 pub use source::scan::bench::{ScanBench, ScanBenchRequest, bench_scan};

@@ -4,23 +4,29 @@
 //! committed; requests in progress end on the generation they began with. Of each encoder there is one, whatever
 //! collections use it.
 
+mod asked;
+
+use std::cell::OnceCell;
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::SystemTime;
+use std::time::{Duration, Instant, SystemTime};
 
 use cento_embedder::DeviceChoice;
 
 use crate::api::{self, Request as _};
 use crate::cancel::Cancel;
+use crate::context::endpoint::Endpoint;
 use crate::context::tokens::BudgetTokenizer;
 use crate::error::{AtPath, Error, Result};
 use crate::explain::why_not::WhyNot;
+use crate::limits;
 use crate::retrieve::queue::Encoder;
 use crate::retrieve::request::Mode;
-use crate::retrieve::search::SearchResponse;
+use crate::retrieve::search::{SearchResponse, Timings};
 use crate::retrieve::searcher::{Searcher, SearcherOptions};
 use crate::source::documents::Excerpt;
+pub use asked::Asked;
 use cento_collection::care::status::{Status, status};
 use cento_collection::format::layout::CURRENT;
 use cento_collection::format::manifest::Manifest;
@@ -43,11 +49,22 @@ pub struct ServiceOptions {
     pub device: DeviceChoice,
     /// Threads for embedding; 0 = one per core.
     pub threads: usize,
+    /// Another place of the collections' encoder: a card's name or a folder. It must be the same model.
+    pub model: Option<String>,
+    /// The generation of collections that answers; the current one is opened again when there is a newer one.
+    pub at: At,
 }
 
 impl Default for ServiceOptions {
     fn default() -> Self {
-        Self { collections: BTreeMap::new(), tokenizers: BTreeMap::new(), device: DeviceChoice::Auto, threads: 0 }
+        Self {
+            collections: BTreeMap::new(),
+            tokenizers: BTreeMap::new(),
+            device: DeviceChoice::Auto,
+            threads: 0,
+            model: None,
+            at: At::Current,
+        }
     }
 }
 
@@ -105,6 +122,12 @@ impl Service {
         Ok(Self { options, tokenizers, open: Mutex::default(), encoders: Mutex::default() })
     }
 
+    /// Says if a tokenizer needs no file: those that are built in, and the encoder's own.
+    #[must_use]
+    pub fn has_tokenizer(name: &str) -> bool {
+        name == OF_MODEL || BUILT_IN.contains(&name)
+    }
+
     /// The names of the collections.
     pub fn collections(&self) -> impl Iterator<Item = &str> {
         self.options.collections.keys().map(String::as_str)
@@ -120,41 +143,49 @@ impl Service {
         request: &api::SearchRequest,
         cancel: &Cancel,
     ) -> Result<SearchResponse> {
+        self.search_timed(which, request, cancel).map(|(response, _)| response)
+    }
+
+    /// The best chunks for a query, and where the time went.
+    ///
+    /// # Errors
+    /// Those of [`Service::search`].
+    pub fn search_timed<'w>(
+        &self,
+        which: impl Into<Which<'w>>,
+        request: &api::SearchRequest,
+        cancel: &Cancel,
+    ) -> Result<(SearchResponse, Timings)> {
         request.check()?;
-        let searcher = self.searcher(which.into(), cancel)?;
-        self.lend(&searcher, request.mode)?;
         let search = crate::ChunkSearch { cancel: cancel.clone(), ..request.resolve()? };
-        searcher.search(&search)
+        let searcher = self.searcher(which.into(), cancel)?;
+        let loading = self.lend(&searcher, request.mode)?;
+        let (response, mut timings) = searcher.search_timed(&search)?;
+        timings.embed += loading;
+        Ok((response, timings))
     }
 
     /// The cited context that answers a question.
     ///
     /// # Errors
-    /// [`Error::Setting`] for a value out of its range, those of [`Searcher::context`], [`Error::Cancelled`].
+    /// Those of [`Service::ask`] and of [`Asked`].
     pub fn context<'w>(
         &self,
         which: impl Into<Which<'w>>,
         request: &api::ContextRequest,
         cancel: &Cancel,
     ) -> Result<api::ContextAnswer> {
-        request.check()?;
-        let searcher = self.searcher(which.into(), cancel)?;
-        self.lend(&searcher, request.mode)?;
-        let tokenizer = self.tokenizer(&request.tokenizer, &searcher)?;
-        let search = crate::ChunkSearch { cancel: cancel.clone(), ..request.search().resolve()? };
-        let asked = request.resolve(tokenizer.get(), None);
-        let pool = searcher.pool(&search)?;
-        cancel.check()?;
-        let budget_tokens = request.budget.settle(&pool, &asked)?.budget_tokens;
-        let context = pool.context(&crate::ContextSettings { budget_tokens, ..asked })?;
-        cancel.check()?;
-        api::ContextAnswer::new(&searcher, &search, &pool, &context)
+        self.ask(which, request, None, cancel, |asked| {
+            let context = asked.context(asked.settle()?.budget_tokens)?;
+            cancel.check()?;
+            asked.answer(&context)
+        })
     }
 
     /// Where a document was lost between a question and its context.
     ///
     /// # Errors
-    /// [`Error::Setting`] for a value out of its range, those of [`Searcher::why_not`], [`Error::Cancelled`].
+    /// Those of [`Service::ask`] and of [`Asked::why_not`].
     pub fn why_not<'w>(
         &self,
         which: impl Into<Which<'w>>,
@@ -162,11 +193,30 @@ impl Service {
         cancel: &Cancel,
     ) -> Result<WhyNot> {
         request.check()?;
+        self.ask(which, &request.context, None, cancel, |asked| asked.why_not(&request.id))
+    }
+
+    /// Hands a question to `then`, which may want more of it than one answer: the context and its trace, contexts of
+    /// several budgets. `endpoint` is a language model that the strategy `seal` asks.
+    ///
+    /// # Errors
+    /// [`Error::Setting`] for a value out of its range, those of [`Searcher::open`] and of [`BudgetTokenizer::named`],
+    /// [`Error::Cancelled`]; those of `then`.
+    pub fn ask<'w, T, E: From<Error>>(
+        &self,
+        which: impl Into<Which<'w>>,
+        request: &api::ContextRequest,
+        endpoint: Option<&Endpoint>,
+        cancel: &Cancel,
+        then: impl FnOnce(&Asked<'_>) -> Result<T, E>,
+    ) -> Result<T, E> {
+        request.check()?;
+        let search = crate::ChunkSearch { cancel: cancel.clone(), ..request.search().resolve()? };
         let searcher = self.searcher(which.into(), cancel)?;
-        self.lend(&searcher, request.context.mode)?;
-        let tokenizer = self.tokenizer(&request.context.tokenizer, &searcher)?;
-        let search = crate::ChunkSearch { cancel: cancel.clone(), ..request.context.search().resolve()? };
-        searcher.why_not(&search, &request.context.resolve(tokenizer.get(), None), &request.id)
+        let tokenizer = self.tokenizer(&request.tokenizer, &searcher)?;
+        let loading = self.lend(&searcher, request.mode)?;
+        let wanted = request.resolve(tokenizer.get(), endpoint);
+        then(&Asked { request, searcher: &searcher, search, wanted, loading, found: OnceCell::new() })
     }
 
     /// A document, or the part of it that a citation names.
@@ -175,7 +225,9 @@ impl Service {
     /// Those of [`Searcher::get`], [`Error::Cancelled`].
     pub fn get<'w>(&self, which: impl Into<Which<'w>>, request: &api::GetRequest, cancel: &Cancel) -> Result<Excerpt> {
         request.check()?;
-        self.searcher(which.into(), cancel)?.get(&request.citation)
+        let excerpt = self.searcher(which.into(), cancel)?.get(&request.citation)?;
+        limits::answer([excerpt.text.len()].into_iter())?;
+        Ok(excerpt)
     }
 
     /// The documents there are.
@@ -189,7 +241,9 @@ impl Service {
         cancel: &Cancel,
     ) -> Result<api::DocumentList> {
         request.check()?;
-        api::DocumentList::new(&*self.searcher(which.into(), cancel)?, request)
+        let list = api::DocumentList::new(&*self.searcher(which.into(), cancel)?, request)?;
+        limits::answer(list.documents.iter().map(|document| document.id.len() + document.title.len()))?;
+        Ok(list)
     }
 
     /// The fields that filters can speak of.
@@ -206,7 +260,7 @@ impl Service {
     /// Those of opening it, [`Error::Cancelled`].
     pub fn status<'w>(&self, which: impl Into<Which<'w>>, cancel: &Cancel) -> Result<Status> {
         cancel.check()?;
-        Ok(status(self.folder(which.into())?, &At::Current)?)
+        Ok(status(self.folder(which.into())?, &self.options.at)?)
     }
 
     /// The vectors that a collection's encoder gives to texts.
@@ -223,7 +277,7 @@ impl Service {
         let searcher = self.searcher(which.into(), cancel)?;
         self.lend(&searcher, Mode::Dense)?;
         cancel.check()?;
-        api::EmbedAnswer::new(&searcher, request)
+        api::EmbedAnswer::new(&searcher, request, cancel)
     }
 
     /// The collection at its newest generation.
@@ -238,7 +292,7 @@ impl Service {
         // Taken before the manifest is read: a commit in between is seen by the next request.
         let stamp = Stamp::of(&folder.join(CURRENT));
         if let (Some(open), Ok(stamp)) = (&mut *place, &stamp) {
-            if open.stamp == *stamp {
+            if open.stamp == *stamp || self.options.at != At::Current {
                 return Ok(Arc::clone(&open.searcher));
             }
             if Manifest::read(folder)?.checksum() == open.searcher.manifest().checksum() {
@@ -246,11 +300,8 @@ impl Service {
                 return Ok(Arc::clone(&open.searcher));
             }
         }
-        let options = SearcherOptions {
-            device: self.options.device,
-            threads: self.options.threads,
-            ..SearcherOptions::default()
-        };
+        let ServiceOptions { device, threads, ref model, ref at, .. } = self.options;
+        let options = SearcherOptions { model: model.clone(), device, threads, at: at.clone() };
         let searcher = Arc::new(Searcher::open(folder, options)?); // says what is wrong with a folder that has no manifest
         *place = Some(Open { stamp: stamp?, searcher: Arc::clone(&searcher) });
         Ok(searcher)
@@ -267,10 +318,12 @@ impl Service {
         }
     }
 
-    /// Gives a searcher the encoder that other collections of the same fingerprint use; BM25 alone needs none.
-    fn lend(&self, searcher: &Searcher, mode: Mode) -> Result<()> {
+    /// Gives a searcher the encoder that other collections of the same fingerprint use, and says how long it took to
+    /// load; BM25 alone needs none.
+    fn lend(&self, searcher: &Searcher, mode: Mode) -> Result<Duration> {
+        let start = Instant::now();
         if mode == Mode::Lexical {
-            return Ok(());
+            return Ok(Duration::ZERO);
         }
         let config = &searcher.manifest().config;
         let mut encoders = lock(&self.encoders); // held while one is loaded, so that it is loaded once
@@ -281,7 +334,7 @@ impl Service {
                 encoders.insert(key, Arc::clone(searcher.shared_encoder()?));
             }
         }
-        Ok(())
+        Ok(start.elapsed())
     }
 
     fn tokenizer<'s>(&'s self, name: &str, searcher: &'s Searcher) -> Result<Tokens<'s>> {

@@ -9,6 +9,9 @@ use serde_json::{Map, Value};
 
 use crate::error::{Error, Result};
 
+/// The longest line that is read: a run in one JSON object may be one line.
+const LINE_BYTES_MAX: u64 = 1 << 28;
+
 /// The lines of a file that are not blank, one at a time: memory is one line.
 pub(crate) struct Lines {
     path: PathBuf,
@@ -43,9 +46,13 @@ impl Lines {
         loop {
             self.line.clear();
             self.number += 1;
-            let read = self.input.read_line(&mut self.line);
+            let read = self.input.by_ref().take(LINE_BYTES_MAX + 1).read_line(&mut self.line);
             match read {
                 Ok(0) => return Ok(None),
+                Ok(n) if n as u64 > LINE_BYTES_MAX => {
+                    let expected = format!("lines of at most {LINE_BYTES_MAX} bytes");
+                    return Err(self.malformed(self.number, 1, expected, "a longer one"));
+                }
                 Ok(_) if self.line.trim().is_empty() => {}
                 Ok(_) => break,
                 Err(error) if error.kind() == io::ErrorKind::InvalidData => {
@@ -75,6 +82,20 @@ impl Lines {
     pub(crate) fn fault(&self, line: u64, fault: Fault) -> Error {
         self.malformed(line, fault.column, fault.expected, fault.found)
     }
+}
+
+/// The longest file that is read whole.
+const FILE_BYTES_MAX: u64 = 1 << 30;
+
+/// The bytes of a file that is read whole.
+pub(crate) fn read_bounded(path: &Path) -> Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    fs_err::File::open(path)?.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > FILE_BYTES_MAX {
+        let reason = format!("{}: more than the {FILE_BYTES_MAX} bytes that are read", path.display());
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, reason).into());
+    }
+    Ok(bytes)
 }
 
 /// The fault in a line, before it is known which line of which file it is.

@@ -24,7 +24,8 @@ pub struct Qrels {
 pub struct Judgements {
     /// Sorted by document id; no id is there twice.
     grades: Vec<(String, i32)>,
-    /// Grades of the documents whose id has a blank, under the id they have in a run file, sorted.
+    /// Grades of the documents whose id is another in a run file (it has a blank or a percent code), under that one,
+    /// sorted.
     written: Vec<(String, i32)>,
 }
 
@@ -116,12 +117,13 @@ impl Judgements {
         Self { grades, written }
     }
 
-    /// The grade of a document, if it is judged. An id with blanks is also found as it stands in a run file.
+    /// The grade of a document, if it is judged: by its id as it stands in a run file, else as it stands in the
+    /// judgements, as files of others have it.
     pub fn grade(&self, document: &str) -> Option<i32> {
         let find = |grades: &[(String, i32)]| {
             grades.binary_search_by(|(id, _)| id.as_str().cmp(document)).ok().map(|at| grades[at].1)
         };
-        find(&self.grades).or_else(|| find(&self.written))
+        find(&self.written).or_else(|| find(&self.grades))
     }
 
     /// Documents with their grades, sorted by document id.
@@ -297,6 +299,7 @@ mod tests {
         assert_eq!(judgements.grade("Geneva Durben"), Some(1));
         assert_eq!(judgements.grade("Geneva%20Durben"), Some(1));
         assert_eq!(judgements.grade("a%20b"), Some(2));
+        assert_eq!(judgements.grade("a%2520b"), Some(2));
         assert_eq!(judgements.grade("a b"), None);
     }
 

@@ -58,7 +58,14 @@ pub struct Memory {
 
 impl From<Vec<(String, Vec<u8>)>> for Memory {
     fn from(files: Vec<(String, Vec<u8>)>) -> Self {
-        Self { files: files.into_iter().map(|(name, bytes)| (name, OwnedBytes::new(bytes))).collect() }
+        let owned: Vec<_> = files.into_iter().map(|(name, bytes)| (name, OwnedBytes::new(bytes))).collect();
+        owned.into()
+    }
+}
+
+impl From<Vec<(String, OwnedBytes)>> for Memory {
+    fn from(files: Vec<(String, OwnedBytes)>) -> Self {
+        Self { files: files.into_iter().collect() }
     }
 }
 

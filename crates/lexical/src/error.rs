@@ -100,6 +100,9 @@ pub enum Error {
         /// A term of the query.
         term: String,
     },
+    /// The answer is not wanted any more, as the signal to stop said.
+    #[error("stopped before all postings were read")]
+    Cancelled,
     /// An explanation was asked for a row or document that does not exist or is deleted.
     #[error("part {part} has no live unit {unit}")]
     NoSuchUnit {
@@ -135,7 +138,7 @@ impl FileError {
 }
 
 /// Where an error that carries no file name is said to come from.
-const POSTINGS: &str = "postings";
+pub(crate) const POSTINGS: &str = "postings";
 
 impl Error {
     /// The error behind an [`io::Error`] that came through tantivy, of the file `name` unless it says so itself.

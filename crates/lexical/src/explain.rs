@@ -5,6 +5,7 @@ use serde::Serialize;
 
 use crate::bm25::idf;
 use crate::searcher::{Postings, Searcher};
+use crate::segment::guard::guarded;
 use crate::statistics::Statistics;
 use crate::{Error, Result};
 
@@ -47,7 +48,7 @@ impl Searcher<'_> {
     ///
     /// [`Error::NoSuchUnit`] for a unit that does not exist or is deleted, and those of [`Searcher::score`].
     pub fn explain(&self, query: &str, part: usize, unit: u32) -> Result<Explanation> {
-        self.explain_with(query, part, unit, None)
+        guarded(|| self.explain_with(query, part, unit, None))
     }
 
     /// Explains a score that [`Searcher::score_under`] gave.
@@ -56,7 +57,7 @@ impl Searcher<'_> {
     ///
     /// [`Error::Statistics`], and those of [`Searcher::explain`].
     pub fn explain_under(&self, query: &str, part: usize, unit: u32, statistics: &Statistics) -> Result<Explanation> {
-        self.explain_with(query, part, unit, Some(statistics))
+        guarded(|| self.explain_with(query, part, unit, Some(statistics)))
     }
 
     fn explain_with(&self, query: &str, part: usize, unit: u32, given: Option<&Statistics>) -> Result<Explanation> {

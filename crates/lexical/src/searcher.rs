@@ -15,8 +15,9 @@ use tantivy::index::InvertedIndexReader;
 use tantivy::schema::IndexRecordOption;
 
 use crate::bm25::{Bm25, idf};
-use crate::part::{Part, Unit};
 use crate::schema::{HEADER, TEXT, TITLE};
+use crate::segment::guard::guarded;
+use crate::segment::{Part, Unit};
 use crate::statistics::{Statistics, Totals, UnitLengths, combined};
 use crate::{Error, Result};
 
@@ -29,8 +30,13 @@ pub struct Scored {
     pub score: f64,
 }
 
+/// Says whether to stop, as the answer is not wanted any more; once it has said so, it always does.
+pub type Stop<'a> = &'a (dyn Fn() -> bool + Sync);
+
+/// The answer is wanted, however long it takes.
+const NEVER: Stop<'static> = &|| false;
+
 /// Scores queries over a snapshot.
-#[derive(Debug)]
 pub struct Searcher<'a> {
     pub(crate) scopes: Vec<Scope<'a>>,
     pub(crate) unit: Unit,
@@ -38,6 +44,7 @@ pub struct Searcher<'a> {
     pub(crate) totals: Totals,
     /// Worth of the second field: the header's weight, 1 for a title.
     pub(crate) beside_weight: f64,
+    stop: Stop<'a>,
 }
 
 /// A part with what scoring needs of it.
@@ -49,6 +56,15 @@ pub(crate) struct Scope<'a> {
     inverted: [Arc<InvertedIndexReader>; 2],
     /// Documents with an allowed row, where documents are ranked under a filter.
     allowed_documents: Option<RoaringBitmap>,
+}
+
+impl std::fmt::Debug for Searcher<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { scopes, unit, bm25, totals, beside_weight: _, stop: _ } = self;
+        let mut shown = f.debug_struct("Searcher");
+        shown.field("scopes", scopes).field("unit", unit).field("bm25", bm25).field("totals", totals);
+        shown.finish_non_exhaustive()
+    }
 }
 
 impl std::fmt::Debug for Scope<'_> {
@@ -80,6 +96,10 @@ impl<'a> Searcher<'a> {
     /// [`Error::Parameter`] for parameters out of range, [`Error::Part`] for rows that do not fit their segment,
     /// [`Error::Analyzer`] for parts analysed differently, and what keeps a segment from being read.
     pub fn new(parts: Vec<Part<'a>>, unit: Unit, bm25: Bm25) -> Result<Self> {
+        guarded(|| Self::new_unguarded(parts, unit, bm25))
+    }
+
+    fn new_unguarded(parts: Vec<Part<'a>>, unit: Unit, bm25: Bm25) -> Result<Self> {
         bm25.check()?;
         check_analyzers(&parts)?;
         let mut totals = Totals::default();
@@ -100,7 +120,14 @@ impl<'a> Searcher<'a> {
             Unit::Row => bm25.header_weight,
             Unit::Document => 1.0,
         };
-        Ok(Self { scopes, unit, bm25, totals, beside_weight })
+        Ok(Self { scopes, unit, bm25, totals, beside_weight, stop: NEVER })
+    }
+
+    /// The same, but whatever reads postings looks before every block of them whether to stop, and ends with
+    /// [`Error::Cancelled`].
+    #[must_use]
+    pub fn unless(self, stop: Stop<'a>) -> Self {
+        Self { stop, ..self }
     }
 
     /// Scores every unit that has a term of the query: for each part, by ascending unit. A query without terms finds
@@ -110,7 +137,7 @@ impl<'a> Searcher<'a> {
     ///
     /// [`Error::Io`], [`Error::Corrupt`] if a segment cannot be read.
     pub fn score(&self, query: &str) -> Result<Vec<Vec<Scored>>> {
-        self.score_with(query, None)
+        guarded(|| self.score_with(query, None))
     }
 
     /// Scores as [`Searcher::score`] does in a collection that has these statistics, of which the parts are some.
@@ -119,7 +146,7 @@ impl<'a> Searcher<'a> {
     ///
     /// [`Error::Statistics`] where they lack a term of the query, and those of [`Searcher::score`].
     pub fn score_under(&self, query: &str, statistics: &Statistics) -> Result<Vec<Vec<Scored>>> {
-        self.score_with(query, Some(statistics))
+        guarded(|| self.score_with(query, Some(statistics)))
     }
 
     /// Without given statistics the postings are read once: their number is the document frequency.
@@ -149,6 +176,10 @@ impl<'a> Searcher<'a> {
     ///
     /// [`Error::Io`], [`Error::Corrupt`] if a segment cannot be read.
     pub fn statistics(&self, terms: &[String]) -> Result<Statistics> {
+        guarded(|| self.statistics_unguarded(terms))
+    }
+
+    fn statistics_unguarded(&self, terms: &[String]) -> Result<Statistics> {
         let mut statistics = Statistics { totals: self.totals, df: BTreeMap::new() };
         let mut frequencies: Vec<Vec<Frequency>> = vec![Vec::new(); self.scopes.len()];
         let mut postings = Postings::default();
@@ -186,7 +217,7 @@ impl<'a> Searcher<'a> {
     ) -> Result<u64> {
         let mut df = 0;
         for (scope, frequencies) in self.scopes.iter().zip(frequencies) {
-            scope.frequencies(term, self.unit, self.beside_weight, postings, frequencies)?;
+            scope.frequencies(term, self, postings, frequencies)?;
             df += frequencies.len() as u64;
         }
         Ok(df)
@@ -200,6 +231,10 @@ impl<'a> Searcher<'a> {
 ///
 /// [`Error::Io`], [`Error::Corrupt`] if a segment cannot be read.
 pub fn text_statistics(parts: &[Part<'_>], terms: &[String]) -> Result<Statistics> {
+    guarded(|| text_statistics_unguarded(parts, terms))
+}
+
+fn text_statistics_unguarded(parts: &[Part<'_>], terms: &[String]) -> Result<Statistics> {
     let df = terms.iter().map(|term| (term.clone(), 0)).collect();
     let mut statistics = Statistics { totals: Totals::default(), df };
     let mut list = Vec::new();
@@ -208,7 +243,7 @@ pub fn text_statistics(parts: &[Part<'_>], terms: &[String]) -> Result<Statistic
         statistics.totals.n += part.live.map_or(u64::from(part.segment.n_rows()), RoaringBitmap::len);
         for (term, df) in &mut statistics.df {
             *df += if part.live.is_some() {
-                read(part, &inverted, TEXT, term, Unit::Row, &mut list)?;
+                read(part, &inverted, TEXT, term, Unit::Row, &mut list, NEVER)?;
                 list.len() as u64
             } else {
                 u64::from(inverted.doc_freq(&Term::from_field_text(part.segment.field(TEXT), term))?)
@@ -290,15 +325,14 @@ impl Scope<'_> {
     fn frequencies(
         &self,
         term: &QueryTerm,
-        unit: Unit,
-        beside_weight: f64,
+        &Searcher { unit, beside_weight, stop, .. }: &Searcher<'_>,
         postings: &mut Postings,
         frequencies: &mut Vec<Frequency>,
     ) -> Result<()> {
         frequencies.clear();
         let Postings { text, beside: other } = postings;
-        read(&self.part, &self.inverted[0], TEXT, &term.text, unit, text)?;
-        read(&self.part, &self.inverted[1], beside(unit), &term.text, unit, other)?;
+        read(&self.part, &self.inverted[0], TEXT, &term.text, unit, text, stop)?;
+        read(&self.part, &self.inverted[1], beside(unit), &term.text, unit, other, stop)?;
         let mut other = other.iter().copied().peekable();
         let mut push = |unit, text, beside| {
             let tf = combined(text, beside, beside_weight);
@@ -326,6 +360,7 @@ fn read(
     term: &str,
     unit: Unit,
     list: &mut Vec<(u32, u64)>,
+    stop: Stop<'_>,
 ) -> Result<()> {
     list.clear();
     let term = Term::from_field_text(part.segment.field(field), term);
@@ -334,6 +369,9 @@ fn read(
     };
     let n_rows = part.segment.n_rows();
     while let Some(&last) = block.docs().last() {
+        if stop() {
+            return Err(Error::Cancelled);
+        }
         if last >= n_rows {
             let reason = format!("a posting is of row {last}, but there are {n_rows} rows");
             return Err(Error::Corrupt { name: "postings".to_owned(), reason });

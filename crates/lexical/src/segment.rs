@@ -1,8 +1,11 @@
-//! One segment, open for reading: postings and lengths of its rows.
+//! One segment, open for reading: postings and lengths of its rows, and the part of them that a snapshot sees.
+
+pub(crate) mod guard;
 
 use std::fmt;
 use std::sync::Arc;
 
+use roaring::RoaringBitmap;
 use tantivy::index::InvertedIndexReader;
 use tantivy::schema::Field;
 use tantivy::{Index, SegmentReader};
@@ -11,6 +14,7 @@ use crate::directory::{File, Files, ReadOnly};
 use crate::lengths::{self, LENGTHS, Lengths, LengthsFile};
 use crate::schema::{self, N_FIELDS};
 use crate::{Analyzer, Error, Result};
+use guard::guarded;
 
 /// Name of the file that holds the fingerprint of the analyser.
 pub(crate) const FINGERPRINT: &str = "analyzer";
@@ -25,6 +29,29 @@ pub struct Segment {
     analyzer: Analyzer,
 }
 
+/// The unit that is ranked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Unit {
+    /// Rows, by text and header.
+    Row,
+    /// Documents, by the text of all their rows and the title: BM25 of "title text" as one document.
+    Document,
+}
+
+/// One segment of the collection, as a snapshot sees it.
+#[derive(Debug, Clone, Copy)]
+pub struct Part<'a> {
+    /// Its rows.
+    pub segment: &'a Segment,
+    /// Rows that exist; `None` for all. Statistics are of these, results are among these.
+    pub live: Option<&'a RoaringBitmap>,
+    /// Rows that may be results; `None` for all. A document may be one if a live row of it may. Statistics do not
+    /// change.
+    pub allowed: Option<&'a RoaringBitmap>,
+    /// The document of each row: from 0, each as the row before it or the next. Not looked at for [`Unit::Row`].
+    pub document_of_row: &'a [u32],
+}
+
 impl Segment {
     /// Opens the files of a segment. Reads headers and footers; dictionary and postings when they are first searched.
     ///
@@ -33,6 +60,10 @@ impl Segment {
     /// [`Error::Analyzer`] if it was written with another analyser; [`Error::Missing`], [`Error::Corrupt`],
     /// [`Error::Io`] and [`Error::Tantivy`] if its files are not what [`Writer`](crate::Writer) made.
     pub fn open(files: Arc<dyn Files>, analyzer: &Analyzer) -> Result<Self> {
+        guarded(|| Self::open_unguarded(files, analyzer))
+    }
+
+    fn open_unguarded(files: Arc<dyn Files>, analyzer: &Analyzer) -> Result<Self> {
         check_fingerprint(&*open(&*files, FINGERPRINT)?, analyzer)?;
         let lengths = LengthsFile::open(open(&*files, LENGTHS)?)?;
 
@@ -66,7 +97,7 @@ impl Segment {
     ///
     /// [`Error::Corrupt`] where they disagree; [`Error::Io`] and [`Error::Tantivy`] where they cannot be read.
     pub fn verify(&self) -> Result<()> {
-        self.lengths.verify(&lengths::of_postings(&self.reader, &self.fields, self.n_rows())?)
+        guarded(|| self.lengths.verify(&lengths::of_postings(&self.reader, &self.fields, self.n_rows())?))
     }
 
     /// The analyser its rows went through.

@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::bm25::idf;
 use crate::lengths::Lengths;
-use crate::part::{Part, Unit};
 use crate::schema::{HEADER, N_FIELDS, TEXT, TITLE};
+use crate::segment::{Part, Unit};
 use crate::{Error, Result};
 
 /// Totals over live units.

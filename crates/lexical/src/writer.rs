@@ -2,11 +2,9 @@
 //!
 //! The same rows give the same bytes: tantivy's random segment id is replaced by a fixed one, in the names of the files
 //! and in `meta.json`, and nothing else in them depends on the run.
-//! Cost: the postings stay in memory until [`Writer::finish`].
+//! Cost: the postings stay in memory until [`Writer::finish`], which takes as much again for the files.
 
-use std::path::Path;
-
-use tantivy::directory::RamDirectory;
+use tantivy::directory::{OwnedBytes, RamDirectory};
 use tantivy::index::{IndexMeta, SegmentId};
 use tantivy::schema::Field;
 use tantivy::tokenizer::TokenizerManager;
@@ -21,8 +19,17 @@ use crate::{Analyzer, Error, Result};
 /// beside the postings of others into the 4 GiB that tantivy can address.
 pub const ROW_BYTES_MAX: usize = 64 << 20;
 
+/// The most rows of one segment.
+pub const ROWS_MAX: u32 = i32::MAX as u32;
+
 /// A segment whose postings take more than this in memory is full.
 const WRITER_BYTES_MAX: usize = 2 << 30;
+
+/// Memory that tantivy can address.
+const ADDRESSED_BYTES: usize = 4 << 30;
+
+/// The most memory that a byte of text takes: every pair of characters is a new term.
+const BYTES_PER_TEXT_BYTE: usize = (ADDRESSED_BYTES - WRITER_BYTES_MAX) / ROW_BYTES_MAX;
 
 /// Sizes the table of terms at the start (it grows): small segments should be cheap to begin.
 const TABLE_BYTES: usize = 1 << 20;
@@ -82,7 +89,7 @@ impl Writer {
         if n_bytes > ROW_BYTES_MAX {
             return Err(Error::RowTooLarge { row: self.n_rows, n_bytes, max_bytes: ROW_BYTES_MAX });
         }
-        if self.n_rows == i32::MAX as u32 || self.writer.mem_usage() > WRITER_BYTES_MAX {
+        if self.n_rows == ROWS_MAX || self.writer.mem_usage() > WRITER_BYTES_MAX {
             return Err(Error::Full { n_rows: self.n_rows });
         }
         let mut document = TantivyDocument::new();
@@ -96,6 +103,19 @@ impl Writer {
         Ok(())
     }
 
+    /// Bytes of memory that the postings take so far.
+    #[must_use]
+    pub fn memory_bytes(&self) -> usize {
+        self.writer.mem_usage()
+    }
+
+    /// True if rows that have so many bytes of text, headers and titles together are sure to find room.
+    #[must_use]
+    pub fn has_room(&self, n_rows: usize, n_bytes: usize) -> bool {
+        let n_bytes = n_bytes.saturating_mul(BYTES_PER_TEXT_BYTE).saturating_add(self.memory_bytes());
+        n_bytes <= ADDRESSED_BYTES && n_rows.saturating_add(self.n_rows as usize) <= ROWS_MAX as usize
+    }
+
     /// Rows added so far.
     #[must_use]
     pub fn n_rows(&self) -> u32 {
@@ -107,21 +127,21 @@ impl Writer {
     /// # Errors
     ///
     /// [`Error::Tantivy`] if tantivy cannot finish.
-    pub fn finish(self) -> Result<Vec<(String, Vec<u8>)>> {
+    pub fn finish(self) -> Result<Vec<(String, OwnedBytes)>> {
         let Self { writer, directory, fields, fingerprint, n_rows } = self;
         let index = writer.finalize()?;
         let mut files = rename(&index, &directory)?;
         let segments = index.searchable_segments()?;
         let lengths = lengths::of_postings(&SegmentReader::open(&segments[0])?, &fields, n_rows)?;
-        files.push((LENGTHS.to_owned(), lengths::encode(&lengths)));
-        files.push((FINGERPRINT.to_owned(), fingerprint.into_bytes()));
-        files.sort();
+        files.push((LENGTHS.to_owned(), OwnedBytes::new(lengths::encode(&lengths))));
+        files.push((FINGERPRINT.to_owned(), OwnedBytes::new(fingerprint.into_bytes())));
+        files.sort_by(|(a, _), (b, _)| a.cmp(b));
         Ok(files)
     }
 }
 
 /// The files tantivy wrote, under the fixed segment id.
-fn rename(index: &Index, directory: &RamDirectory) -> Result<Vec<(String, Vec<u8>)>> {
+fn rename(index: &Index, directory: &RamDirectory) -> Result<Vec<(String, OwnedBytes)>> {
     let meta = index.load_metas()?;
     let [segment] = &meta.segments[..] else { panic!("one segment was written, {} are listed", meta.segments.len()) };
     let id =
@@ -129,16 +149,13 @@ fn rename(index: &Index, directory: &RamDirectory) -> Result<Vec<(String, Vec<u8
     let random = segment.id().uuid_string();
     let renamed = IndexMeta { segments: vec![index.new_segment_meta(id, segment.max_doc())], ..meta.clone() };
 
-    let mut files = vec![(META.to_owned(), serde_json::to_vec(&renamed).expect("meta.json was read from JSON"))];
+    let renamed = serde_json::to_vec(&renamed).expect("meta.json was read from JSON");
+    let mut files = vec![(META.to_owned(), OwnedBytes::new(renamed))];
     for path in meta.list_segment_files() {
         if directory.exists(&path)? {
             let name = path.to_string_lossy().replace(&random, SEGMENT_ID);
-            files.push((name, read(directory, &path)?));
+            files.push((name, directory.open_read(&path)?.read_bytes()?)); // shared with the directory, not copied
         }
     }
     Ok(files)
-}
-
-fn read(directory: &RamDirectory, path: &Path) -> Result<Vec<u8>> {
-    Ok(directory.open_read(path)?.read_bytes()?.to_vec())
 }

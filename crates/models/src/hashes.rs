@@ -10,10 +10,12 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use cento_collection::fs::Fs;
+use cento_collection::fs::{Fs, read_bounded};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+/// A longer record is none.
+const BYTES_MAX: u64 = 1 << 16;
 /// Smaller files are hashed sooner than looked up.
 const REMEMBERED_BYTES_MIN: u64 = 8 << 20;
 /// Age of the last change before which a file is not remembered; clocks of file systems tick every two seconds at
@@ -97,7 +99,7 @@ impl<'a> Hashes<'a> {
 }
 
 fn read(place: &Path) -> Option<Remembered> {
-    serde_json::from_slice(&std::fs::read(place).ok()?).ok()
+    serde_json::from_slice(&read_bounded(place, BYTES_MAX).ok()?).ok()
 }
 
 impl Identity {

@@ -20,6 +20,16 @@ pub enum Error {
         /// The condition that does not hold.
         reason: &'static str,
     },
+    /// A part of the file cannot be read: the disk refuses, or the file was cut short while it was open.
+    #[error("{}: cannot be read at byte {offset}", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// Where in the file, in bytes from its start.
+        offset: u64,
+        /// The system's error.
+        source: io::Error,
+    },
     /// The file was written by a newer version of Cento.
     #[error("{}: written by a newer Cento (file format {found}, this one reads up to {supported}): upgrade cento to open it", path.display())]
     Newer {
@@ -100,8 +110,8 @@ pub enum Error {
         /// The system's error.
         source: rayon::ThreadPoolBuildError,
     },
-    /// The caller's progress callback asked to stop.
-    #[error("stopped before the graph was finished")]
+    /// The caller asked to stop: the answer, or the graph, is not wanted any more.
+    #[error("stopped before it was finished")]
     Cancelled,
     /// A file could not be opened or mapped.
     #[error("{}", path.display())]

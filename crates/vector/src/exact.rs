@@ -12,10 +12,11 @@ use roaring::RoaringBitmap;
 
 use crate::distance::Element;
 use crate::rows::{Query, Rows, Scalar};
+use crate::stop::{Stop, check};
 use crate::topk::TopK;
 use crate::{Error, Neighbor, Result};
 
-/// Rows that one thread takes at a time.
+/// Rows that one thread takes at a time; before each lot it looks whether to stop.
 const SPAN_ROWS: usize = 1024;
 
 /// Rows that go through the kernel together in a search.
@@ -26,9 +27,16 @@ const SEARCH_GROUP: usize = 4;
 /// `allowed` keeps rows out before the k nearest are taken; bits past the last row mean nothing.
 ///
 /// # Errors
-/// [`Error::Dimension`], [`Error::NotFinite`] or [`Error::NotUnit`] for the query, [`Error::Corrupt`] for the rows.
-pub fn search(rows: &Rows, query: &[f32], k: usize, allowed: Option<&RoaringBitmap>) -> Result<Vec<Neighbor>> {
-    search_query(rows, &rows.query(query, 0)?, k, allowed)
+/// [`Error::Dimension`], [`Error::NotFinite`] or [`Error::NotUnit`] for the query, [`Error::Corrupt`] for the rows,
+/// [`Error::Cancelled`] where `stop` says so.
+pub fn search(
+    rows: &Rows,
+    query: &[f32],
+    k: usize,
+    allowed: Option<&RoaringBitmap>,
+    stop: Stop<'_>,
+) -> Result<Vec<Neighbor>> {
+    search_query(rows, &rows.query(query, 0)?, k, allowed, stop)
 }
 
 pub(crate) fn search_query(
@@ -36,10 +44,12 @@ pub(crate) fn search_query(
     query: &Query,
     k: usize,
     allowed: Option<&RoaringBitmap>,
+    stop: Stop<'_>,
 ) -> Result<Vec<Neighbor>> {
     let parts: Vec<Result<TopK>> = spans(rows.len())
         .into_par_iter()
         .map(|span| {
+            check(stop)?;
             let mut top = TopK::new(k);
             match allowed {
                 Some(allowed) => scan_allowed(rows, query, span, allowed, &mut top)?,
@@ -58,7 +68,7 @@ pub(crate) fn search_query(
 /// The distances of some rows from a query, in their order: those of [`search`], bit for bit. On this thread alone.
 ///
 /// # Errors
-/// As [`search`].
+/// As [`search`], which may be stopped.
 pub fn distances_to(rows: &Rows, query: &[f32], chosen: &[u32]) -> Result<Vec<f32>> {
     let mut distances = Vec::with_capacity(chosen.len());
     rows.distances(&rows.query(query, 0)?, chosen, &mut distances)?;
@@ -72,8 +82,8 @@ pub fn distances_to(rows: &Rows, query: &[f32], chosen: &[u32]) -> Result<Vec<f3
 ///
 /// # Errors
 /// [`Error::Dimension`] where a slice has no such shape, [`Error::NotFinite`] or [`Error::NotUnit`] for a query,
-/// [`Error::Corrupt`] for the rows.
-pub fn distances(rows: &Rows, queries: &[f32], out: &mut [f32]) -> Result<()> {
+/// [`Error::Corrupt`] for the rows, [`Error::Cancelled`] where `stop` says so.
+pub fn distances(rows: &Rows, queries: &[f32], out: &mut [f32], stop: Stop<'_>) -> Result<()> {
     let n_queries = queries.len() / rows.dimensions();
     check_length(n_queries * rows.dimensions(), queries.len())?;
     check_length(n_queries * rows.len(), out.len())?;
@@ -82,11 +92,11 @@ pub fn distances(rows: &Rows, queries: &[f32], out: &mut [f32]) -> Result<()> {
         .enumerate()
         .map(|(q, query)| rows.query(query, q))
         .collect::<Result<_>>()?;
-    distances_of(rows, &queries, out)
+    distances_of(rows, &queries, out, stop)
 }
 
 /// [`distances`] of queries that fit the rows. `out` has as many as there are pairs.
-pub(crate) fn distances_of(rows: &Rows, queries: &[Query], out: &mut [f32]) -> Result<()> {
+pub(crate) fn distances_of(rows: &Rows, queries: &[Query], out: &mut [f32], stop: Stop<'_>) -> Result<()> {
     if out.is_empty() {
         return Ok(());
     }
@@ -101,15 +111,12 @@ pub(crate) fn distances_of(rows: &Rows, queries: &[Query], out: &mut [f32]) -> R
     let done: Vec<Result<()>> = spans
         .into_par_iter()
         .zip(parts)
-        .map(|(span, mut part)| {
-            match rows.scalar() {
-                Scalar::F32 => tiles(rows, rows.elements::<f32>(span)?, queries, &mut part, |group, _| group),
-                Scalar::F16 => tiles(rows, rows.elements::<f16>(span)?, queries, &mut part, |group, wide| {
-                    group.convert_to_f32_slice(wide);
-                    wide
-                }),
-            }
-            Ok(())
+        .map(|(span, mut part)| match rows.scalar() {
+            Scalar::F32 => tiles(rows, rows.elements::<f32>(span)?, queries, &mut part, stop, |group, _| group),
+            Scalar::F16 => tiles(rows, rows.elements::<f16>(span)?, queries, &mut part, stop, |group, wide| {
+                group.convert_to_f32_slice(wide);
+                wide
+            }),
         })
         .collect();
     done.into_iter().collect()
@@ -170,11 +177,13 @@ fn tiles<E: Element>(
     elements: &[E],
     queries: &[Query],
     part: &mut [&mut [f32]],
+    stop: Stop<'_>,
     widen: impl for<'a> Fn(&'a [E], &'a mut [f32]) -> &'a [f32],
-) {
+) -> Result<()> {
     let stride = rows.stride();
     let mut scratch = vec![0.0; TILE_ROWS * stride];
     for (queries, part) in queries.chunks(QUERY_BLOCK).zip(part.chunks_mut(QUERY_BLOCK)) {
+        check(stop)?;
         let mut row = 0;
         for group in elements.chunks(TILE_ROWS * stride) {
             let wide = widen(group, &mut scratch[..group.len()]);
@@ -189,6 +198,7 @@ fn tiles<E: Element>(
             }
         }
     }
+    Ok(())
 }
 
 /// Fills the distances of R consecutive rows, the first of them `row`, from all queries.

@@ -15,6 +15,7 @@ compile_error!("the files are little-endian and mapped as they are: this crate n
 
 mod error;
 mod neighbor;
+mod stop;
 mod threads;
 mod topk;
 
@@ -24,6 +25,8 @@ mod simd;
 mod distance;
 mod codes;
 
+#[cfg(any(test, feature = "testing"))]
+pub mod faults;
 pub mod file;
 mod mmap;
 mod rows;
@@ -35,6 +38,7 @@ pub use distance::Kernel;
 pub use error::{Error, Result};
 pub use neighbor::Neighbor;
 pub use rows::{DIMENSIONS_MAX, RowWriter, Rows, Scalar, UNIT_TOLERANCE, write_rows};
+pub use stop::{NEVER, Stop};
 
 #[cfg(test)]
 mod testing;

@@ -48,6 +48,11 @@ impl Scalar {
         }
     }
 
+    /// Bytes from one row of so many dimensions to the next.
+    pub const fn row_bytes(self, dimensions: usize) -> usize {
+        padded(dimensions) * self.bytes()
+    }
+
     const fn bytes(self) -> usize {
         match self {
             Self::F32 => 4,
@@ -103,6 +108,16 @@ impl<W: Write + Seek> RowWriter<W> {
         }
         self.n_rows += 1;
         Ok(())
+    }
+
+    /// D.
+    pub fn dimensions(&self) -> usize {
+        self.dimensions
+    }
+
+    /// The number type of the elements.
+    pub fn scalar(&self) -> Scalar {
+        self.scalar
     }
 
     /// Rows so far.

@@ -1,21 +1,30 @@
 //! A collection of which one file was changed, as it is or under checksums that hold again: an error or an answer.
 #![no_main]
 
+mod place;
+
 use std::io::{Cursor, Write};
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 use arbitrary::Arbitrary;
-use cento_engine::{At, IndexOptions, Mode, Nearest, OsFs, Root, ChunkSearch, Searcher, SearcherOptions};
+use cento_engine::{
+    At, BudgetTokenizer, ChunkSearch, ContextSettings, Losses, Manifest, Missing, Mode, Nearest, OsFs, Policy,
+    RepairOptions, Searcher, SearcherOptions, Strategy,
+};
 use cento_vector::file;
 use libfuzzer_sys::fuzz_target;
+
+use place::Place;
 
 #[derive(Debug, Arbitrary)]
 struct Input {
     /// Which of the files.
     file: u8,
-    /// Whether checksums are made to hold again, where that can be survived.
+    /// Whether checksums are made to hold again.
     is_sealed: bool,
+    /// Whether a copy is repaired, too.
+    is_repaired: bool,
     changes: Vec<Change>,
     /// Bytes cut off the end.
     cut: u16,
@@ -30,44 +39,29 @@ struct Change {
 const HEADER_BYTES: usize = file::HEADER_BYTES;
 
 struct Template {
-    folder: tempfile::TempDir,
+    place: Place,
     /// Every file and its bytes.
     files: Vec<(PathBuf, Vec<u8>)>,
 }
 
 static TEMPLATE: LazyLock<Template> = LazyLock::new(|| {
-    let folder = tempfile::tempdir().unwrap();
-    let notes = folder.path().join("notes");
-    std::fs::create_dir(&notes).unwrap();
-    for (n, text) in ["The moon pulls the sea.", "Bread is flour and water.", "Cheese is milk."].iter().enumerate() {
-        let text = format!(
-            "---\nyear: 202{n}\ntags: [a, b{n}]\nprice: {n}.5\nday: 2020-01-0{}\n---\n# Note {n}\n\n{text}\n",
-            n + 1
-        );
-        std::fs::write(notes.join(format!("{n}.md")), text).unwrap();
-    }
-    let model = concat!(env!("CARGO_MANIFEST_DIR"), "/../../models/tiny").to_owned();
-    let options = IndexOptions { model: Some(model), graph_rows_min: 1, ..IndexOptions::default() };
-    let collection = folder.path().join("collection");
-    let index = || {
-        let root = Root { label: "notes".to_owned(), path: notes.clone() };
-        cento_engine::index(&collection, &[root], &options, &OsFs, &mut |_| {}).unwrap()
-    };
-    index();
-    std::fs::write(notes.join("1.md"), "# Bread\n\nBread is rye and water.\n").unwrap(); // leaves a tombstone
-    index();
+    let place = Place::new();
+    std::fs::write(place.notes().join("1.md"), "# Bread\n\nBread is rye and water.\n").unwrap(); // leaves a tombstone
+    place.index();
+    cento_engine::create_snapshot(&place.collection(), "kept", &OsFs).unwrap();
     let mut files = Vec::new();
-    collect(&collection, &mut files);
+    collect(&place.collection(), &mut files);
     files.sort();
-    Template { folder, files }
+    Template { place, files }
 });
 
 fn collect(folder: &Path, files: &mut Vec<(PathBuf, Vec<u8>)>) {
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
-        match path.is_dir() {
-            true => collect(&path, files),
-            false => files.push((path.clone(), std::fs::read(&path).unwrap())),
+        if path.is_dir() {
+            collect(&path, files);
+        } else {
+            files.push((path.clone(), std::fs::read(&path).unwrap()));
         }
     }
 }
@@ -83,14 +77,13 @@ fn change(bytes: &mut Vec<u8>, input: &Input) {
     bytes.truncate(bytes.len().saturating_sub(usize::from(input.cut)));
 }
 
-/// Whether the reader of this file answers for what it reads. The parts of tantivy trust it, which is what the checksums are for.
-fn is_ours(path: &Path) -> bool {
-    let name = path.file_name().unwrap();
-    !path.parent().unwrap().ends_with("lexical") || name == "lengths" || name == "analyzer"
-}
-
-/// The file with a changed payload, counts and kind as before; nothing if it is no container.
+/// The file with a changed content under a checksum that holds: a manifest, or a container with counts and kind as before.
 fn resealed(bytes: &[u8], input: &Input) -> Option<Vec<u8>> {
+    if let Ok(sealed) = serde_json::from_slice::<serde_json::Value>(bytes) {
+        let mut manifest = serde_json::to_vec(sealed.get("manifest")?).ok()?;
+        change(&mut manifest, input);
+        return Some(serde_json::from_slice::<Manifest>(&manifest).ok()?.seal());
+    }
     let number = |at: usize| Some(u64::from_le_bytes(bytes.get(at..at + 8)?.try_into().ok()?));
     let kind: [u8; 8] = bytes.get(16..24)?.try_into().ok()?;
     let mut payload = bytes.get(HEADER_BYTES..)?.get(..usize::try_from(number(40)?).ok()?)?.to_vec();
@@ -103,20 +96,47 @@ fn resealed(bytes: &[u8], input: &Input) -> Option<Vec<u8>> {
 fn ask(collection: &Path) {
     let _ = cento_engine::status(collection, &At::default());
     let _ = cento_engine::doctor(collection);
+    let _ = cento_engine::snapshots(collection);
     let Ok(searcher) = Searcher::open(collection, SearcherOptions::default()) else { return };
-    let request = ChunkSearch { mode: Mode::Lexical, ..ChunkSearch::new("moon bread cheese water") };
-    let _ = searcher.search(&request);
+    let filter = cento_engine::Filter::parse("year >= 2020 and tags = \"a\" or day < 2021-01-01").ok();
+    for filter in [None, filter] {
+        let request = ChunkSearch { mode: Mode::Lexical, filter, ..ChunkSearch::new("moon bread cheese Ada Quist") };
+        let _ = searcher.search(&ChunkSearch { explain: cento_engine::Explain::Terms, ..request.clone() });
+        let (tokenizer, policy) = (BudgetTokenizer::named("o200k").unwrap(), Policy::default());
+        let asked = ContextSettings { strategy: Strategy::Cento, ..ContextSettings::new(120, &tokenizer, &policy) };
+        let _ = searcher.context(&request, &asked);
+    }
     let mut query = vec![0.0; 32];
     query[0] = 1.0;
     let _ = searcher.nearest(&query, 3, Nearest::Exact);
     let _ = searcher.nearest(&query, 3, Nearest::Graph { ef: 8 });
     let _ = searcher.sample_texts(3);
+    let _ = searcher.fields();
+    for citation in ["notes/0.md", "notes/1.md#0", "notes/2.md:3-9"] {
+        let _ = searcher.get(citation);
+    }
+}
+
+/// Repairs a copy; then it can be asked, or says why not.
+fn repair(template: &Template) {
+    let copy = tempfile::tempdir().unwrap();
+    let collection = template.place.collection();
+    for (path, _) in &template.files {
+        let to = copy.path().join(path.strip_prefix(&collection).unwrap());
+        std::fs::create_dir_all(to.parent().unwrap()).unwrap();
+        std::fs::copy(path, to).unwrap();
+    }
+    for losses in [Losses::Remembered, Losses::Accepted] {
+        let options = RepairOptions { vectors: Missing::Refused, losses, ..RepairOptions::default() };
+        let _ = cento_engine::repair(copy.path(), &options, &OsFs, &mut |_| {});
+    }
+    ask(copy.path());
 }
 
 fuzz_target!(|input: Input| {
     let template = &*TEMPLATE;
     let (path, bytes) = &template.files[usize::from(input.file) % template.files.len()];
-    let changed = match (input.is_sealed && is_ours(path)).then(|| resealed(bytes, &input)).flatten() {
+    let changed = match input.is_sealed.then(|| resealed(bytes, &input)).flatten() {
         Some(changed) => changed,
         None => {
             let mut changed = bytes.clone();
@@ -127,7 +147,10 @@ fuzz_target!(|input: Input| {
     // A file is never changed in place: others may have it mapped.
     std::fs::remove_file(path).unwrap();
     std::fs::write(path, changed).unwrap();
-    ask(&template.folder.path().join("collection"));
+    ask(&template.place.collection());
+    if input.is_repaired {
+        repair(template);
+    }
     std::fs::remove_file(path).unwrap();
     std::fs::write(path, bytes).unwrap();
 });

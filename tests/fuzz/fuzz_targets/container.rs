@@ -6,7 +6,8 @@ use std::path::PathBuf;
 use std::sync::LazyLock;
 
 use arbitrary::Arbitrary;
-use cento_vector::{Rows, Scalar, exact, file, hnsw};
+use cento_vector::hnsw::Wanted;
+use cento_vector::{NEVER, Rows, Scalar, exact, file, hnsw};
 use libfuzzer_sys::fuzz_target;
 
 #[derive(Debug, Arbitrary)]
@@ -50,14 +51,14 @@ fn search(path: PathBuf) {
         let _ = graph.verify();
         let vector = vec![(graph.dimensions() as f32).sqrt().recip(); graph.dimensions()];
         if let Some(rows) = rows_for(&graph, &vector) {
-            let _ = hnsw::search(&graph, &rows, &vector, 3, 8, None);
+            let _ = hnsw::search(&graph, &rows, &vector, &Wanted::new(3, 8));
         }
     });
     let _ = file::Mapped::open_any(&path, &Scalar::KINDS).and_then(Rows::open).map(|rows| {
         let _ = rows.verify();
         let mut query = vec![0.0; rows.dimensions()];
         query[0] = 1.0;
-        let _ = exact::search(&rows, &query, 3, None);
+        let _ = exact::search(&rows, &query, 3, None, NEVER);
     });
 }
 

@@ -1,10 +1,11 @@
-//! Files of a corpus: any bytes are an error or documents whose chunks partition their text.
+//! Files of a corpus: any bytes are an error or documents whose chunks partition their text, within the budgets that
+//! one document has.
 #![no_main]
 
 use std::sync::LazyLock;
 
 use arbitrary::Arbitrary;
-use cento_corpus::{ChunkConfig, Format, FoundFile, ReadAs, ReadOptions, Tokens};
+use cento_corpus::{ChunkConfig, Format, FoundFile, Headers, ReadAs, ReadOptions, Tokens, budget};
 use libfuzzer_sys::fuzz_target;
 
 #[derive(Debug, Arbitrary)]
@@ -48,8 +49,17 @@ fuzz_target!(|input: Input<'_>| {
 fn read(file: &FoundFile, options: &ReadOptions) {
     let Ok(documents) = cento_corpus::read(file, options) else { return };
     for document in documents.filter_map(Result::ok) {
-        let chunks = cento_corpus::chunk(&document, &ChunkConfig::default(), &Words);
+        let config = ChunkConfig::default();
+        let chunks = cento_corpus::chunk(&document, &config, &Words);
         let text: String = chunks.iter().map(|chunk| &document.text[chunk.span.clone()]).collect();
         assert_eq!(text, document.text);
+        let headers = Headers::new(&document, config.header);
+        let n_out = text.len() + chunks.iter().map(|chunk| headers.of(chunk).len()).sum::<usize>();
+        let per_byte = budget::TEXT_PER_BYTE_MAX + budget::HEADERS_PER_BYTE_MAX;
+        assert!(n_out as u64 <= file.n_bytes * per_byte + 2 * budget::FREE_BYTES, "{n_out} of {}", file.n_bytes);
+        let longest = document.sections.iter().map(|section| section.heading.len()).max().unwrap_or(0);
+        assert!(longest as u64 <= budget::HEADING_BYTES_MAX && document.title.len() as u64 <= budget::HEADING_BYTES_MAX);
+        assert!(document.blocks.len() as u64 <= budget::BLOCKS_MAX && document.metadata.len() as u64 <= budget::FIELDS_MAX);
+        assert!(document.metadata.keys().all(|name| name.len() as u64 <= budget::NAME_BYTES_MAX));
     }
 }

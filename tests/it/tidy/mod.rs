@@ -1,6 +1,7 @@
 //! The rules of the house, held by reading the repository itself.
 
 mod imports;
+mod panics;
 mod shape;
 mod source;
 

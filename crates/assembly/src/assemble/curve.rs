@@ -21,5 +21,5 @@ pub fn budget_curve(request: &Request<'_>, n_solved: usize) -> Result<Curve> {
     let prepared = Prepared::new(request, &segments)?;
     let mut ledger = prepared.ledger(request);
     let similarity = prepared.similarity(request);
-    Ok(segments.curve(&prepared.choice(request, &similarity), &mut ledger, n_solved))
+    segments.curve(&prepared.choice(request, &similarity), &mut ledger, n_solved)
 }

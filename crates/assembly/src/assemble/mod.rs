@@ -16,6 +16,7 @@ use crate::record::trace::{Manifest, Support, Trace};
 use crate::select::chooser::{Selection, Verdict};
 use crate::select::decision::{Reason, Stage, StepDetails};
 use crate::select::select;
+use crate::stop::check;
 use crate::value::prior::Scored;
 use prepare::Prepared;
 use records::{manifest, needs, trace};
@@ -54,10 +55,10 @@ impl Context {
 /// # Errors
 /// [`Error::BudgetTooSmall`] if the budget cannot hold the line "nothing relevant", or something is relevant and not
 /// even the shortest cut of it fits; [`Error::Candidate`] for candidates that contradict each other; [`Error::Include`]
-/// and [`Error::IncludeTooLong`] for what cannot be included; a policy out of its ranges.
+/// and [`Error::IncludeTooLong`] for what cannot be included; a policy out of its ranges; [`Error::Cancelled`].
 ///
 /// ```
-/// use cento_assembly::{Anchor, Candidate, Format, Order, Policy, Reading, Request, Strategy, assemble};
+/// use cento_assembly::{Anchor, Candidate, Format, NEVER, Order, Policy, Reading, Request, Strategy, assemble};
 /// let text = "Parents may take twelve months of leave.\n";
 /// let candidate = Candidate {
 ///     id: "handbook/leave.md#0".into(),
@@ -95,6 +96,7 @@ impl Context {
 ///     tokenizer: "words",
 ///     reading: Reading { terms: &words, idf: &|_| 1.0, sentences: &|text| vec![0..text.len()] },
 ///     cosine: None,
+///     stop: NEVER,
 /// })?;
 /// let header = "=== [1] handbook/leave.md > Leave > Parents (bytes 120-161)\n";
 /// assert_eq!(context.text, format!("{header}{text}"));
@@ -119,6 +121,7 @@ pub fn assemble(request: &Request<'_>) -> Result<Context> {
             select(chooser.as_ref(), &choice, &mut ledger, &reader)?
         }
     };
+    check(request.stop)?;
 
     let admitted = ledger.admitted().to_vec();
     let pieces = ledger.pieces(&admitted);

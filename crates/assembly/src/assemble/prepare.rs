@@ -8,6 +8,7 @@ use crate::line::Lines;
 use crate::pack;
 use crate::select::chooser::{Asked, Choice, Chooser, Valued};
 use crate::select::similarity::Similarity;
+use crate::stop::check;
 use crate::value::prior::Scored;
 
 /// A request, ready to be decided on. Candidates are numbers into `candidates`.
@@ -34,8 +35,10 @@ impl<'a> Prepared<'a> {
             by_id(request.candidates)?.into_iter().partition(is_excluded);
         let include = included(&candidates, &excluded, request.include)?;
         let lines = Lines::new(&candidates);
-        let &Request { query, reading, .. } = request;
-        let mut valued = chooser.value(&Asked { query, candidates: &candidates, lines: &lines, reading })?;
+        let &Request { query, reading, stop, .. } = request;
+        check(stop)?;
+        let mut valued = chooser.value(&Asked { query, candidates: &candidates, lines: &lines, reading, stop })?;
+        check(stop)?;
         valued.scores.include(&include);
         Ok(Self { candidates, excluded, include, lines, valued })
     }
@@ -56,6 +59,7 @@ impl<'a> Prepared<'a> {
             include: &self.include,
             similarity,
             needs: &self.valued.needs,
+            stop: request.stop,
         }
     }
 

@@ -4,6 +4,7 @@ use crate::candidate::Candidate;
 use crate::pack::{Format, Order};
 use crate::policy::Policy;
 use crate::question::Reading;
+use crate::stop::Stop;
 use crate::strategies::Strategy;
 use crate::value::evidence::Evidence;
 use std::fmt;
@@ -42,6 +43,8 @@ pub struct Request<'a> {
     pub reading: Reading<'a>,
     /// The cosine of two candidates' vectors by their ids, where there are vectors: what says the same in other words.
     pub cosine: Option<&'a dyn Fn(&str, &str) -> f64>,
+    /// Looked at while candidates are valued and chosen.
+    pub stop: Stop<'a>,
 }
 
 impl fmt::Debug for Request<'_> {

@@ -5,17 +5,24 @@
 use super::problem::Problem;
 use super::relaxation::Relaxation;
 use super::step::{Direction, UNREACHED};
+use crate::error::Result;
+use crate::stop::check;
 
 /// Bounds of the problem at every budget from 0 to its own. Returns nothing if what is forced alone does not fit, or
 /// breaks a rule.
-pub(crate) fn by_tokens(problem: &Problem<'_>) -> Option<Vec<f64>> {
-    let relaxation = Relaxation::new(problem, &problem.fixed(), &problem.need_weights())?;
-    let width = usize::try_from(problem.budget).ok()?.saturating_add(1);
+///
+/// # Errors
+/// [`Error::Cancelled`](crate::Error::Cancelled).
+pub(crate) fn by_tokens(problem: &Problem<'_>) -> Result<Option<Vec<f64>>> {
+    let Some(relaxation) = Relaxation::new(problem, &problem.fixed(), &problem.need_weights()) else { return Ok(None) };
+    let Ok(budget) = usize::try_from(problem.budget) else { return Ok(None) };
+    let width = budget.saturating_add(1);
     let mut now = vec![vec![UNREACHED; width]; relaxation.n_states];
     let mut next = now.clone();
     now[0].fill(0.0);
     for stages in relaxation.documents() {
         for &place in stages {
+            check(problem.stop)?;
             next.iter_mut().for_each(|values| values.fill(UNREACHED));
             relaxation.step(Direction::Forward, place, &now, &mut next, |before, arc, behind| {
                 let Ok(tokens) = usize::try_from(arc.tokens) else { return };
@@ -33,5 +40,5 @@ pub(crate) fn by_tokens(problem: &Problem<'_>) -> Option<Vec<f64>> {
         }
     }
     let values: Vec<f64> = now[0].iter().map(|value| value + relaxation.constant).collect();
-    (values[width - 1] != UNREACHED).then_some(values)
+    Ok((values[width - 1] != UNREACHED).then_some(values))
 }

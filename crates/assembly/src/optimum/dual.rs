@@ -54,7 +54,7 @@ pub(super) fn dual<'p>(problem: &'p Problem<'p>, fixed: &[Fixed], mu: &[f64], in
     let mut ranges: Vec<Range<f64>> = problem.needs.iter().map(|need| 0.0..need.weight).collect();
     let mut best: Option<(f64, Relaxation<'_>)> = None;
     for _ in 0..ROUNDS_MAX {
-        if least.bound <= incumbent + EPSILON || !trial.bisect(&chosen, &mut ranges) {
+        if least.bound <= incumbent + EPSILON || (problem.stop)() || !trial.bisect(&chosen, &mut ranges) {
             break;
         }
         // The other multiplier hardly changes: the least bound is looked for when these are good.
@@ -91,6 +91,9 @@ impl Relaxation<'_> {
                 let (most, least) = (self.value(&long.chosen), self.value(&short.chosen));
                 let (beyond, within) = (problem.cost(&long.chosen), problem.cost(&short.chosen));
                 lambda = ((most - least) / (beyond - within) as f64).max(0.0);
+                if (problem.stop)() {
+                    break;
+                }
                 let at = self.at(lambda);
                 bound = bound.min(at.value + lambda * problem.budget as f64);
                 if at.value <= least - lambda * within as f64 + EPSILON {

@@ -165,7 +165,8 @@ impl<'p> Solution<'p> {
     }
 
     fn fill(&mut self, order: &[usize]) {
-        for &place in order {
+        let stop = self.problem.stop;
+        for &place in order.iter().take_while(|_| !stop()) {
             self.try_add(place);
         }
     }
@@ -185,7 +186,7 @@ impl<'p> Solution<'p> {
             self.chosen.iter().copied().filter(|place| !problem.must.contains(place)).collect();
         removable.sort_by(|&a, &b| problem.values[a].total_cmp(&problem.values[b]).then(a.cmp(&b)));
         let singletons = problem.singletons();
-        for place in beside {
+        for place in beside.into_iter().take_while(|_| !(problem.stop)()) {
             let best = singletons[place];
             for (at, &a) in removable.iter().enumerate() {
                 if problem.values[a] >= best {

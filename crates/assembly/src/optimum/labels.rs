@@ -71,7 +71,7 @@ impl Relaxation<'_> {
                     }
                 });
                 n_labels += next.iter().map(Vec::len).sum::<usize>();
-                if n_labels > LABELS_MAX {
+                if n_labels > LABELS_MAX || (self.problem.stop)() {
                     return Exact::TooLarge;
                 }
                 next.iter_mut().for_each(|labels| taken.keep(labels));

@@ -1,6 +1,7 @@
 //! The problem: values, costs and constraints by place; cost, value and feasibility of a set of places.
 
 use crate::line::Lines;
+use crate::stop::Stop;
 
 /// Values closer than this are equal: sums of some thousand values in another order differ by less.
 pub(crate) const EPSILON: f64 = 1e-9;
@@ -66,6 +67,8 @@ pub(crate) struct Problem<'p> {
     /// Places that must be chosen, and that must not, ascending.
     pub(crate) must: Vec<usize>,
     pub(crate) must_not: Vec<usize>,
+    /// Looked at while it is solved.
+    pub(crate) stop: Stop<'p>,
 }
 
 impl Problem<'_> {

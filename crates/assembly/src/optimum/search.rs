@@ -12,6 +12,8 @@ use super::heuristics;
 use super::labels::Exact;
 use super::problem::{EPSILON, Fixed, Problem};
 use super::relaxation::Relaxation;
+use crate::error::Result;
+use crate::stop::check;
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
@@ -67,7 +69,10 @@ impl Ord for Node {
 }
 
 /// Solves `problem` by at most `n_nodes_max` relaxations. The same problem gives the same answer.
-pub(crate) fn solve(problem: &Problem<'_>, n_nodes_max: usize) -> Optimum {
+///
+/// # Errors
+/// [`Error::Cancelled`](crate::Error::Cancelled).
+pub(crate) fn solve(problem: &Problem<'_>, n_nodes_max: usize) -> Result<Optimum> {
     let order = heuristics::by_density(problem);
     let mut incumbent = heuristics::greedy(problem, &order);
     let (mut open, mut unproven, mut multiplier) = (BinaryHeap::new(), f64::NEG_INFINITY, 0.0);
@@ -83,6 +88,7 @@ pub(crate) fn solve(problem: &Problem<'_>, n_nodes_max: usize) -> Optimum {
             break;
         }
         n_nodes += 1;
+        check(problem.stop)?;
         let Some(dual) = dual(problem, &node.fixed, &node.mu, incumbent.value()) else { continue };
         let solution = heuristics::repaired(problem, &dual.least.chosen, &node.fixed, &order);
         if solution.value() > incumbent.value() {
@@ -114,9 +120,10 @@ pub(crate) fn solve(problem: &Problem<'_>, n_nodes_max: usize) -> Optimum {
     if unproven > incumbent.value() + EPSILON {
         incumbent.swap(&order);
     }
+    check(problem.stop)?; // what any part of it left half done
     let bound = open.iter().map(|node| node.bound).fold(unproven, f64::max).max(incumbent.value());
     let value = incumbent.value();
-    Optimum { chosen: incumbent.chosen(), value, bound, multiplier, n_nodes }
+    Ok(Optimum { chosen: incumbent.chosen(), value, bound, multiplier, n_nodes })
 }
 
 /// The answer of a relaxation.

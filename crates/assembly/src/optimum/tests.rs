@@ -4,6 +4,7 @@ use super::problem::EPSILON;
 use super::*;
 use crate::Candidate;
 use crate::line::Lines;
+use crate::stop::{NEVER, Stop};
 use crate::tests::candidate;
 use proptest::prelude::*;
 
@@ -24,6 +25,10 @@ struct Small {
 
 impl Small {
     fn with<T>(&self, then: impl FnOnce(&Problem<'_>) -> T) -> T {
+        self.unless(NEVER, then)
+    }
+
+    fn unless<T>(&self, stop: Stop<'_>, then: impl FnOnce(&Problem<'_>) -> T) -> T {
         let candidates: Vec<Candidate> =
             self.chunks.iter().map(|chunk| candidate(&format!("d{:03}", chunk.0), chunk.1, "text", 0.0)).collect();
         let candidates: Vec<&Candidate> = candidates.iter().collect();
@@ -61,6 +66,7 @@ impl Small {
             conflict: &conflict,
             must: places(&self.must),
             must_not: places(&self.must_not),
+            stop,
         };
         then(&problem)
     }
@@ -114,8 +120,8 @@ proptest! {
     #[test]
     fn small_problems_are_solved_as_trying_every_subset_solves_them(small in small()) {
         small.with(|problem| {
-            let found = solve(problem, 100_000);
-            let hasty = solve(problem, 2);
+            let found = solve(problem, 100_000).unwrap();
+            let hasty = solve(problem, 2).unwrap();
             match brute_force(problem) {
                 None => prop_assert_eq!(found.value, f64::NEG_INFINITY),
                 Some(best) => {
@@ -183,7 +189,7 @@ fn pools_of_a_search_are_solved_to_a_small_gap_and_greedy_is_bounded_too() {
     for seed in 0..n_pools {
         let budget = [200, 400, 800, 1600][seed as usize % 4];
         pool(seed, 200, budget).with(|problem| {
-            let found = solve(problem, NODES_MAX);
+            let found = solve(problem, NODES_MAX).unwrap();
             assert!(problem.is_feasible(&found.chosen));
             let mut greedy = heuristics::greedy(problem, &heuristics::by_density(problem));
             greedy.swap(&heuristics::by_density(problem));
@@ -245,5 +251,29 @@ fn a_longest_run_that_no_document_reaches_is_no_limit() {
 }
 
 fn solve_owned(problem: &Problem<'_>) -> Optimum {
-    solve(problem, NODES_MAX)
+    solve(problem, NODES_MAX).unwrap()
+}
+
+#[test]
+fn a_hard_pool_is_left_at_the_signal() {
+    let needs = |n: usize| (0..30).map(|need| (9.0, (0..n).filter(|at| at % 31 == need).collect())).collect();
+    let hard = Small { needs: needs(600), run_max: Some(7), ..pool(3, 600, 1_600) };
+    let solved = |signal: usize| {
+        let n_looks = std::cell::Cell::new(0);
+        let stop = || n_looks.replace(n_looks.get() + 1) >= signal;
+        let found = hard.unless(&stop, |problem| (solve(problem, NODES_MAX), by_tokens(problem)));
+        (found, n_looks.get())
+    };
+    let ((all, curve), n_looks) = solved(usize::MAX);
+    assert!(all.unwrap().n_nodes > 1 && curve.unwrap().is_some());
+    assert!(n_looks > 1_000, "it looks {n_looks} times");
+    for signal in (0..n_looks).step_by(1 + n_looks / 50) {
+        let ((found, curve), n_looks) = solved(signal);
+        assert!(matches!(curve, Err(crate::Error::Cancelled)));
+        if let Ok(found) = found {
+            assert!(signal > found.n_nodes, "it was solved before the signal");
+        } else {
+            assert!(n_looks - signal <= 16, "{} looks behind the signal at {signal}", n_looks - signal);
+        }
+    }
 }

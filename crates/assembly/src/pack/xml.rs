@@ -47,10 +47,17 @@ fn attribute(tag: &mut String, name: &str, value: &str) {
     ));
 }
 
-/// Text between tags. A carriage return would be read as a line feed, other control characters not at all, so they are
-/// written as references.
+/// Stands for a character that XML cannot say, not even as a reference: most control characters, U+FFFE and U+FFFF.
+/// Spans are of the document, which has it.
+const UNSAYABLE: char = char::REPLACEMENT_CHARACTER;
+
+/// Text between tags. A carriage return would be read as a line feed, and the control characters behind ASCII are
+/// easily lost, so they are written as references.
 pub(crate) fn escape(text: &str) -> Cow<'_, str> {
-    let special = |c: char| matches!(c, '&' | '<' | '>') || (c.is_control() && !matches!(c, '\n' | '\t'));
+    let is_unsayable =
+        |c: char| matches!(c, '\0'..='\u{8}' | '\u{b}' | '\u{c}' | '\u{e}'..='\u{1f}' | '\u{fffe}' | '\u{ffff}');
+    let special =
+        |c: char| matches!(c, '&' | '<' | '>') || is_unsayable(c) || (c.is_control() && !matches!(c, '\n' | '\t'));
     if !text.contains(special) {
         return Cow::Borrowed(text);
     }
@@ -60,6 +67,7 @@ pub(crate) fn escape(text: &str) -> Cow<'_, str> {
             '&' => escaped.push_str("&amp;"),
             '<' => escaped.push_str("&lt;"),
             '>' => escaped.push_str("&gt;"),
+            c if is_unsayable(c) => escaped.push(UNSAYABLE),
             c if special(c) => escaped.push_str(&format!("&#{};", u32::from(c))),
             c => escaped.push(c),
         }
@@ -73,10 +81,26 @@ mod tests {
 
     #[test]
     fn what_means_something_to_a_parser_is_escaped() {
-        assert_eq!(escape("a < b && c > d\r\n\t\u{c}\"é"), "a &lt; b &amp;&amp; c &gt; d&#13;\n\t&#12;\"é");
+        assert_eq!(escape("a < b && c > d\r\n\t\u{85}\"é"), "a &lt; b &amp;&amp; c &gt; d&#13;\n\t&#133;\"é");
         assert!(matches!(escape("plain \"text\"\n"), Cow::Borrowed(_)));
         let mut tag = String::new();
         attribute(&mut tag, "path", "a\"<b>\n\t&");
         assert_eq!(tag, " path=\"a&quot;&lt;b&gt;&#10;&#9;&amp;\"");
+    }
+
+    #[test]
+    fn what_xml_cannot_say_is_replaced_and_the_rest_is_what_a_parser_reads() {
+        // XML 1.0, production 2: Char.
+        let is_char = |c: u32| matches!(c, 9 | 10 | 13 | 0x20..=0xd7ff | 0xe000..=0xfffd | 0x1_0000..);
+        let all = (0..=0x10_ffff).filter_map(char::from_u32);
+        for c in all {
+            let escaped = escape(&c.to_string()).into_owned();
+            let reference = escaped.strip_prefix("&#").map(|rest| rest.trim_end_matches(';').parse().unwrap());
+            let said = reference.unwrap_or_else(|| u32::from(escaped.chars().next().unwrap()));
+            assert!(is_char(said), "{c:?} is written {escaped:?}");
+            let named = ['&', '<', '>'].contains(&c);
+            let expected = if is_char(u32::from(c)) { u32::from(c) } else { 0xfffd };
+            assert!(named || said == expected, "{c:?} is written {escaped:?}");
+        }
     }
 }

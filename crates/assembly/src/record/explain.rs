@@ -148,7 +148,7 @@ impl Case<'_> {
             count(*tokens_needed),
             count(*tokens_used)
         );
-        let sum = tokens_used.zip(*tokens_needed).map(|(used, needed)| used + needed);
+        let sum = tokens_used.zip(*tokens_needed).map(|(used, needed)| used.saturating_add(needed));
         let budget = self.details.budget_needed.or(sum);
         let mut changes: Vec<String> = budget
             .map(|budget| format!("a budget of{least} {budget} instead of {}", self.budget()))

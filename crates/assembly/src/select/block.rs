@@ -1,10 +1,12 @@
 //! Blocks: a strategy that wants chunks together says which, in which order, and the budget admits a block whole or not
 //! at all.
 
-use super::chooser::{First, Selection, Verdict, Walk, admit_firsts, quoted};
+use super::chooser::{Choice, First, Selection, Verdict, Walk, admit_firsts, quoted};
 use super::decision::{BoundaryStop, Certificate, Reason, Stage, StepDetails};
 use crate::budget::Ledger;
+use crate::error::Result;
 use crate::pack::Excerpt;
+use crate::stop::check;
 use crate::value::prior::Scored;
 use std::collections::HashMap;
 
@@ -40,14 +42,15 @@ pub(crate) struct Plan {
 
 impl Plan {
     /// The walk that offers these blocks.
-    pub(crate) fn offered<'w>(self, pool: &'w [Scored]) -> Walk<'w> {
-        Box::new(move |ledger, firsts| walk(pool, ledger, &self, firsts))
+    pub(crate) fn offered<'w>(self, choice: &'w Choice<'w>) -> Walk<'w> {
+        Box::new(move |ledger, firsts| walk(choice, ledger, &self, firsts))
     }
 }
 
-fn walk(pool: &[Scored], ledger: &mut Ledger<'_>, plan: &Plan, firsts: &[First]) -> Selection {
+fn walk(choice: &Choice<'_>, ledger: &mut Ledger<'_>, plan: &Plan, firsts: &[First]) -> Result<Selection> {
     let mut verdicts = admit_firsts(ledger, firsts);
     for block in &plan.blocks {
+        check(choice.stop)?;
         for wanted in std::iter::once(&block.candidates).chain(&block.narrower) {
             let is_in = |candidate: &usize| verdicts.get(candidate).is_some_and(Verdict::is_selected);
             let missing: Vec<Excerpt> = wanted
@@ -79,11 +82,11 @@ fn walk(pool: &[Scored], ledger: &mut Ledger<'_>, plan: &Plan, firsts: &[First])
             Verdict::new(Stage::Walk, reason, details)
         })
     };
-    Selection {
-        verdicts: pool.iter().map(&mut verdict).collect(),
+    Ok(Selection {
+        verdicts: choice.pool.iter().map(&mut verdict).collect(),
         warnings: plan.warnings.clone(),
         boundaries: plan.boundaries.clone(),
         certificate: plan.certificate.clone(),
         ..Selection::default()
-    }
+    })
 }

@@ -10,6 +10,7 @@ use crate::error::Result;
 use crate::line::Lines;
 use crate::pack::Excerpt;
 use crate::question::Reading;
+use crate::stop::Stop;
 use crate::value::bridge::Bridge;
 use crate::value::coverage::Covered;
 use crate::value::prior::{self, Scored, Scores};
@@ -71,7 +72,7 @@ pub(crate) const ALONE: &str = "it needs";
 pub(crate) const TOGETHER: &str = "it needs, with the chunks it is to be delivered with,";
 
 /// Admits into the ledger, after what goes first, what a plan wants, and decides about every candidate of the pool.
-pub(crate) type Walk<'w> = Box<dyn Fn(&mut Ledger<'_>, &[First]) -> Selection + 'w>;
+pub(crate) type Walk<'w> = Box<dyn Fn(&mut Ledger<'_>, &[First]) -> Result<Selection> + 'w>;
 
 /// A question and its candidates, before anything is valued.
 pub(crate) struct Asked<'a> {
@@ -80,6 +81,7 @@ pub(crate) struct Asked<'a> {
     pub(crate) candidates: &'a [&'a Candidate],
     pub(crate) lines: &'a Lines,
     pub(crate) reading: Reading<'a>,
+    pub(crate) stop: Stop<'a>,
 }
 
 /// Candidates with their scores.
@@ -109,6 +111,7 @@ pub(crate) struct Choice<'a> {
     pub(crate) similarity: &'a Similarity<'a>,
     /// The needs of the question, of strategies that look at them.
     pub(crate) needs: &'a [Covered],
+    pub(crate) stop: Stop<'a>,
 }
 
 /// An excerpt that is admitted before the walk.

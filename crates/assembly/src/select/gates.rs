@@ -72,7 +72,7 @@ pub(crate) fn beyond(place: usize, limit: Option<usize>, what: &str, key: &str) 
 pub(crate) fn too_many(of: &str, key: &str, details: &StepDetails) -> Told {
     let (used, limit) = (details.chunks_used, details.chunks_limit);
     let because = format!("its {of} has {} chunks already; {key} allows {}", count(used), count(limit));
-    let change = used.map(|used| format!("a {key} of {} instead of {}", used + 1, count(limit)));
+    let change = used.map(|used| format!("a {key} of {} instead of {}", used.saturating_add(1), count(limit)));
     (because, change.into_iter().collect())
 }
 

@@ -29,7 +29,7 @@ const NEAR: f64 = 0.9;
 /// Chooses from the pool, best first, into the empty ledger.
 ///
 /// # Errors
-/// `BudgetTooSmall` if something is relevant and not even one letter of it fits.
+/// `BudgetTooSmall` if something is relevant and not even one letter of it fits, `Cancelled`.
 pub(crate) fn select(
     chooser: &dyn Chooser,
     choice: &Choice<'_>,
@@ -47,11 +47,11 @@ pub(crate) fn select(
         let best = first.map(|excerpt| First { excerpt, included: false });
         let firsts: Vec<First> = included.iter().cloned().chain(best).collect();
         ledger.clear();
-        let mut selection = planned(ledger, &firsts);
+        let mut selection = planned(ledger, &firsts)?;
         repair(pool, ledger, &mut selection);
-        selection
+        Ok(selection)
     };
-    let selection = walk(ledger, None);
+    let selection = walk(ledger, None)?;
     if !included.is_empty() {
         return Ok(selection); // what was asked for is there, so the rest need not be
     }
@@ -61,15 +61,15 @@ pub(crate) fn select(
     if ledger.whole_tokens(std::slice::from_ref(&whole)) <= ledger.budget() as i64 {
         // It fits but for what scores higher; or its parts alone seemed not to fit.
         let share_fits = text_max.is_none_or(|max| ledger.text_tokens(&whole) <= max);
-        return Ok(if nothing && share_fits { walk(ledger, Some(whole)) } else { selection });
+        return if nothing && share_fits { walk(ledger, Some(whole)) } else { Ok(selection) };
     }
     ledger.clear();
     match cut(ledger, best, reader, text_max) {
-        Ok(excerpt) => Ok(walk(ledger, Some(excerpt))),
+        Ok(excerpt) => walk(ledger, Some(excerpt)),
         Err(needed) if nothing && needed > ledger.budget() as i64 => {
             Err(Error::BudgetTooSmall { budget: ledger.budget(), needed: needed as usize })
         }
-        Err(_) => Ok(walk(ledger, None)), // something shorter is there, or the share of its section is too small for it
+        Err(_) => walk(ledger, None), // something shorter is there, or the share of its section is too small for it
     }
 }
 

@@ -72,7 +72,7 @@ impl Sections<'_> {
         );
         let mut changes = Vec::new();
         if let (Some(used), Some(needed), Some(share)) = (section_used, section_needed, share) {
-            let whole = used + needed;
+            let whole = used.saturating_add(needed);
             let mut rho = (whole as f64 / budget as f64 * 1000.0).ceil() / 1000.0;
             if ((rho * budget as f64) as usize) < whole {
                 rho += 0.001; // a share is rounded down to tokens

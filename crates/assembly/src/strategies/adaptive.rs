@@ -112,7 +112,7 @@ impl Adaptive {
 
 impl Chooser for Adaptive {
     fn plan<'w>(&'w self, choice: &'w Choice<'w>, ledger: &mut Ledger<'_>) -> Result<Walk<'w>> {
-        Ok(plan(ledger.candidates(), choice.pool, self).offered(choice.pool))
+        Ok(plan(ledger.candidates(), choice.pool, self).offered(choice))
     }
 
     fn it_needs(&self) -> &'static str {

@@ -53,7 +53,7 @@ impl Automerge {
 
 impl Chooser for Automerge {
     fn plan<'w>(&'w self, choice: &'w Choice<'w>, ledger: &mut Ledger<'_>) -> Result<Walk<'w>> {
-        Ok(automerge(ledger.candidates(), choice.pool, choice.lines, self).offered(choice.pool))
+        Ok(automerge(ledger.candidates(), choice.pool, choice.lines, self).offered(choice))
     }
 
     fn it_needs(&self) -> &'static str {

@@ -20,6 +20,7 @@ use crate::select::decision::{Reallocated, Reason, Stage, StepDetails};
 use crate::select::gates::{Gates, Sameness, Told};
 use crate::select::redundancy::{self, Gate};
 use crate::select::sections::{Sections, Slack};
+use crate::stop::check;
 use crate::value::prior::{self, Relevance, Scored, Scoring};
 use std::collections::{BTreeMap, HashMap};
 
@@ -39,7 +40,7 @@ impl Chooser for Bubble<'_> {
     }
 
     fn plan<'w>(&'w self, choice: &'w Choice<'w>, _ledger: &mut Ledger<'_>) -> Result<Walk<'w>> {
-        Ok(Box::new(|ledger, firsts| walk(choice.pool, ledger, &self.gates, firsts)))
+        Ok(Box::new(|ledger, firsts| walk(choice, ledger, &self.gates, firsts)))
     }
 
     fn sections(&self) -> Option<Sections<'_>> {
@@ -73,7 +74,12 @@ pub(crate) fn no_term(label: &str, prior: f64, boost: f64) -> Told {
     (because, vec![format!("a prior above {above} for {label:?}"), "relevance = \"fused\"".to_owned()])
 }
 
-fn walk<'a>(pool: &[Scored], ledger: &mut Ledger<'a>, gates: &Gates<'_>, firsts: &[First]) -> Selection {
+fn walk<'a>(
+    &Choice { pool, stop, .. }: &Choice<'_>,
+    ledger: &mut Ledger<'a>,
+    gates: &Gates<'_>,
+    firsts: &[First],
+) -> Result<Selection> {
     let slack = gates.sections.slack;
     let mut walker = Walker {
         ledger,
@@ -85,6 +91,7 @@ fn walk<'a>(pool: &[Scored], ledger: &mut Ledger<'a>, gates: &Gates<'_>, firsts:
     let firsts: HashMap<usize, Verdict> = firsts.iter().map(|first| walker.admit_first(first)).collect();
     let mut verdicts: Vec<Verdict> = Vec::with_capacity(pool.len());
     for scored in pool {
+        check(stop)?;
         verdicts.push(match firsts.get(&scored.candidate) {
             Some(verdict) => verdict.clone(),
             None => walker.decide(scored, Stage::Walk),
@@ -94,18 +101,19 @@ fn walk<'a>(pool: &[Scored], ledger: &mut Ledger<'a>, gates: &Gates<'_>, firsts:
     let warnings = walker.warnings(pool, &verdicts);
     let mut selection = Selection { verdicts, warnings, ..Selection::default() };
     if !selection.verdicts.iter().any(kept_out) {
-        return selection;
+        return Ok(selection);
     }
     selection.slack_tokens = walker.ledger.left().max(0) as usize;
     if slack == Slack::Global {
         for (scored, verdict) in pool.iter().zip(&mut selection.verdicts).filter(|(_, verdict)| kept_out(verdict)) {
+            check(stop)?;
             *verdict = Verdict { first: Reason::SectionBudgetExceeded, ..walker.decide(scored, Stage::Slack) };
             if verdict.is_selected() {
                 selection.reallocated.push(walker.reallocated(scored.candidate));
             }
         }
     }
-    selection
+    Ok(selection)
 }
 
 /// A walk under way: the gates, and what has passed them.

@@ -8,6 +8,7 @@ use crate::select::chooser::{
     ALONE, Asked, Choice, Chooser, First, Selection, Valued, Verdict, Walk, admit_firsts, quoted,
 };
 use crate::select::decision::{Reason, Stage};
+use crate::stop::check;
 use crate::value::prior::{self, Scored};
 
 /// The strategy of that name. It has no settings.
@@ -19,7 +20,7 @@ impl Chooser for Flat {
     }
 
     fn plan<'w>(&'w self, choice: &'w Choice<'w>, _ledger: &mut Ledger<'_>) -> Result<Walk<'w>> {
-        Ok(Box::new(|ledger, firsts| walk(choice.pool, ledger, firsts)))
+        Ok(Box::new(|ledger, firsts| walk(choice, ledger, firsts)))
     }
 
     fn it_needs(&self) -> &'static str {
@@ -27,14 +28,17 @@ impl Chooser for Flat {
     }
 }
 
-fn walk(pool: &[Scored], ledger: &mut Ledger<'_>, firsts: &[First]) -> Selection {
+fn walk(choice: &Choice<'_>, ledger: &mut Ledger<'_>, firsts: &[First]) -> Result<Selection> {
     let firsts = admit_firsts(ledger, firsts);
-    let mut verdict = |candidate: usize| match firsts.get(&candidate) {
-        Some(verdict) => verdict.clone(),
-        None => match ledger.offer(&[Excerpt { candidate, part: None }]) {
-            Ok(quote) => Verdict::new(Stage::Walk, Reason::PassedAllGates, quoted(ledger, quote)),
-            Err(quote) => Verdict::over_budget(Stage::Walk, ledger, quote),
-        },
+    let verdict = |&Scored { candidate, .. }: &Scored| {
+        check(choice.stop)?;
+        Ok(match firsts.get(&candidate) {
+            Some(verdict) => verdict.clone(),
+            None => match ledger.offer(&[Excerpt { candidate, part: None }]) {
+                Ok(quote) => Verdict::new(Stage::Walk, Reason::PassedAllGates, quoted(ledger, quote)),
+                Err(quote) => Verdict::over_budget(Stage::Walk, ledger, quote),
+            },
+        })
     };
-    Selection { verdicts: pool.iter().map(|scored| verdict(scored.candidate)).collect(), ..Selection::default() }
+    Ok(Selection { verdicts: choice.pool.iter().map(verdict).collect::<Result<_>>()?, ..Selection::default() })
 }

@@ -14,6 +14,7 @@ use crate::select::block::{Block, Plan};
 use crate::select::chooser::{ALONE, Choice, Chooser, Walk};
 use crate::select::decision::{Reason, StepDetails};
 use crate::select::similarity::Similarity;
+use crate::stop::{Stop, check};
 use crate::value::prior::Scored;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -43,8 +44,8 @@ impl Mmr {
 
 impl Chooser for Mmr {
     fn plan<'w>(&'w self, choice: &'w Choice<'w>, ledger: &mut Ledger<'_>) -> Result<Walk<'w>> {
-        let plan = plan(ledger.candidates(), choice.pool, self, choice.similarity)?;
-        Ok(plan.offered(choice.pool))
+        let plan = plan(ledger.candidates(), choice.pool, self, choice.similarity, choice.stop)?;
+        Ok(plan.offered(choice))
     }
 
     fn it_needs(&self) -> &'static str {
@@ -52,7 +53,13 @@ impl Chooser for Mmr {
     }
 }
 
-fn plan(candidates: &[&Candidate], pool: &[Scored], settings: &Mmr, similarity: &Similarity<'_>) -> Result<Plan> {
+fn plan(
+    candidates: &[&Candidate],
+    pool: &[Scored],
+    settings: &Mmr,
+    similarity: &Similarity<'_>,
+    stop: Stop<'_>,
+) -> Result<Plan> {
     let found: Vec<usize> =
         pool.iter().map(|scored| scored.candidate).filter(|&at| !candidates[at].is_neighbor).collect();
     let relevance = share_of_best(&found.iter().map(|&at| candidates[at].relevance).collect::<Vec<_>>())?;
@@ -62,6 +69,7 @@ fn plan(candidates: &[&Candidate], pool: &[Scored], settings: &Mmr, similarity: 
     // The greatest similarity to what is chosen, and whose it is.
     let mut nearest: Vec<Option<(f64, usize)>> = vec![None; n_ordered];
     while !open.is_empty() {
+        check(stop)?;
         let score = |at: usize| {
             settings.lambda * relevance[at] - (1.0 - settings.lambda) * nearest[at].map_or(0.0, |(most, _)| most)
         };
@@ -90,6 +98,7 @@ fn plan(candidates: &[&Candidate], pool: &[Scored], settings: &Mmr, similarity: 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::stop::NEVER;
     use crate::tests::candidate;
 
     /// Numbers of chunks in the order in which they are offered; `alike` by the numbers of two.
@@ -100,7 +109,7 @@ mod tests {
         let candidates: Vec<&Candidate> = chunks.iter().collect();
         let pool = crate::value::prior::by_relevance(&candidates).pool;
         let similarity = Similarity::new(&candidates, Some(alike));
-        let plan = plan(&candidates, &pool, &Mmr::default(), &similarity).unwrap();
+        let plan = plan(&candidates, &pool, &Mmr::default(), &similarity, NEVER).unwrap();
         assert_eq!(plan.blocks.iter().map(|block| block.candidates[0] as u32).collect::<Vec<_>>(), expected);
     }
 

@@ -69,7 +69,7 @@ pub(crate) struct Sections {
 impl Chooser for Sections {
     fn plan<'w>(&'w self, choice: &'w Choice<'w>, ledger: &mut Ledger<'_>) -> Result<Walk<'w>> {
         let plan = parent(ledger.candidates(), choice.pool, choice.lines, &self.parent, &self.window);
-        Ok(plan.offered(choice.pool))
+        Ok(plan.offered(choice))
     }
 
     fn it_needs(&self) -> &'static str {

@@ -17,6 +17,7 @@ use crate::normalize::share_of_best;
 use crate::select::block::{Block, Plan};
 use crate::select::chooser::{Choice, Chooser, TOGETHER, Walk};
 use crate::select::gates::{RUN_MAX, Told};
+use crate::stop::{Stop, check};
 use crate::value::prior::Scored;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -161,13 +162,19 @@ pub(crate) fn values(candidates: &[&Candidate], pool: &[Scored], lines: &Lines, 
 }
 
 /// Segments as dsRAG chooses them, in the order of choice.
-pub(crate) fn greedy(values: &Values, lines: &Lines, settings: &Rse) -> Vec<(Range<usize>, f64)> {
+pub(crate) fn greedy(
+    values: &Values,
+    lines: &Lines,
+    settings: &Rse,
+    stop: Stop<'_>,
+) -> Result<Vec<(Range<usize>, f64)>> {
     let mut chosen: Vec<(Range<usize>, f64)> = Vec::new();
     let mut total = 0;
     while total < settings.overall_max_length {
         let mut best: Option<(Range<usize>, f64)> = None;
         for document in &values.documents {
             for start in document.clone().filter(|&start| values.values[start] >= 0.0) {
+                check(stop)?;
                 let mut sum = 0.0;
                 for end in start..document.end.min(start + settings.max_length) {
                     if end > start && !lines.touches(end) {
@@ -198,14 +205,14 @@ pub(crate) fn greedy(values: &Values, lines: &Lines, settings: &Rse) -> Vec<(Ran
             None => break,
         }
     }
-    chosen
+    Ok(chosen)
 }
 
 impl Chooser for Rse {
     fn plan<'w>(&'w self, choice: &'w Choice<'w>, ledger: &mut Ledger<'_>) -> Result<Walk<'w>> {
         let &Choice { pool, lines, .. } = choice;
-        let segments = greedy(&values(ledger.candidates(), pool, lines, self)?, lines, self);
-        Ok(Plan { blocks: blocks(lines, segments), ..Plan::default() }.offered(pool))
+        let segments = greedy(&values(ledger.candidates(), pool, lines, self)?, lines, self, choice.stop)?;
+        Ok(Plan { blocks: blocks(lines, segments), ..Plan::default() }.offered(choice))
     }
 
     fn it_needs(&self) -> &'static str {
@@ -226,6 +233,7 @@ pub(super) fn blocks(lines: &Lines, segments: Vec<(Range<usize>, f64)>) -> Vec<B
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::stop::NEVER;
     use crate::tests::candidate;
 
     fn lines_of(n: usize) -> (Vec<Candidate>, usize) {
@@ -238,7 +246,7 @@ mod tests {
         let candidates: Vec<&Candidate> = candidates.iter().collect();
         let lines = Lines::new(&candidates);
         let values = Values { values: values.to_vec(), documents: vec![0..n] };
-        let found = greedy(&values, &lines, &settings);
+        let found = greedy(&values, &lines, &settings, NEVER).unwrap();
         assert_eq!(found.len(), expected.len(), "{found:?}");
         for ((segment, value), (expected, sum)) in found.iter().zip(expected) {
             assert_eq!(segment, expected);
@@ -335,7 +343,7 @@ mod tests {
             let expected = naive(&values, &ends, &settings);
             let all = Values { values, documents: lines.documents.clone() };
             let found: Vec<Range<usize>> =
-                greedy(&all, &lines, &settings).into_iter().map(|(segment, _)| segment).collect();
+                greedy(&all, &lines, &settings, NEVER).unwrap().into_iter().map(|(segment, _)| segment).collect();
             assert_eq!(found, expected, "{:?} {settings:?}", all.values);
         }
     }

@@ -42,8 +42,9 @@ impl Chooser for RseExact {
             conflict: &|_, _| false,
             must: Vec::new(),
             must_not: (0..n).filter(|&place| is_out[place]).collect(),
+            stop: choice.stop,
         };
-        let solved = optimum::solve(&problem, NODES_MAX);
+        let solved = optimum::solve(&problem, NODES_MAX)?;
         let mut segments: Vec<(Range<usize>, f64)> = Vec::new();
         for &place in &solved.chosen {
             match segments.last_mut() {
@@ -57,7 +58,7 @@ impl Chooser for RseExact {
         let certificate =
             Certificate { value: solved.value, bound: solved.bound, gap: solved.gap(), n_relaxations: solved.n_nodes };
         let plan = Plan { blocks: rse::blocks(lines, segments), certificate: Some(certificate), ..Plan::default() };
-        Ok(plan.offered(pool))
+        Ok(plan.offered(choice))
     }
 
     fn it_needs(&self) -> &'static str {

@@ -64,7 +64,7 @@ impl Chooser for Kadane {
             }
         }
         segments.sort_by(|a, b| greatest_first(a.1, b.1)); // equal ones as they lie
-        Ok(Plan { blocks: blocks(lines, segments), ..Plan::default() }.offered(pool))
+        Ok(Plan { blocks: blocks(lines, segments), ..Plan::default() }.offered(choice))
     }
 
     fn it_needs(&self) -> &'static str {

@@ -50,7 +50,7 @@ impl Window {
 
 impl Chooser for Window {
     fn plan<'w>(&'w self, choice: &'w Choice<'w>, ledger: &mut Ledger<'_>) -> Result<Walk<'w>> {
-        Ok(window(ledger.candidates(), choice.pool, choice.lines, self).offered(choice.pool))
+        Ok(window(ledger.candidates(), choice.pool, choice.lines, self).offered(choice))
     }
 
     fn it_needs(&self) -> &'static str {

@@ -268,6 +268,7 @@ fn contradictory_candidates_are_refused() {
         tokenizer: "",
         reading: Reading { terms: &words, idf: &|_| 1.0, sentences: &sentences },
         cosine: None,
+        stop: NEVER,
         kept: &[],
         include: &[],
         exclude: &[],

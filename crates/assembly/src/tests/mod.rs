@@ -4,6 +4,7 @@
 //! - `cutting`: budgets that no whole chunk fits
 //! - `laws`: what holds for every input, by property
 //! - `requested`: chunks in or out, another order, nothing without evidence
+//! - `stopping`: a context that nobody wants any more
 //! - `formats`: what is delivered, as snapshots, and how a reader takes it apart again
 //! - `twins`: every strategy against a naive one
 
@@ -12,6 +13,7 @@ mod formats;
 mod golden;
 mod laws;
 mod requested;
+mod stopping;
 mod twins;
 
 use crate::trace::{Decision, Reason, Record};
@@ -96,6 +98,7 @@ struct Assembly<'a> {
     exclude: &'a [&'a str],
     evidence: Option<Evidence>,
     count: &'a dyn Fn(&str) -> usize,
+    stop: Stop<'a>,
 }
 
 impl<'a> Assembly<'a> {
@@ -112,6 +115,7 @@ impl<'a> Assembly<'a> {
             exclude: &[],
             evidence: None,
             count: &count_words,
+            stop: NEVER,
         }
     }
 
@@ -152,6 +156,7 @@ impl<'a> Assembly<'a> {
             tokenizer: "test",
             reading: Reading { terms: &words, idf: &|_| 1.0, sentences: &sentences },
             cosine: None,
+            stop: self.stop,
         })
     }
 

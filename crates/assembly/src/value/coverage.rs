@@ -16,6 +16,7 @@ use crate::question::names::Aliases;
 use crate::question::reading::Sought;
 use crate::question::{Need, NeedKind, Needs, Reading};
 use crate::rank::heaviest_first;
+use crate::stop::Stop;
 
 /// A candidate that is less likely than this share of the likeliest one meets nothing.
 const LIKELY: f64 = 0.1;
@@ -34,7 +35,13 @@ pub(crate) struct Covered {
 }
 
 /// The needs of `query`, and which of the pool (likeliest first) meet them.
-pub(crate) fn coverage(query: &str, candidates: &[&Candidate], pool: &[Scored], reading: &Reading<'_>) -> Vec<Covered> {
+pub(crate) fn coverage(
+    query: &str,
+    candidates: &[&Candidate],
+    pool: &[Scored],
+    reading: &Reading<'_>,
+    stop: Stop<'_>,
+) -> Vec<Covered> {
     let least = pool.first().map_or(0.0, |best| LIKELY * best.raw);
     let likely: Vec<&Scored> = pool.iter().take_while(|scored| scored.raw > 0.0 && scored.raw >= least).collect();
     let titles: Vec<&str> = likely.iter().map(|scored| candidates[scored.candidate].title.as_str()).collect();
@@ -52,7 +59,7 @@ pub(crate) fn coverage(query: &str, candidates: &[&Candidate], pool: &[Scored], 
     let wanted: Vec<Option<u64>> = needs.iter().map(|need| sought.bits(&need.terms)).collect();
     let mut by: Vec<Vec<usize>> = vec![Vec::new(); needs.len()];
     let mut best: Vec<f64> = vec![0.0; needs.len()];
-    for scored in &likely {
+    for scored in likely.iter().take_while(|_| !stop()) {
         let candidate = candidates[scored.candidate];
         let said = std::iter::once(candidate.text.as_str())
             .chain([candidate.title.as_str()])
@@ -72,6 +79,7 @@ pub(crate) fn coverage(query: &str, candidates: &[&Candidate], pool: &[Scored], 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::stop::NEVER;
     use crate::tests::{candidate, words};
 
     /// Texts as `title: text`, with their likelihoods; needs as `text share: numbers of the texts that meet it`.
@@ -87,7 +95,7 @@ mod tests {
         let pool: Vec<Scored> = texts.iter().enumerate().map(scored).collect();
         let terms = |text: &str| words(text).into_iter().filter(|word| word.len() > 2).collect();
         let reading = Reading { terms: &terms, idf, sentences: &|text| vec![0..text.len()] };
-        let found = coverage(query, &candidates, &pool, &reading);
+        let found = coverage(query, &candidates, &pool, &reading, NEVER);
         let shown = |covered: &Covered| format!("{} {:.3}: {:?}", covered.need.text, covered.share, covered.by);
         assert_eq!(found.iter().map(shown).collect::<Vec<_>>(), expected);
     }
@@ -137,7 +145,11 @@ mod tests {
         let scored = Scored { raw: 0.5, score: 0.5, ..Scored::unscored(0) };
         let reading = Reading { terms: &terms, idf: &|_| 1.0, sentences: &|text| vec![0..text.len()] };
         for question in ["1,600", "user"] {
-            assert_eq!(coverage(question, &[&chunk], std::slice::from_ref(&scored), &reading)[0].by, [0], "{question}");
+            assert_eq!(
+                coverage(question, &[&chunk], std::slice::from_ref(&scored), &reading, NEVER)[0].by,
+                [0],
+                "{question}"
+            );
         }
     }
 

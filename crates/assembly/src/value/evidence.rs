@@ -8,9 +8,17 @@
 //! words.
 //! Source: ours. That both weigh alike, and the default threshold, were chosen on twelve collections, each asked the
 //! questions of the others.
+//!
+//! The same of one chunk gives the likelihood that it answers: even odds at [`SUPPORTED`], and without any support the
+//! odds of a chunk that nobody has read.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+use crate::value::likelihood::PRIOR;
+
+/// The support below which a collection is taken to have no answer.
+pub const SUPPORTED: f64 = 0.62;
 
 /// The match of a question and the best chunk.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -32,11 +40,30 @@ impl Evidence {
         let span = (self.cosine_typical - self.cosine_unrelated).max(f64::MIN_POSITIVE);
         (self.cosine - self.cosine_unrelated) / span + self.words
     }
+
+    /// The likelihood that the chunk of this match answers, in (0, 1): its logarithmic odds grow with the support in a
+    /// straight line.
+    #[must_use]
+    pub fn likelihood(&self) -> f64 {
+        let unread = (PRIOR / (1.0 - PRIOR)).ln();
+        1.0 / (1.0 + (-unread * (1.0 - self.support() / SUPPORTED)).exp())
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn odds_are_even_at_the_gate_and_those_of_the_unread_without_support() {
+        let likelihood = |support: f64| {
+            Evidence { cosine: support, cosine_typical: 1.0, cosine_unrelated: 0.0, words: 0.0 }.likelihood()
+        };
+        assert!((likelihood(SUPPORTED) - 0.5).abs() < 1e-12);
+        assert!((likelihood(0.0) - PRIOR).abs() < 1e-12);
+        let rising: Vec<f64> = (-10..30).map(|tenth| likelihood(f64::from(tenth) / 10.0)).collect();
+        assert!(rising.is_sorted_by(|a, b| a < b) && rising.iter().all(|p| (0.0..1.0).contains(p)), "{rising:?}");
+    }
 
     #[test]
     fn support_is_on_the_scale_of_the_encoder() {

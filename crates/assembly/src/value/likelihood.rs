@@ -31,7 +31,7 @@ const MU_PEAK: f64 = 1.0;
 const MU_RUN: f64 = 0.8;
 
 /// Share of the chunks taken to be relevant before anything is read.
-const PRIOR: f64 = 0.02;
+pub(crate) const PRIOR: f64 = 0.02;
 
 /// Lengths of run that are assumed, in chunks; all are as likely.
 const RUN_LENGTHS: [f64; 4] = [1.0, 2.0, 4.0, 8.0];

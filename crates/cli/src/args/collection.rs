@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use cento_engine::{ChunkTokens, HeaderStyle, Language, Pooling, Precision, corpus};
 use clap::{Args, Subcommand, ValueEnum};
 
-use super::cache::CachePlace;
+use super::cache::{ByteCount, CachePlace};
 use super::query::{At, Device};
 
 #[derive(Debug, Args)]
@@ -42,6 +42,8 @@ pub(crate) struct Index {
     /// Give segments of at least this many rows an HNSW graph
     #[arg(long, value_name = "N", default_value_t = cento_engine::config::GRAPH_ROWS_MIN)]
     pub(crate) graph_rows_min: usize,
+    #[command(flatten)]
+    pub(crate) memory: Memory,
     /// Decode files that are not UTF-8 as well as possible instead of leaving them out
     #[arg(long, value_parser = clap::builder::BoolishValueParser::new())]
     pub(crate) lossy: bool,
@@ -127,12 +129,24 @@ pub(crate) struct NoCompact {
 
 #[derive(Debug, Args)]
 pub(crate) struct Compact {
-    /// Merge everything into one segment, not only what has grown out of shape
+    /// Merge everything into one segment (or as few as the memory allows), not only what has grown out of shape
     #[arg(long, value_parser = clap::builder::BoolishValueParser::new())]
     pub(crate) all: bool,
     /// Give segments of at least this many rows an HNSW graph
     #[arg(long, value_name = "N", default_value_t = cento_engine::config::GRAPH_ROWS_MIN)]
     pub(crate) graph_rows_min: usize,
+    #[command(flatten)]
+    pub(crate) memory: Memory,
+}
+
+/// The memory of commands that write segments.
+#[derive(Debug, Args)]
+pub(crate) struct Memory {
+    /// Memory that may be taken beside the encoder and the keys of the embedding cache: bytes, or a number with KiB,
+    /// MiB, GiB or TiB. Documents that need more are written as several segments [default: a quarter of the
+    /// machine's]
+    #[arg(long = "memory", value_name = "BYTES")]
+    pub(crate) memory_bytes: Option<ByteCount>,
 }
 
 #[derive(Debug, Args)]

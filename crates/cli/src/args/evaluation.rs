@@ -6,6 +6,7 @@ use cento_engine::Strategy;
 use clap::{ArgGroup, Args, Subcommand, ValueEnum};
 
 use super::embed::{BenchEmbed, BenchScan};
+use super::finite::finite;
 use super::query::Retrieval;
 
 /// Measures that `eval` and `compare` show unless told.
@@ -33,7 +34,7 @@ pub(crate) struct Eval {
     #[arg(long, requires = "baseline", value_parser = clap::builder::BoolishValueParser::new())]
     pub(crate) fail_on_regression: bool,
     /// How far below the baseline --fail-on-regression lets a run be
-    #[arg(long, value_name = "X", default_value_t = 0.0005)]
+    #[arg(long, value_name = "X", default_value_t = 0.0005, value_parser = finite)]
     pub(crate) tolerance: f64,
 }
 
@@ -138,16 +139,16 @@ pub(crate) struct Fuse {
     #[arg(long, value_enum, default_value_t = FuseMethod::Rrf)]
     pub(crate) method: FuseMethod,
     /// The weight of each run, separated by commas [default: equal]
-    #[arg(long, value_name = "W,…", value_delimiter = ',')]
+    #[arg(long, value_name = "W,…", value_delimiter = ',', value_parser = finite)]
     pub(crate) weights: Vec<f64>,
     /// The rank constant of rrf
-    #[arg(long, value_name = "K", default_value_t = cento_engine::fuse::DEFAULT_RRF_K)]
+    #[arg(long, value_name = "K", default_value_t = cento_engine::fuse::DEFAULT_RRF_K, value_parser = finite)]
     pub(crate) rrf_k: f64,
     /// How convex brings scores to one scale
     #[arg(long, value_enum, default_value_t = Normalize::MinMax)]
     pub(crate) normalize: Normalize,
     /// Least score of each run's scorer, for --normalize theoretical-min: -1 for a cosine, 0 for BM25
-    #[arg(long, value_name = "X,…", value_delimiter = ',', allow_hyphen_values = true)]
+    #[arg(long, value_name = "X,…", value_delimiter = ',', allow_hyphen_values = true, value_parser = finite)]
     pub(crate) minima: Vec<f64>,
     /// How many ranks adaptive compares a run's best hit with
     #[arg(long, value_name = "N", default_value_t = cento_engine::fuse::DEFAULT_CONTRAST_DEPTH)]

@@ -1,6 +1,7 @@
 //! The command line as users write it. Values are checked here one by one, and against each other in `options`.
 
 mod collection;
+mod finite;
 mod groups;
 mod query;
 mod trace;
@@ -11,8 +12,8 @@ mod settings;
 
 use std::path::PathBuf;
 
-use clap::builder::Styles;
 use clap::builder::styling::AnsiColor;
+use clap::builder::{RangedU64ValueParser, Styles};
 use clap::{Args, CommandFactory as _, Parser, Subcommand};
 
 pub(crate) use self::cache::{Cache, CachePlace, CacheVerb};
@@ -23,7 +24,9 @@ pub(crate) use self::embed::{BenchEmbed, BenchScan, Embed, TextKind, TooLong};
 pub(crate) use self::evaluation::{
     Bench, BenchTarget, Compare, Eval, EvalContext, Fuse, FuseMethod, Judging, Normalize, Priors,
 };
-pub(crate) use self::query::{At, Context, Endpoint, Fusion, Mode, ResultFormat, Retrieval, Run, Search, Ties};
+pub(crate) use self::query::{
+    At, Context, Endpoint, Fusion, Mode, OF_CONTEXTS, ResultFormat, Retrieval, Run, Search, Ties,
+};
 pub(crate) use self::settings::{Config, Trust};
 pub(crate) use self::trace::{Diff, Replay, Schema, Why, WhyNot};
 
@@ -37,7 +40,7 @@ $XDG_CONFIG_HOME or ~/.config), and your own file over cento.toml in the current
 harmless, and all once you trust it (`cento help trust`).
 
 Exit codes: 0 done, 1 nothing found or a check failed, 2 usage, 3 data or index, 4 model or device, 5 done, but some \
-files could not be read, 130 interrupted.";
+files or documents could not be read (they are named, and stay as they were), 130 interrupted.";
 
 /// Turns a corpus into citable context: index it, search it, and assemble the spans that answer a question.
 #[derive(Debug, Parser)]
@@ -61,6 +64,11 @@ const STYLES: Styles = Styles::styled()
     .literal(AnsiColor::Cyan.on_default().bold())
     .placeholder(AnsiColor::Cyan.on_default());
 
+/// More threads than any machine has cores make a run slower, and at last impossible.
+fn threads() -> RangedU64ValueParser<usize> {
+    RangedU64ValueParser::new().range(0..=cento_engine::THREADS_MAX as u64)
+}
+
 /// Options of every command.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Global {
@@ -68,7 +76,7 @@ pub(crate) struct Global {
     #[arg(long, global = true, value_name = "DIR", default_value = ".cento", help_heading = "Global options")]
     pub(crate) collection: PathBuf,
     /// How many threads work; 0 takes one per core. Results do not depend on it
-    #[arg(long, global = true, value_name = "N", default_value_t = 0, help_heading = "Global options")]
+    #[arg(long, global = true, value_name = "N", default_value_t = 0, value_parser = threads(), help_heading = "Global options")]
     pub(crate) threads: usize,
     /// Print the answer as one JSON object that carries a `version`
     #[arg(long, global = true, value_parser = clap::builder::BoolishValueParser::new(), help_heading = "Global options")]
@@ -100,7 +108,7 @@ pub(crate) enum Command {
     /// exit code 0. If not, it prints nothing on stdout, says what differs, causes first (version of cento, generation,
     /// collection, model, chunking, settings, the first candidate found otherwise, the first one decided otherwise, the
     /// bytes), and ends with exit code 1. `cento snapshot create` keeps a generation; Cento never takes another one
-    /// silently.
+    /// silently. It is not the same either if a trace was changed after it was made: citations, spans, scores, counts.
     Replay(Replay),
     /// Say why a passage is in a context or not.
     ///
@@ -170,7 +178,7 @@ pub(crate) enum Command {
     ///
     ///   type = "md" and year >= 2020                 also !=  <  <=  >
     ///   lang in ("de", "en") and tags not in ("x")
-    ///   path starts with "drafts/"
+    ///   path starts with "docs/drafts/"
     ///   date < 2020-05-17 or draft = true
     ///   author exists and not (editor is missing)
     ///
@@ -180,11 +188,11 @@ pub(crate) enum Command {
     /// their case; keywords are read in any case.
     ///
     /// Every document has the fields id (as answers show it: docs/a.md), root (the
-    /// label: docs), path (inside its root: a.md), type (markdown, text, html, jsonl or
-    /// csv; the file's extension will do) and title. Others come from front matter, JSONL
-    /// and HTML: `cento fields` lists them. A map inside a map is outer.inner. What bears
-    /// one of the five names is meta.NAME. Names of more than letters, digits, _ . and -
-    /// stand in backticks.
+    /// label: docs), path (as ids show it, docs/a.md, or inside its root, a.md), type
+    /// (markdown, text, html, jsonl or csv; the file's extension will do) and title.
+    /// Others come from front matter, JSONL and HTML: `cento fields` lists them. A map
+    /// inside a map is outer.inner. What bears one of the five names is meta.NAME.
+    /// Names of more than letters, digits, _ . and - stand in backticks.
     ///
     /// A list is compared value by value: tags = "x" holds if one of them is x.
     /// Where a field is missing every comparison is false, != and not in too; `not`

@@ -80,8 +80,9 @@ pub(crate) struct Search {
     /// How wide the beam is that walks a graph: wider is better and slower; at least --candidates, which is the default
     #[arg(long, value_name = "N", conflicts_with = "exact")]
     pub(crate) ef: Option<usize>,
-    /// Leave out results with a lower score
-    #[arg(long, value_name = "X", allow_negative_numbers = true)]
+    /// Leave out results of a lower likelihood, 0 to 1: how likely a passage answers, on one scale for all questions,
+    /// which the score is not; .5 is where contexts take a collection to have no answer. Needs --mode hybrid or dense
+    #[arg(long, value_name = "P", allow_negative_numbers = true)]
     pub(crate) min_score: Option<f64>,
     /// Show what every retriever and every term contributed
     #[arg(long, value_parser = clap::builder::BoolishValueParser::new())]
@@ -189,6 +190,9 @@ pub(crate) struct Run {
     #[command(flatten)]
     pub(crate) contexts: Contexts,
 }
+
+/// Options that say nothing without `--contexts`.
+pub(crate) const OF_CONTEXTS: [&str; 5] = ["budget", "strategy", "label", "policy", "tokenizer"];
 
 /// The contexts of a batch of topics.
 #[derive(Debug, Args)]

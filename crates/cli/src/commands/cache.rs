@@ -23,7 +23,16 @@ pub(crate) fn execute(args: &Cache, global: &Global) -> anyhow::Result<Outcome> 
                 let (n_bytes, max_bytes) = (output::bytes(status.n_bytes), output::bytes(status.max_bytes));
                 println!("{}: {n_bytes} of at most {max_bytes}", status.folder.display());
                 if !status.models.is_empty() {
-                    let header = ["model", "fingerprint", "dimensions", "embeddings", "segments", "size", "last use"];
+                    let header = [
+                        "model",
+                        "fingerprint",
+                        "dimensions",
+                        "computed on",
+                        "embeddings",
+                        "segments",
+                        "size",
+                        "last use",
+                    ];
                     println!("{}", output::table(&header, status.models.iter().map(row)));
                 }
             }
@@ -64,6 +73,7 @@ fn row(model: &CachedModel) -> Vec<String> {
         model.model.clone(),
         model.fingerprint.chars().take(FINGERPRINT_DIGITS).collect(),
         model.dimensions.to_string(),
+        if model.arithmetic.is_empty() { "unknown, not used".to_owned() } else { model.arithmetic.clone() },
         output::count(model.n_embeddings),
         model.n_segments.to_string(),
         output::bytes(model.n_bytes),

@@ -2,14 +2,14 @@
 
 use std::time::Instant;
 
-use anyhow::Context as _;
-use cento_engine::api::{self, Budget, ContextAnswer, Settled};
+use cento_engine::api::{self, Budget, Settled};
 use cento_engine::reasons::number;
 use cento_engine::trace::{Certificate, EndpointRecord};
-use cento_engine::{ContextSettings, ContextTrace, Curve, Scan, Why, trace};
+use cento_engine::{Asked, Cancel, Scan, Why, trace};
 
 use crate::args::{Context, Global};
 use crate::exit_code::Outcome;
+use crate::output::Readers;
 use crate::settings::Invocation;
 use crate::{options, output, policy_file};
 
@@ -49,14 +49,10 @@ pub(crate) fn request(args: &Context, global: &Global) -> anyhow::Result<api::Co
 }
 
 /// The curve on stdout: a line for each budget that was solved.
-fn show(curve: &Curve, asked: &ContextSettings<'_>, global: &Global) -> anyhow::Result<Outcome> {
+fn show(answer: &api::CurveAnswer, global: &Global) -> anyhow::Result<Outcome> {
+    let api::CurveAnswer { budget_tokens, tokenizer, curve, .. } = answer;
     if global.json {
-        output::json(&api::CurveAnswer {
-            version: api::VERSION,
-            budget_tokens: asked.budget_tokens,
-            tokenizer: asked.tokenizer.name().to_owned(),
-            curve: curve.clone(),
-        })?;
+        output::json(answer)?;
     } else {
         let rows = curve.solved.iter().map(|solved| {
             let Certificate { value, gap, .. } = solved.certificate;
@@ -78,9 +74,9 @@ fn show(curve: &Curve, asked: &ContextSettings<'_>, global: &Global) -> anyhow::
             Some(knee) => eprintln!(
                 "{} budgets bring more than one token less; `at most` leaves aside that chunks may say the same; knee at {knee} tokens ({})",
                 curve.points.len(),
-                asked.tokenizer.name()
+                tokenizer
             ),
-            None => eprintln!("no chunk fits into {} tokens, or none is worth anything", asked.budget_tokens),
+            None => eprintln!("no chunk fits into {budget_tokens} tokens, or none is worth anything"),
         }
     }
     Ok(if curve.points.is_empty() { Outcome::Nothing } else { Outcome::Done })
@@ -114,42 +110,41 @@ fn nothing(trace: &trace::Trace) -> String {
 pub(crate) fn execute(args: &Context, invocation: &Invocation) -> anyhow::Result<Outcome> {
     let global = &invocation.cli.global;
     let request = request(args, global)?;
-    let search = request.search().resolve()?;
     let endpoint = options::endpoint(&args.endpoint, invocation.endpoint_author)?;
-    let searcher = options::searcher(global, &args.retrieval)?;
-    let tokenizer = options::tokenizer(&request.tokenizer, &searcher)?;
-    let most = request.resolve(&tokenizer, endpoint.as_ref());
-    let (pool, searched) = searcher.pool_timed(&search)?;
-    options::remark_device(global, &searcher);
+    let (service, _) = options::service(global, &args.retrieval, Some(&request.tokenizer))?;
+    let folder = global.collection.as_path();
+    service.ask(folder, &request, endpoint.as_ref(), &Cancel::default(), |asked| answer(args, global, asked))
+}
+
+fn answer(args: &Context, global: &Global, asked: &Asked<'_>) -> anyhow::Result<Outcome> {
+    let searched = asked.timings()?;
+    options::remark_device(global, asked.searcher());
     let start = Instant::now();
     if args.budget_curve {
-        return show(&pool.budget_curve(&most, N_SOLVED)?, &most, global);
+        return show(&asked.curve(N_SOLVED)?, global);
     }
-    let Settled { budget_tokens, share } = request.budget.settle(&pool, &most)?;
+    let Settled { budget_tokens, share } = asked.settle()?;
     if let Some(share) = share.filter(|_| !global.quiet) {
-        eprintln!("{budget_tokens} of {} tokens hold {share:.0} % of the value", most.budget_tokens);
+        eprintln!("{budget_tokens} of {} tokens hold {share:.0} % of the value", asked.most_tokens());
     }
-    let wanted = ContextSettings { budget_tokens, ..most };
-    let context = pool.context(&wanted)?;
+    let context = asked.context(budget_tokens)?;
     let assembled = start.elapsed();
-    let filter = search.filter.as_ref().map(|filter| searcher.filtered(filter)).transpose()?;
-    options::remark_filter(global, filter.as_ref());
+    options::remark_filter(global, asked.filtered()?.as_ref());
     if args.retrieval.timings {
         super::search::print_timings(&searched);
         eprintln!("assemble {:.2} ms", assembled.as_secs_f64() * 1e3);
     }
     if let Some(path) = &args.trace {
-        let trace = ContextTrace::new(&searcher, &search, &wanted, &context)?;
-        std::fs::write(path, trace.json()).with_context(|| path.display().to_string())?;
+        output::whole_file(path, &asked.trace(&context)?.json(), Readers::Owner)?;
     }
     if global.json {
-        output::json(&ContextAnswer::new(&searcher, &search, &pool, &context)?)?;
+        output::json(&asked.answer(&context)?)?;
     } else {
-        println!("{}", context.text);
+        output::text(&format!("{}\n", context.text));
     }
     if !global.quiet {
         if !global.json {
-            eprint!("{}", output::sources(&searcher, &context.citations)?);
+            output::remark_with_links(&output::sources(asked.searcher(), &context.citations)?);
         }
         remark(&context);
     }

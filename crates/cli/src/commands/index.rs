@@ -1,12 +1,11 @@
 //! `cento index`: bring a collection up to date with files and folders.
 
-use anyhow::Context as _;
 use cento_engine::{IndexReport, Issue, OsFs, Root};
 
 use crate::args::{Global, Index};
 use crate::exit_code::Outcome;
 use crate::options;
-use crate::output::{self, Bar, Beside};
+use crate::output::{self, Bar, Beside, Readers};
 
 /// Remarks of one kind shown before the rest is only counted.
 const SHOWN_ISSUES: usize = 10;
@@ -41,7 +40,7 @@ pub(crate) fn execute(args: &Index, global: &Global) -> anyhow::Result<Outcome> 
     let answer = Answer { version: output::JSON_VERSION, dry_run: args.dry_run, report: &report };
     if let Some(path) = &args.report {
         let json = serde_json::to_vec_pretty(&answer)?;
-        std::fs::write(path, json).with_context(|| path.display().to_string())?;
+        output::whole_file(path, &json, Readers::Usual)?;
     }
     if !global.quiet {
         issues("could not be read", &report.unread);
@@ -57,7 +56,8 @@ pub(crate) fn execute(args: &Index, global: &Global) -> anyhow::Result<Outcome> 
     } else {
         summary(&answer);
     }
-    Ok(if report.unread.is_empty() { Outcome::Done } else { Outcome::Partial })
+    let is_whole = report.unread.is_empty() && report.failed.is_empty() && report.kept.is_empty();
+    Ok(if is_whole { Outcome::Done } else { Outcome::Partial })
 }
 
 /// Names documents whose files are there and could not be read.

@@ -1,6 +1,6 @@
 //! `cento search`: the best chunks for a query.
 
-use cento_engine::{Scan, Timings, api};
+use cento_engine::{Cancel, NO_LIKELIHOODS, Scan, Timings, api};
 
 use crate::args::{Global, ResultFormat, Search};
 use crate::exit_code::Outcome;
@@ -9,11 +9,16 @@ use crate::{options, output};
 pub(crate) fn execute(args: &Search, global: &Global) -> anyhow::Result<Outcome> {
     let asked = options::asked(options::query(&args.query)?, args.k, &args.retrieval, Scan::Auto);
     let ef = options::ef(args.ef, asked.candidates)?;
-    let request = api::SearchRequest { ef, min_score: args.min_score, explain: args.explain, ..asked }.resolve()?;
-    let searcher = options::searcher(global, &args.retrieval)?;
-    let (response, timings) = searcher.search_timed(&request)?;
+    let request = api::SearchRequest { ef, min_score: args.min_score, explain: args.explain, ..asked };
+    request.resolve()?; // a filter that is none is said before the collection is opened
+    let (service, searcher) = options::service(global, &args.retrieval, None)?;
+    let (response, timings) = service.search_timed(global.collection.as_path(), &request, &Cancel::default())?;
     options::remark_device(global, &searcher);
     options::remark_filter(global, response.filter.as_ref());
+    // Those of the collection were said when it was opened; that a small one has no likelihoods, to who asks why.
+    let own = response.warnings.iter().skip(searcher.warnings().len());
+    let told = own.filter(|warning| !global.quiet && (args.explain || !warning.starts_with(NO_LIKELIHOODS)));
+    told.for_each(|warning| eprintln!("warning: {warning}"));
     if args.retrieval.timings {
         print_timings(&timings);
     }

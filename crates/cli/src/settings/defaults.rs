@@ -139,3 +139,43 @@ fn with_default(command: Command, name: &str, value: &str) -> Command {
         None => command,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::plain_command;
+    use super::*;
+
+    /// Options without a variable: what is deleted and what is trusted is said on the command line.
+    const NONE: [&str; 7] =
+        ["--help", "--version", "delete --path", "delete --filter", "delete --dry-run", "index --allow-empty", "trust"];
+
+    /// Collects every option of a command and of those below it, each with its variable.
+    fn collect(command: &Command, path: &str, options: &mut Vec<(String, Option<String>, Arg)>) {
+        for option in command.get_arguments() {
+            if let Some(long) = option.get_long() {
+                let variable = option.get_env().map(|name| name.to_string_lossy().into_owned());
+                options.push((format!("{path}--{long}"), variable, option.clone()));
+            }
+        }
+        for verb in command.get_subcommands() {
+            collect(verb, &format!("{path}{} ", verb.get_name()), options);
+        }
+    }
+
+    #[test]
+    fn every_option_has_a_variable() {
+        let mut options = Vec::new();
+        collect(&plain_command(), "", &mut options);
+        assert!(options.len() > 150, "{}", options.len());
+        for (name, has, option) in options {
+            let long = option.get_long().unwrap_or_default();
+            let is_none = NONE.iter().any(|none| name == *none || name.starts_with(&format!("{none} ")))
+                || ["help", "version"].contains(&long);
+            assert_eq!(has, (!is_none).then(|| variable(long)), "{name}");
+            // A flag is off for 0: whoever sets a variable to that does not want it.
+            if !is_none && matches!(option.get_action(), ArgAction::SetTrue) {
+                assert_eq!((reason(&option, "0"), reason(&option, "yes")), (None, None), "{name}");
+            }
+        }
+    }
+}

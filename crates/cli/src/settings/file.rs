@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fmt;
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
@@ -79,12 +78,7 @@ pub(crate) fn of_user() -> Option<PathBuf> {
 
 impl SettingsFile {
     pub(crate) fn read(path: &Path, author: Author) -> anyhow::Result<Self> {
-        let mut bytes = Vec::new();
-        let file = std::fs::File::open(path).with_context(|| path.display().to_string())?;
-        file.take(BYTES_MAX + 1).read_to_end(&mut bytes).with_context(|| path.display().to_string())?;
-        if bytes.len() as u64 > BYTES_MAX {
-            bail!("{}: more than {BYTES_MAX} bytes are no settings", path.display());
-        }
+        let bytes = cento_engine::read_bounded(path, BYTES_MAX).with_context(|| path.display().to_string())?;
         let text = std::str::from_utf8(&bytes).with_context(|| path.display().to_string())?;
         let table = text.parse::<toml::Table>().with_context(|| path.display().to_string())?;
         let mut values = BTreeMap::new();

@@ -67,6 +67,7 @@ pub(crate) fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Inv
     let settings = Settings::find(&arguments).map_err(Stop::File)?;
     let matches = settings.command().try_get_matches_from(arguments).map_err(Stop::Clap)?;
     let cli = Cli::from_arg_matches(&matches).map_err(Stop::Clap)?;
+    refuse_idle(&matches).map_err(Stop::File)?;
     // These look at settings and obey none that could do harm.
     let looks =
         matches!(cli.command, args::Command::Config(_) | args::Command::Trust(_) | args::Command::Completions(_));
@@ -81,6 +82,19 @@ pub(crate) fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Inv
     let names_collection = matches.value_source("collection") == Some(ValueSource::CommandLine);
     let endpoint_author = settings.author_of("endpoint", &matches);
     Ok(Invocation { cli, settings, names_collection, endpoint_author })
+}
+
+/// An error for options of contexts on the command line of a run that makes none; settings may speak of contexts that
+/// other runs make.
+fn refuse_idle(matches: &ArgMatches) -> anyhow::Result<()> {
+    let Some((verb @ "run", options)) = matches.subcommand() else { return Ok(()) };
+    let is_said = |name: &&&str| options.value_source(name) == Some(ValueSource::CommandLine);
+    match args::OF_CONTEXTS.iter().find(is_said) {
+        Some(name) if options.value_source("contexts").is_none() => {
+            anyhow::bail!("--{name}: {verb} makes no contexts; say where they go with --contexts FILE")
+        }
+        _ => Ok(()),
+    }
 }
 
 /// The settings files in force.

@@ -8,7 +8,7 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow};
-use cento_engine::{Fs as _, OsFs};
+use cento_engine::{Fs as _, OsFs, read_bounded};
 use etcetera::BaseStrategy as _;
 use serde::{Deserialize, Serialize};
 
@@ -100,6 +100,8 @@ pub(crate) fn remove(folder: &Path) -> anyhow::Result<Option<PathBuf>> {
 }
 
 const EXTENSION: &str = "json";
+/// A path and a hash.
+const RECORD_BYTES_MAX: u64 = 1 << 16;
 
 fn records() -> anyhow::Result<PathBuf> {
     let base = etcetera::choose_base_strategy()
@@ -116,7 +118,7 @@ fn place(folder: &Path) -> anyhow::Result<PathBuf> {
 fn read(path: &Path) -> anyhow::Result<Record> {
     let way_out =
         || format!("{}: is no record of a trusted folder; remove it, and trust the folder again", path.display());
-    serde_json::from_slice(&fs::read(path).with_context(way_out)?).with_context(way_out)
+    serde_json::from_slice(&read_bounded(path, RECORD_BYTES_MAX).with_context(way_out)?).with_context(way_out)
 }
 
 fn fingerprint(folder: &Path, content: &[u8]) -> String {

@@ -18,7 +18,7 @@ use crate::format::manifest::{Manifest, SegmentEntry};
 use crate::format::names;
 use crate::format::segment::{self, Column, Salvage, Segment};
 use crate::fs::Folder;
-use crate::keep::named;
+use crate::keep::named::{self, Snapshots};
 
 /// The findings of a full check.
 #[derive(Debug, Clone, Serialize)]
@@ -75,7 +75,8 @@ impl Diagnosis {
 pub fn doctor(folder: &Path) -> Result<Diagnosis> {
     let (manifest, damage) = Manifest::read_or_newest(folder)?;
     let mut checks = vec![check(CURRENT, damage.map_or(Ok(()), Err))];
-    checks.extend(check_copies(folder, &manifest));
+    let snapshots = named::all(folder);
+    checks.extend(check_copies(folder, &manifest, &snapshots));
     let opened = Folder::open(folder).at(folder)?;
     let mut segments = Vec::new();
     for entry in &manifest.segments {
@@ -87,7 +88,7 @@ pub fn doctor(folder: &Path) -> Result<Diagnosis> {
     for segment in &mut segments {
         segment.share = segment.n_documents as f64 / n_documents.max(1) as f64;
     }
-    let remarks = remarks(&opened, &manifest)?;
+    let remarks = remarks(&opened, &manifest, snapshots.unwrap_or_default())?;
     Ok(Diagnosis { version: 1, generation: manifest.generation, checks, segments, losses: manifest.losses, remarks })
 }
 
@@ -96,7 +97,7 @@ fn check(name: impl Into<String>, result: Result<()>) -> Check {
 }
 
 /// The other places where manifests are kept.
-fn check_copies(folder: &Path, manifest: &Manifest) -> Vec<Check> {
+fn check_copies(folder: &Path, manifest: &Manifest, snapshots: &Result<Snapshots>) -> Vec<Check> {
     let generation = manifest.generation;
     let copy = Manifest::read_generation(folder, generation).and_then(|copy| match copy == *manifest {
         true => Ok(()),
@@ -105,7 +106,17 @@ fn check_copies(folder: &Path, manifest: &Manifest) -> Vec<Check> {
             Err(Error::Corrupt { path, reason: format!("is another generation {generation} than {CURRENT}") })
         }
     });
-    vec![check(format!("{GENERATIONS}/{generation}.json"), copy), check(SNAPSHOTS, named::all(folder).map(drop))]
+    let mut checks = vec![check(format!("{GENERATIONS}/{generation}.json"), copy)];
+    let failed = |name: String, error: &Error| Check { name, problem: Some(crate::describe(error)) };
+    match snapshots {
+        Err(error) => checks.push(failed(SNAPSHOTS.to_owned(), error)),
+        Ok(snapshots) if snapshots.unread.is_empty() => checks.push(check(SNAPSHOTS, Ok(()))),
+        Ok(snapshots) => {
+            let unread = snapshots.unread.iter();
+            checks.extend(unread.map(|(name, error)| failed(format!("{SNAPSHOTS}/{name}.json"), error)));
+        }
+    }
+    checks
 }
 
 /// A segment with everything that was found out about it.
@@ -246,24 +257,33 @@ fn check_documents(segment: &Segment) -> Result<()> {
 }
 
 /// Files in the folder that nothing uses.
-fn remarks(folder: &Folder, manifest: &Manifest) -> Result<Vec<String>> {
+fn remarks(folder: &Folder, manifest: &Manifest, snapshots: Snapshots) -> Result<Vec<String>> {
     let mut remarks = Vec::new();
     for name in folder.names().at(folder.path())? {
         if !OURS.contains(&name.as_str()) {
             remarks.push(format!("{name} is no part of the collection"));
         }
     }
-    let snapshots = named::all(folder.path()).unwrap_or_default(); // what is wrong with them is a problem of its own
     let mut kept: Vec<Manifest> = vec![manifest.clone()];
-    kept.extend(snapshots.into_values());
-    kept.extend(Manifest::read_generations(folder.path())?);
+    kept.extend(snapshots.whole.into_values());
+    let place = folder.path().join(GENERATIONS);
+    let generations = folder.folder(GENERATIONS).at(&place)?;
+    let is_other = |name: &String| names::manifest(name).is_some_and(|generation| generation != manifest.generation);
+    for name in generations.names().at(&place)?.into_iter().filter(is_other) {
+        match Manifest::read_file(&generations, &name) {
+            Ok(older) => kept.push(older),
+            Err(error) => remarks.push(format!("{}; the next commits remove it", crate::describe(&error))),
+        }
+    }
     let named: BTreeSet<&String> = kept.iter().flat_map(|kept| &kept.segments).map(|entry| &entry.name).collect();
     let path = folder.path().join(SEGMENTS);
     for name in folder.folder(SEGMENTS).and_then(|segments| segments.names()).at(&path)? {
         if !names::is_segment(&name) {
             remarks.push(format!("segments/{name} is no part of the collection"));
-        } else if !named.contains(&name) {
+        } else if !named.contains(&name) && snapshots.unread.is_empty() {
             remarks.push(format!("segments/{name} belongs to no generation; the next commit removes it"));
+        } else if !named.contains(&name) {
+            remarks.push(format!("segments/{name} belongs to no generation that can be read"));
         }
     }
     Ok(remarks)

@@ -12,14 +12,16 @@ use roaring::RoaringBitmap;
 use serde::Serialize;
 
 use super::doctor::{Check, Examined};
-use crate::error::{AtPath, Result, describe};
+use crate::error::{AtPath, Error, Result, describe};
+use crate::format::calibration::Calibration;
 use crate::format::deletes;
-use crate::format::layout::{CURRENT, GENERATIONS, QUARANTINE, SEGMENTS};
+use crate::format::layout::{CURRENT, GENERATIONS, QUARANTINE, SEGMENTS, SNAPSHOTS};
 use crate::format::losses::{Loss, LostDocument};
 use crate::format::manifest::{Manifest, SegmentEntry};
 use crate::format::segment::{NewDocument, Salvage, SegmentWriter, StoredDocument};
 use crate::fs::{Folder, Fs, write_atomically};
 use crate::keep::lock::WriterLock;
+use crate::keep::named;
 use crate::write::commit::{Base, Commit, NewSegment};
 use crate::write::compact::Copied;
 
@@ -146,12 +148,13 @@ fn repair_locked<V: LostVectors>(
         progress,
         losses: Vec::new(),
         notes,
+        next_number: 0,
     };
     let mut segments = Vec::new();
     let mut replacements = Vec::new();
     for (at, (entry, examined)) in manifest.segments.iter().zip(&examined).enumerate() {
         if examined.is_damaged() {
-            let (repaired, replacement) = repair.rebuild(at, entry, examined, replacements.len())?;
+            let (repaired, replacement) = repair.rebuild(at, entry, examined)?;
             segments.push(repaired);
             replacements.push(replacement);
         }
@@ -187,16 +190,17 @@ struct Repair<'a, V> {
     progress: &'a mut dyn FnMut(&Copied),
     losses: Vec<Loss>,
     notes: Vec<String>,
+    /// Of the next segment that is written.
+    next_number: usize,
 }
 
 impl<V: LostVectors> Repair<'_, V> {
-    /// Writes what can be read of a segment as the `n`-th of the next generation.
+    /// Writes what can be read of a segment as the next one of the next generation.
     fn rebuild(
         &mut self,
         at: usize,
         entry: &SegmentEntry,
         examined: &Examined,
-        n: usize,
     ) -> Result<(RepairedSegment, NewSegment), V::Error> {
         let problem = |check: &Check| Some(format!("{}: {}", check.name, check.problem.as_ref()?));
         let mut repaired = RepairedSegment {
@@ -212,8 +216,10 @@ impl<V: LostVectors> Repair<'_, V> {
         let config = &self.manifest.config;
         let salvage = Salvage::open(&self.opened, &entry.name, config);
         let mut reader = salvage.reader(config.header_style()?);
-        let name = format!("{}-{n}", self.manifest.generation + 1);
-        let mut writer = SegmentWriter::create(self.fs, &self.folder.join(SEGMENTS).join(&name), config)?;
+        let mut writer =
+            SegmentWriter::create(self.fs, self.folder, self.manifest.generation + 1, self.next_number, config)?;
+        let name = writer.name().to_owned();
+        self.next_number = writer.number() + 1;
         let mut loss = Loss { segment: entry.name.clone(), documents: Vec::new(), n_unnamed: 0 };
         for document in (0..entry.n_documents as u32).filter(|document| !deleted.contains(*document)) {
             match reader.as_mut().map(|reader| reader.read(document)) {
@@ -302,6 +308,11 @@ impl<V: LostVectors> Repair<'_, V> {
             Losses::Remembered => manifest.losses.clone(),
             Losses::Accepted => Vec::new(),
         };
+        // Chunks that were lost may be in the sample, and nobody can name them all.
+        let calibration = match (&manifest.calibration, self.losses.is_empty()) {
+            (calibration, true) => calibration.clone(),
+            (calibration, false) => calibration.as_ref().and_then(Calibration::of_losses),
+        };
         losses.append(&mut self.losses);
         let mut report = RepairReport {
             version: 1,
@@ -311,13 +322,15 @@ impl<V: LostVectors> Repair<'_, V> {
             notes: self.notes,
         };
         if new_segments.is_empty() && losses == manifest.losses {
+            report.notes.extend(set_aside_snapshots(self.fs, self.folder)?);
             return Ok(report);
         }
         let base = Base {
             manifest: Some(manifest),
             deleted: &|at| examined[at].deleted.clone().unwrap_or_default(),
             losses,
-            calibration: manifest.calibration.clone(),
+            stale: manifest.stale.clone(),
+            calibration,
             is_answered_alike: false,
         };
         let commit = Commit {
@@ -329,15 +342,39 @@ impl<V: LostVectors> Repair<'_, V> {
         let committed = commit.publish_over(self.fs, self.folder, base)?;
         report.generation = committed.generation;
         report.notes.extend(committed.remark);
-        let set_aside = report.segments.iter().try_for_each(|segment| quarantine(self.fs, self.folder, &segment.name));
+        let set_aside = |segment: &RepairedSegment| quarantine(self.fs, self.folder, SEGMENTS, &segment.name);
+        let set_aside = report.segments.iter().try_for_each(set_aside);
         report.notes.extend(set_aside.err().map(|error| format!("not set aside: {}", describe(&error))));
+        report.notes.extend(set_aside_snapshots(self.fs, self.folder)?);
         Ok(report)
     }
 }
 
-fn quarantine(fs: &dyn Fs, folder: &Path, segment: &str) -> Result<()> {
-    let from = folder.join(SEGMENTS).join(segment);
-    if !from.exists() {
+/// Sets damaged snapshots aside, after the commit, whose garbage collection still keeps what they may need; what was
+/// done.
+fn set_aside_snapshots(fs: &dyn Fs, folder: &Path) -> Result<Vec<String>> {
+    let mut notes = Vec::new();
+    let unread = match named::all(folder) {
+        Ok(snapshots) => snapshots.unread,
+        Err(error) => return Ok(vec![format!("snapshots were not looked at: {}", describe(&error))]),
+    };
+    for (name, error) in unread {
+        let problem = describe(&error);
+        if matches!(error, Error::Corrupt { .. }) || error.is_of_the_disk() {
+            quarantine(fs, folder, SNAPSHOTS, &format!("{name}.json"))?;
+            notes
+                .push(format!("snapshot {name} was set aside: {problem}; what only it kept goes with the next commit"));
+        } else {
+            notes.push(format!("snapshot {name} stays, and so does whatever it may need: {problem}"));
+        }
+    }
+    Ok(notes)
+}
+
+/// Moves an entry of a folder of the collection to where nothing reads it.
+fn quarantine(fs: &dyn Fs, folder: &Path, of: &str, name: &str) -> Result<()> {
+    let from = folder.join(of);
+    if !fs.list(&from).at(&from)?.iter().any(|found| found == name) {
         return Ok(()); // that it was gone was the damage
     }
     let place = folder.join(QUARANTINE);
@@ -345,7 +382,8 @@ fn quarantine(fs: &dyn Fs, folder: &Path, segment: &str) -> Result<()> {
         fs.create_dir(&place).at(&place)?;
         fs.sync_dir(folder).at(folder)?;
     }
-    let to = place.join(segment);
-    fs.rename(&from, &to).at(&to)?;
-    fs.sync_dir(&place).at(&place)
+    let to = place.join(name);
+    fs.rename(&from.join(name), &to).at(&to)?;
+    fs.sync_dir(&place).at(&place)?;
+    fs.sync_dir(&from).at(&from)
 }

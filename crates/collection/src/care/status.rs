@@ -10,7 +10,7 @@ use crate::error::Result;
 use crate::format::config::CollectionConfig;
 use crate::format::graph_health::GraphHealth;
 use crate::format::layout::{QUARANTINE, SEGMENTS, add_sizes, folder_bytes};
-use crate::format::losses::Loss;
+use crate::format::losses::{Loss, Stale};
 use crate::format::manifest::SegmentEntry;
 use crate::format::segment::Segment;
 use crate::keep::generation::Generation;
@@ -42,6 +42,9 @@ pub struct Status {
     /// Documents that were damaged beyond repair and were not indexed again since.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub losses: Vec<Loss>,
+    /// Documents whose files could not be read when they were indexed last: they answer as they were before.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub stale: Vec<Stale>,
 }
 
 /// The contents of a segment.
@@ -82,6 +85,7 @@ pub fn status(folder: &Path, at: &At) -> Result<Status> {
         version: 1,
         n_quarantined_bytes: if is_folder(&quarantine) { folder_bytes(&quarantine)? } else { 0 },
         losses: snapshot.manifest.losses.clone(),
+        stale: snapshot.manifest.stale.clone(),
         generation: snapshot.manifest.generation,
         n_documents: snapshot.n_documents(),
         n_chunks: snapshot.n_rows(),

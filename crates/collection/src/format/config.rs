@@ -20,6 +20,9 @@ pub const CANDIDATE_DEPTH: usize = 1000;
 /// rows a scan takes little more than twice the time of a walk, and a graph over them some ten seconds to build.
 pub const GRAPH_ROWS_MIN: usize = 50_000;
 
+/// The most rows of a segment: what the formats of its files can number.
+pub const SEGMENT_ROWS_MAX: usize = cento_lexical::ROWS_MAX as usize;
+
 /// The vectors that find documents, unless asked otherwise, in a collection with both kinds.
 pub const FIND: VectorColumn = VectorColumn::Plain;
 

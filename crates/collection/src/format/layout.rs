@@ -19,7 +19,7 @@ pub const DELETES: &str = "deletes";
 pub const PINS: &str = "pins";
 /// The generations with a name.
 pub const SNAPSHOTS: &str = "snapshots";
-/// Damaged segments, which nothing reads.
+/// Damaged segments and snapshots, which nothing reads.
 pub const QUARANTINE: &str = "quarantine";
 
 /// All that the folder of a collection may hold.

@@ -1,5 +1,5 @@
-//! Losses: documents that were damaged beyond repair. The manifest remembers them, and every answer warns of them,
-//! until they are indexed again or given up.
+//! Losses: documents that were damaged beyond repair; and stale documents, whose files could not be read again. The
+//! manifest remembers them, and every answer warns of them, until they are indexed again or given up.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -41,6 +41,36 @@ impl Loss {
         format!(
             "{n} documents of segment {segment}{first} were damaged and do not answer; indexing them again brings them back"
         )
+    }
+}
+
+/// Documents that answer with the text they had before: their file is there, and could not be read when they were
+/// indexed last.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Stale {
+    /// The file, or what the origins of all files under a folder begin with.
+    pub origin: String,
+    /// Why it could not be read.
+    pub reason: String,
+    /// Ids of the documents, ascending; of very many the first [`Stale::NAMED_MAX`].
+    pub documents: Vec<String>,
+    /// The number of them.
+    pub n_documents: u64,
+}
+
+impl Stale {
+    /// Documents of one file or folder that a manifest names.
+    pub const NAMED_MAX: usize = 10_000;
+
+    /// Warnings for everybody who asks this collection.
+    pub fn warning(&self) -> String {
+        let Self { origin, reason, documents, n_documents } = self;
+        let which = match (documents.as_slice(), n_documents) {
+            ([only], 1) => format!("document {only:?} answers with the text it"),
+            ([first, ..], n) => format!("{n} documents ({first:?} and so on) answer with the text they"),
+            ([], n) => format!("{n} documents answer with the text they"),
+        };
+        format!("{which} had before: {origin} could not be read when it was indexed last ({reason})")
     }
 }
 

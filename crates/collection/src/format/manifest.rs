@@ -15,7 +15,7 @@ use crate::format::calibration::Calibration;
 use crate::format::config::CollectionConfig;
 use crate::format::graph_health::GraphHealth;
 use crate::format::layout::{CURRENT, GENERATIONS};
-use crate::format::losses::Loss;
+use crate::format::losses::{Loss, Stale};
 use crate::format::names;
 use crate::fs::{Folder, Fs, write_atomically};
 
@@ -40,7 +40,10 @@ pub struct Manifest {
     /// Documents that were damaged beyond repair and were not indexed again since.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub losses: Vec<Loss>,
-    /// The meaning of its cosines; none where that could not be measured, or was not yet.
+    /// Documents whose files could not be read when they were indexed last.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stale: Vec<Stale>,
+    /// The meaning of its cosines; none where that was not measured yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub calibration: Option<Calibration>,
 }
@@ -85,6 +88,7 @@ impl Manifest {
         let error = match Self::read(folder) {
             Ok(manifest) => return Ok((manifest, None)),
             Err(error @ (Error::Corrupt { .. } | Error::NotFound { .. })) => error,
+            Err(error) if error.is_of_the_disk() => error,
             Err(error) => return Err(error),
         };
         let kept = Self::read_generations(folder).unwrap_or_default();
@@ -213,6 +217,7 @@ mod tests {
             roots: BTreeMap::new(),
             segments: Vec::new(),
             losses: Vec::new(),
+            stale: Vec::new(),
             calibration: None,
         }
     }

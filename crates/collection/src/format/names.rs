@@ -28,6 +28,11 @@ pub fn is_tombstones(name: &str) -> bool {
     name.split_once('-').is_some_and(|(of, segment)| generation(of).is_some() && is_segment(segment))
 }
 
+/// The generation that wrote a segment or tombstones of this name.
+pub fn written_by(name: &str) -> Option<u64> {
+    generation(name.split_once('-')?.0)
+}
+
 /// Tells whether this names a pin.
 pub fn is_pin(name: &str) -> bool {
     generation(name).is_some()

@@ -42,6 +42,11 @@ impl<T: Pod> TableWriter<T> {
         self.records.len()
     }
 
+    /// Bytes of memory that records and strings take.
+    pub fn memory_bytes(&self) -> u64 {
+        (size_of_val(self.records.as_slice()) + self.heap.len()) as u64
+    }
+
     /// Adds a record.
     pub fn push(&mut self, record: T) {
         self.records.push(record);
@@ -98,9 +103,19 @@ impl<T: Pod> Table<T> {
         self.mapped.path()
     }
 
+    /// The mapped file itself.
+    pub(crate) fn file(&self) -> &file::Mapped {
+        &self.mapped
+    }
+
     /// Number of records.
     pub fn len(&self) -> usize {
         self.n_records
+    }
+
+    /// Bytes of records and strings.
+    pub fn n_bytes(&self) -> usize {
+        self.mapped.len()
     }
 
     /// A record by its number, its blocks verified.

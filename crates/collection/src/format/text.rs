@@ -2,7 +2,8 @@
 //!
 //! Documents follow each other without a gap; a document knows where its text starts. A read decompresses only the
 //! blocks it touches. Layout of the payload: LZ4 blocks of [`BLOCK_BYTES`] text each, then the offset of each block
-//! (u64).
+//! (u64). A damaged byte costs the documents in a block or two, so blocks are small. The kind of the file says how
+//! small; those of 64 KiB that were written before are read as well.
 
 use std::io::Write;
 use std::ops::Range;
@@ -14,8 +15,12 @@ use crate::error::{AtPath, Error, Result};
 use crate::fs::{File, Folder, Fs};
 
 /// Text per compressed block.
-pub const BLOCK_BYTES: usize = 64 * 1024;
-const KIND: [u8; 8] = *b"text\0\0\0\0";
+pub const BLOCK_BYTES: usize = 8 * 1024;
+const KIND: [u8; 8] = *b"text8k\0\0";
+
+/// Text per compressed block of older files.
+const OLD_BLOCK_BYTES: usize = 64 * 1024;
+const OLD_KIND: [u8; 8] = *b"text\0\0\0\0";
 
 /// Takes texts one after the other and writes full blocks as they come.
 pub struct TextWriter {
@@ -23,6 +28,7 @@ pub struct TextWriter {
     path: PathBuf,
     pending: Vec<u8>,
     offsets: Vec<u64>,
+    block_bytes: usize,
     n_written: u64,
     n_text: u64,
 }
@@ -30,8 +36,13 @@ pub struct TextWriter {
 impl TextWriter {
     /// Starts the file.
     pub fn create(fs: &dyn Fs, path: &Path) -> Result<Self> {
-        let out = file::Writer::new(fs.create(path).at(path)?, KIND).at(path)?;
-        Ok(Self { out, path: path.to_owned(), pending: Vec::new(), offsets: Vec::new(), n_written: 0, n_text: 0 })
+        Self::with_blocks(fs, path, KIND, BLOCK_BYTES)
+    }
+
+    fn with_blocks(fs: &dyn Fs, path: &Path, kind: [u8; 8], block_bytes: usize) -> Result<Self> {
+        let out = file::Writer::new(fs.create(path).at(path)?, kind).at(path)?;
+        let (pending, offsets) = (Vec::new(), Vec::new());
+        Ok(Self { out, path: path.to_owned(), pending, offsets, block_bytes, n_written: 0, n_text: 0 })
     }
 
     /// Appends a document's text and says where it starts.
@@ -39,8 +50,8 @@ impl TextWriter {
         let start = self.n_text;
         self.n_text += text.len() as u64;
         self.pending.extend_from_slice(text.as_bytes());
-        let n_full = self.pending.len() / BLOCK_BYTES * BLOCK_BYTES;
-        for block in self.pending[..n_full].chunks(BLOCK_BYTES) {
+        let n_full = self.pending.len() / self.block_bytes * self.block_bytes;
+        for block in self.pending[..n_full].chunks(self.block_bytes) {
             write_block(&mut self.out, block, &mut self.offsets, &mut self.n_written).at(&self.path)?;
         }
         self.pending.drain(..n_full);
@@ -70,6 +81,7 @@ fn write_block(out: &mut impl Write, block: &[u8], offsets: &mut Vec<u64>, n_wri
 #[derive(Debug, Clone)]
 pub struct Texts {
     mapped: file::Mapped,
+    block_bytes: u64,
     n_blocks: usize,
     n_text: u64,
     offsets_start: usize,
@@ -78,19 +90,25 @@ pub struct Texts {
 impl Texts {
     /// Opens the texts of a segment.
     pub fn open(folder: &Folder, name: &str) -> Result<Self> {
-        let mapped = folder.map(name, &[KIND])?;
+        let mapped = folder.map(name, &[KIND, OLD_KIND])?;
+        let block_bytes = if mapped.kind() == KIND { BLOCK_BYTES } else { OLD_BLOCK_BYTES } as u64;
         let [n_blocks, n_text] = mapped.counts();
         let offsets_start =
             usize::try_from(n_blocks).ok().and_then(|n| n.checked_mul(8)).and_then(|n| mapped.len().checked_sub(n));
         match offsets_start {
-            Some(offsets_start) if n_blocks == n_text.div_ceil(BLOCK_BYTES as u64) => {
-                Ok(Self { n_blocks: n_blocks as usize, n_text, offsets_start, mapped })
+            Some(offsets_start) if n_blocks == n_text.div_ceil(block_bytes) => {
+                Ok(Self { block_bytes, n_blocks: n_blocks as usize, n_text, offsets_start, mapped })
             }
             _ => {
                 let reason = "counts do not fit the length".to_owned();
                 Err(Error::Corrupt { path: mapped.path().to_owned(), reason })
             }
         }
+    }
+
+    /// The mapped file itself.
+    pub(crate) fn file(&self) -> &file::Mapped {
+        &self.mapped
     }
 
     /// Bytes of all texts.
@@ -114,7 +132,7 @@ impl Texts {
         if start > end || end > self.offsets_start {
             return Err(self.corrupt("block offsets do not ascend"));
         }
-        let n_bytes = (self.n_text - block as u64 * BLOCK_BYTES as u64).min(BLOCK_BYTES as u64) as usize;
+        let n_bytes = (self.n_text - block as u64 * self.block_bytes).min(self.block_bytes) as usize;
         let bytes = lz4_flex::block::decompress(self.mapped.bytes(start..end)?, n_bytes)
             .map_err(|_| self.corrupt("a block does not decompress"))?;
         if bytes.len() != n_bytes {
@@ -154,8 +172,8 @@ impl TextReader<'_> {
         let mut text = Vec::with_capacity((range.end - range.start) as usize);
         let mut at = range.start;
         while at < range.end {
-            let block = (at / BLOCK_BYTES as u64) as usize;
-            let block_start = block as u64 * BLOCK_BYTES as u64;
+            let block = (at / self.texts.block_bytes) as usize;
+            let block_start = block as u64 * self.texts.block_bytes;
             let bytes = self.block(block)?;
             let end = (range.end - block_start).min(bytes.len() as u64) as usize;
             text.extend_from_slice(&bytes[(at - block_start) as usize..end]);
@@ -183,10 +201,13 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(24))]
 
         #[test]
-        fn any_range_of_any_texts_reads_back(texts in prop::collection::vec("[a-zé]{0,40000}", 0..8), cuts in prop::collection::vec(0.0..1.0f64, 6)) {
+        fn any_range_of_any_texts_reads_back(texts in prop::collection::vec("[a-zé]{0,40000}", 0..8), cuts in prop::collection::vec(0.0..1.0f64, 6), is_old: bool) {
             let folder = tempfile::tempdir().unwrap();
             let path = folder.path().join("texts");
-            let mut writer = TextWriter::create(&OsFs, &path).unwrap();
+            let mut writer = match is_old {
+                true => TextWriter::with_blocks(&OsFs, &path, OLD_KIND, OLD_BLOCK_BYTES).unwrap(),
+                false => TextWriter::create(&OsFs, &path).unwrap(),
+            };
             let starts: Vec<u64> = texts.iter().map(|text| writer.push(text).unwrap()).collect();
             writer.finish().unwrap();
             let stored = Texts::open(&Folder::open(folder.path()).unwrap(), "texts").unwrap();
@@ -202,5 +223,31 @@ mod tests {
             let n_text: usize = texts.iter().map(String::len).sum();
             prop_assert!(stored.read(0..n_text as u64 + 1).is_err());
         }
+    }
+
+    #[test]
+    fn a_damaged_byte_costs_the_documents_in_two_blocks_at_most() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("texts");
+        let mut random = 1_u64;
+        let mut word = || {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            format!("{:x} ", random >> 44)
+        };
+        let texts: Vec<String> = (0..600).map(|_| (0..60).map(|_| word()).collect()).collect();
+        let mut writer = TextWriter::create(&OsFs, &path).unwrap();
+        let starts: Vec<u64> = texts.iter().map(|text| writer.push(text).unwrap()).collect();
+        writer.finish().unwrap();
+        let bytes = std::fs::read(&path).unwrap();
+        let mut worst = 0;
+        for at in (100..bytes.len() - 2 * 4096).step_by(4096) {
+            let mut damaged = bytes.clone();
+            damaged[at] ^= 1;
+            std::fs::write(&path, damaged).unwrap();
+            let stored = Texts::open(&Folder::open(folder.path()).unwrap(), "texts").unwrap();
+            let is_lost = |(text, &start): (&String, &u64)| stored.read(start..start + text.len() as u64).is_err();
+            worst = worst.max(texts.iter().zip(&starts).filter(|of| is_lost(*of)).count());
+        }
+        assert!(worst > 0 && worst <= 2 * BLOCK_BYTES / 300 + 2, "{worst} of {} documents", texts.len());
     }
 }

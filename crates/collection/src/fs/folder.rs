@@ -8,11 +8,19 @@ use std::io::{self, Read};
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
+#[cfg(feature = "testing")]
+use cento_vector::faults::begin;
 use cento_vector::file::Mapped;
 
 use super::access::Access;
 use super::operations::{File, Fs};
 use super::system::Handle;
+
+/// Where a test may have a read fail.
+#[cfg(not(feature = "testing"))]
+fn begin(_: &Path, _: std::ops::Range<u64>) -> io::Result<()> {
+    Ok(())
+}
 
 /// Folders that lie in a folder that is removed: a segment has one, for its postings.
 const REMOVED_FOLDERS_DEEP: usize = 1;
@@ -68,8 +76,10 @@ impl Folder {
 
     /// Reads a whole file in it.
     pub fn read(&self, path: impl AsRef<Path>) -> io::Result<Vec<u8>> {
-        let mut bytes = Vec::new();
-        self.file(path, Access::Read)?.read_to_end(&mut bytes)?;
+        let (path, mut bytes) = (path.as_ref(), Vec::new());
+        let mut file = self.file(path, Access::Read)?;
+        begin(&self.path.join(path), 0..1)?;
+        file.read_to_end(&mut bytes)?;
         Ok(bytes)
     }
 
@@ -84,6 +94,7 @@ impl Folder {
 
     /// Names of what lies in it, ascending.
     pub fn names(&self) -> io::Result<Vec<String>> {
+        begin(&self.path, 0..1)?;
         let names = self.handle.names()?;
         let mut names: Vec<String> = names.iter().map(|name| name.to_string_lossy().into_owned()).collect();
         names.sort_unstable();
@@ -149,6 +160,11 @@ impl Fs for Folder {
             }
         }
         Ok(())
+    }
+
+    fn create_new_dir(&self, path: &Path) -> io::Result<()> {
+        let (folder, name) = self.reach(self.below(path)?)?;
+        folder.handle.create_folder(name)
     }
 
     fn list(&self, path: &Path) -> io::Result<Vec<String>> {

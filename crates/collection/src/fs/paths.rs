@@ -30,7 +30,7 @@ impl Handle {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}
         }
-        let mut options = File::options();
+        let mut options = super::private::private_file();
         match access {
             Access::Read => options.read(true),
             Access::Write => options.read(true).write(true),
@@ -50,7 +50,7 @@ impl Handle {
     }
 
     pub(super) fn create_folder(&self, name: &Path) -> io::Result<()> {
-        fs::create_dir(self.0.join(name))
+        super::private::create_private_folder(&self.0.join(name))
     }
 
     /// Removes a file, or a link itself.

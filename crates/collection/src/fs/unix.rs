@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{AtFlags, CWD, Dir, Mode, OFlags};
 
 use super::access::Access;
+use super::private::{FILE_MODE, FOLDER_MODE};
 
 const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 /// A FIFO or a device that stands where a file should be does not block.
@@ -34,7 +35,7 @@ impl Handle {
             Access::WriteOrCreate => OFlags::RDWR | OFlags::CREATE,
             Access::New => OFlags::RDWR | OFlags::CREATE | OFlags::EXCL,
         };
-        Ok(File::from(rustix::fs::openat(&self.0, name, FILE | flags, Mode::from_raw_mode(0o666))?))
+        Ok(File::from(rustix::fs::openat(&self.0, name, FILE | flags, Mode::from_raw_mode(FILE_MODE.into()))?))
     }
 
     /// Where a link leads; an error if it is none.
@@ -56,7 +57,7 @@ impl Handle {
     }
 
     pub(super) fn create_folder(&self, name: &Path) -> io::Result<()> {
-        Ok(rustix::fs::mkdirat(&self.0, name, Mode::from_raw_mode(0o777))?)
+        Ok(rustix::fs::mkdirat(&self.0, name, Mode::from_raw_mode(FOLDER_MODE.into()))?)
     }
 
     /// Removes a file, or a link itself.

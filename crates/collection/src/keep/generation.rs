@@ -1,13 +1,17 @@
 //! A generation open for reading: its segments, whatever a writer does beside it.
 
 use std::cmp::Ordering;
+use std::collections::BTreeMap;
 use std::path::Path;
+use std::time::Instant;
 
 use cento_lexical::Analyzer;
+use roaring::RoaringBitmap;
 
 use super::pins::Pin;
 use super::snapshots::At;
 use crate::error::{AtPath, Result};
+use crate::format::calibration::{Calibration, Key};
 use crate::format::deletes;
 use crate::format::manifest::Manifest;
 use crate::format::metadata::{Comparison, Stored};
@@ -61,6 +65,16 @@ impl Generation {
         Self::open_at(folder, &At::Current)
     }
 
+    /// Looks, before a query, whether its files are as long as they were; parts that were verified an hour ago are
+    /// verified anew when they are read.
+    ///
+    /// # Errors
+    /// [`Error::Unreadable`](crate::Error::Unreadable) for a file that was cut short.
+    pub fn renew(&self) -> Result<()> {
+        let now = Instant::now();
+        self.segments.iter().try_for_each(|segment| segment.renew(now))
+    }
+
     /// Documents that answer.
     pub fn n_documents(&self) -> u64 {
         self.segments.iter().map(|segment| segment.documents.len() as u64 - segment.deleted.len()).sum()
@@ -69,6 +83,23 @@ impl Generation {
     /// Rows that answer.
     pub fn n_rows(&self) -> u64 {
         self.segments.iter().map(|segment| segment.n_live_rows() as u64).sum()
+    }
+
+    /// The calibration without documents that die, by segment.
+    pub fn calibration_without(&self, dying: &BTreeMap<usize, RoaringBitmap>) -> Result<Option<Calibration>> {
+        let sample = match &self.manifest.calibration {
+            Some(Calibration::Sample(sample)) => sample,
+            figures => return Ok(figures.clone()),
+        };
+        let mut dead = Vec::new();
+        for (&segment, documents) in dying {
+            let segment = &self.segments[segment];
+            for document in documents {
+                let (id, record) = (segment.document_id(document)?, segment.document(document)?);
+                dead.extend((0..record.n_chunks).map(|chunk| Key::new(id, chunk)));
+            }
+        }
+        Ok(Some(Calibration::Sample(sample.clone().without(dead))))
     }
 
     /// Where a live document is: segment and number there.

@@ -11,17 +11,38 @@ use crate::fs::Folder;
 /// The longest name of a snapshot.
 const NAME_BYTES_MAX: usize = 64;
 
-/// The manifest of each snapshot, by name.
-pub fn all(folder: &Path) -> Result<BTreeMap<String, Manifest>> {
+/// The snapshots of a collection, by name: one that cannot be read is in nobody's way.
+#[derive(Debug, Default)]
+pub struct Snapshots {
+    /// The manifest of each.
+    pub whole: BTreeMap<String, Manifest>,
+    /// Why the others cannot be read. Nobody knows what they keep.
+    pub unread: BTreeMap<String, Error>,
+}
+
+impl Snapshots {
+    /// Their names.
+    pub fn names(&self) -> Vec<&String> {
+        self.whole.keys().chain(self.unread.keys()).collect()
+    }
+}
+
+/// Reads the snapshots of the collection at `folder`.
+///
+/// # Errors
+/// `Io` where the folder they lie in cannot be listed.
+pub fn all(folder: &Path) -> Result<Snapshots> {
     let place = folder.join(SNAPSHOTS);
     let opened = match Folder::open(folder).and_then(|folder| folder.folder(SNAPSHOTS)) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(BTreeMap::new()),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Snapshots::default()),
         opened => opened.at(&place)?,
     };
-    let mut snapshots = BTreeMap::new();
+    let mut snapshots = Snapshots::default();
     for file in opened.names().at(&place)? {
-        if let Some(name) = file.strip_suffix(".json").filter(|name| check_name(name).is_ok()) {
-            snapshots.insert(name.to_owned(), Manifest::read_file(&opened, &file)?);
+        let Some(name) = file.strip_suffix(".json").filter(|name| check_name(name).is_ok()) else { continue };
+        match Manifest::read_file(&opened, &file) {
+            Ok(manifest) => drop(snapshots.whole.insert(name.to_owned(), manifest)),
+            Err(error) => drop(snapshots.unread.insert(name.to_owned(), error)),
         }
     }
     Ok(snapshots)

@@ -43,10 +43,11 @@ impl At {
             }
             Self::Snapshot(name) => {
                 let mut known = all(folder)?;
-                known.remove(name).ok_or_else(|| Error::UnknownSnapshot {
-                    name: name.clone(),
-                    known: listed(known.keys().collect::<Vec<_>>()),
-                })
+                if let Some(error) = known.unread.remove(name) {
+                    return Err(error);
+                }
+                let manifest = known.whole.remove(name);
+                manifest.ok_or_else(|| Error::UnknownSnapshot { name: name.clone(), known: listed(known.names()) })
             }
         }
     }
@@ -63,10 +64,34 @@ pub struct NamedGeneration {
     pub n_segments: usize,
 }
 
-/// The snapshots of the collection at `folder`, by name.
+/// A snapshot that cannot be read.
+#[derive(Debug, Clone, Serialize)]
+pub struct UnreadSnapshot {
+    /// Its name.
+    pub name: String,
+    /// Why not.
+    pub problem: String,
+}
+
+/// A snapshot that is no more.
+#[derive(Debug, Clone)]
+pub struct RemovedSnapshot {
+    /// The generation that it named; none where its file could not be read.
+    pub generation: Option<NamedGeneration>,
+    /// A remark on a later step that failed, or on what is kept although nothing that can be read names it.
+    pub remark: Option<String>,
+}
+
+/// The snapshots of the collection at `folder`, by name; those that cannot be read are left out.
 pub fn snapshots(folder: &Path) -> Result<Vec<NamedGeneration>> {
     Manifest::read(folder)?; // says that there is no collection
-    Ok(all(folder)?.into_iter().map(|(name, manifest)| named(name, &manifest)).collect())
+    Ok(all(folder)?.whole.into_iter().map(|(name, manifest)| named(name, &manifest)).collect())
+}
+
+/// The snapshots of the collection at `folder` that cannot be read, by name.
+pub fn unread_snapshots(folder: &Path) -> Result<Vec<UnreadSnapshot>> {
+    let unread = all(folder)?.unread.into_iter();
+    Ok(unread.map(|(name, error)| UnreadSnapshot { name, problem: crate::describe(&error) }).collect())
 }
 
 /// Names the current generation, so that it stays.
@@ -75,8 +100,12 @@ pub fn create_snapshot(folder: &Path, name: &str, fs: &dyn Fs) -> Result<NamedGe
     Manifest::read(folder)?;
     let fs = &WriterLock::acquire(folder, fs)?;
     let manifest = Manifest::read(folder)?;
-    if let Some(taken) = all(folder)?.get(name) {
+    let mut known = all(folder)?;
+    if let Some(taken) = known.whole.get(name) {
         return Err(Error::SnapshotTaken { name: name.to_owned(), generation: taken.generation });
+    }
+    if let Some(error) = known.unread.remove(name) {
+        return Err(error);
     }
     let place = folder.join(SNAPSHOTS);
     if !place.is_dir() {
@@ -87,25 +116,23 @@ pub fn create_snapshot(folder: &Path, name: &str, fs: &dyn Fs) -> Result<NamedGe
     Ok(named(name.to_owned(), &manifest))
 }
 
-/// Takes a name away, and removes what only its generation named.
-pub fn remove_snapshot(folder: &Path, name: &str, fs: &dyn Fs) -> Result<NamedGeneration> {
+/// Takes a name away, and removes what only its generation named. A snapshot that cannot be read goes as well.
+pub fn remove_snapshot(folder: &Path, name: &str, fs: &dyn Fs) -> Result<RemovedSnapshot> {
     Manifest::read(folder)?;
     let fs = &WriterLock::acquire(folder, fs)?;
     let current = Manifest::read(folder)?;
-    let mut known = all(folder)?;
-    let Some(manifest) = known.remove(name) else {
-        let known = listed(known.keys().collect::<Vec<_>>());
-        return Err(Error::UnknownSnapshot { name: name.to_owned(), known });
-    };
+    let known = all(folder)?;
+    if !known.whole.contains_key(name) && !known.unread.contains_key(name) {
+        return Err(Error::UnknownSnapshot { name: name.to_owned(), known: listed(known.names()) });
+    }
     let place = folder.join(SNAPSHOTS);
     let path = place.join(format!("{name}.json"));
     fs.remove_file(&path).at(&path)?;
     fs.sync_dir(&place).at(&place)?;
-    let previous = current.generation - 1;
-    let previous =
-        generations(folder, &current)?.contains(&previous).then(|| Manifest::read_generation(folder, previous));
-    garbage::collect(fs, folder, &current, previous.transpose()?.as_ref())?;
-    Ok(named(name.to_owned(), &manifest))
+    // A generation whose manifest cannot be read is opened by nobody.
+    let previous = Manifest::read_generation(folder, current.generation - 1).ok();
+    let remark = garbage::collected(fs, folder, &current, previous.as_ref());
+    Ok(RemovedSnapshot { generation: known.whole.get(name).map(|manifest| named(name.to_owned(), manifest)), remark })
 }
 
 /// The generations that can be opened by number, ascending.

@@ -9,13 +9,13 @@ use std::path::{Path, PathBuf};
 
 use roaring::RoaringBitmap;
 
-use crate::error::{AtPath, Result};
+use crate::error::{AtPath, Error, Result};
 use crate::format::calibration::Calibration;
 use crate::format::config::CollectionConfig;
 use crate::format::deletes;
 use crate::format::graph_health::GraphHealth;
 use crate::format::layout::{DELETES, SEGMENTS};
-use crate::format::losses::Loss;
+use crate::format::losses::{Loss, Stale};
 use crate::format::manifest::{FORMAT, Manifest, SegmentEntry};
 use crate::fs::Fs;
 use crate::keep::generation::Generation;
@@ -31,8 +31,8 @@ pub struct NewSegment {
     pub n_rows: u64,
     /// The health of its graphs.
     pub graphs: Vec<GraphHealth>,
-    /// Positions, in the generation before, of the segments whose documents it has; it takes the place of the first. A
-    /// segment of new documents replaces none and comes last.
+    /// Positions, in the generation before, of the segments whose documents it has; it takes the place of the first,
+    /// and those with the same positions follow it. A segment of new documents replaces none and comes last.
     pub replaces: BTreeSet<usize>,
 }
 
@@ -56,6 +56,8 @@ pub struct Base<'a> {
     pub deleted: &'a dyn Fn(usize) -> RoaringBitmap,
     /// The losses that the next generation reports.
     pub losses: Vec<Loss>,
+    /// The documents that the next generation reports as stale.
+    pub stale: Vec<Stale>,
     /// The meaning of the next generation's cosines.
     pub calibration: Option<Calibration>,
     /// True if the next generation only lies differently on the disk: then it stands for this one, which need not stay.
@@ -77,7 +79,8 @@ impl Commit {
             manifest: old.map(|old| &old.manifest),
             deleted: &|at| old.map(|old| old.segments[at].deleted.clone()).unwrap_or_default(),
             losses: old.map(|old| old.manifest.losses.clone()).unwrap_or_default(),
-            calibration: old.and_then(|old| old.manifest.calibration.clone()),
+            stale: old.map(|old| old.manifest.stale.clone()).unwrap_or_default(),
+            calibration: old.map(|old| old.calibration_without(&self.deleted)).transpose()?.flatten(),
             is_answered_alike: false,
         };
         self.publish_over(fs, folder, base)
@@ -85,6 +88,7 @@ impl Commit {
 
     /// Publishes the generation after `base`; then removes what only older generations named.
     pub fn publish_over(mut self, fs: &dyn Fs, folder: &Path, base: Base<'_>) -> Result<Committed> {
+        check_base(folder, base.manifest)?;
         let segments_folder = folder.join(SEGMENTS);
         fs.sync_dir(&segments_folder).at(&segments_folder)?;
         let old = base.manifest;
@@ -102,18 +106,14 @@ impl Commit {
             roots,
             segments,
             losses: base.losses,
+            stale: base.stale,
             calibration: base.calibration,
         };
         pins::create(fs, folder, generation)?;
+        check_base(folder, old)?;
         manifest.publish(fs, folder)?;
         let previous = old.filter(|_| !base.is_answered_alike);
-        let remark = garbage::collect(fs, folder, &manifest, previous).err().map(|error| {
-            format!(
-                "what is no longer needed was not removed: {}; the next commit tries again",
-                crate::describe(&error)
-            )
-        });
-        Ok(Committed { generation, remark })
+        Ok(Committed { generation, remark: garbage::collected(fs, folder, &manifest, previous) })
     }
 
     /// The segments of the next generation; writes their tombstones.
@@ -121,11 +121,10 @@ impl Commit {
         let mut segments = Vec::new();
         let mut new_segments = std::mem::take(&mut self.new_segments);
         for (at, old) in base.manifest.iter().flat_map(|manifest| &manifest.segments).enumerate() {
-            if let Some(new) = new_segments.iter().position(|new| new.replaces.contains(&at)) {
-                let new = &new_segments[new];
-                if new.replaces.first() == Some(&at) && new.n_documents > 0 {
-                    segments.push(entry(new));
-                }
+            if new_segments.iter().any(|new| new.replaces.contains(&at)) {
+                let instead =
+                    new_segments.iter().filter(|new| new.replaces.first() == Some(&at) && new.n_documents > 0);
+                segments.extend(instead.map(entry));
                 continue;
             }
             let mut entry = old.clone();
@@ -144,6 +143,20 @@ impl Commit {
         new_segments.retain(|new| new.replaces.is_empty());
         segments.extend(new_segments.iter().map(entry));
         Ok(segments)
+    }
+}
+
+/// Refuses where the collection is at another generation than the one that the commit goes out from: another writer
+/// has come between, whose commit this one would take back.
+fn check_base(folder: &Path, base: Option<&Manifest>) -> Result<()> {
+    let expected = base.map(|base| base.generation);
+    match Manifest::read_if_any(folder)?.map(|current| current.generation) {
+        current if current == expected => Ok(()),
+        current => Err(Error::Overtaken {
+            path: folder.to_owned(),
+            expected: expected.unwrap_or_default(),
+            found: current.unwrap_or_default(),
+        }),
     }
 }
 

@@ -6,19 +6,22 @@
 //!
 //! Nothing is chunked or embedded: documents go through the segment writer as they were stored, with their vectors, so
 //! ids, spans, hashes, scores of BM25 and exact distances stay what they were. Readers go on with the generation they
-//! opened. Memory: records and postings of one merged segment; texts and vectors go from file to file.
+//! opened. Memory: that of one merged segment; texts and vectors go from file to file. Segments that are more together
+//! than the memory given stay as they are, and a merged one that fills up earlier than was reckoned is cut in two.
 
 use std::collections::BTreeSet;
 use std::path::Path;
 
 use serde::Serialize;
 
-use super::commit::{Base, Commit, NewSegment};
+use super::commit::{Base, Commit};
+use super::memory;
+use super::segments::SegmentsWriter;
 use crate::error::Result;
-use crate::format::config::GRAPH_ROWS_MIN;
+use crate::format::config::{GRAPH_ROWS_MIN, SEGMENT_ROWS_MAX};
 use crate::format::layout::{SEGMENTS, folder_bytes};
 use crate::format::manifest::Manifest;
-use crate::format::segment::{Segment, SegmentWriter};
+use crate::format::segment::{POSTINGS_BYTES_MIN, Segment, SegmentLimits};
 use crate::fs::Fs;
 use crate::keep::generation::Generation;
 use crate::keep::lock::WriterLock;
@@ -34,12 +37,6 @@ const DEAD_SHARE_MAX: f64 = 0.2;
 
 /// Dead rows that are worth a rewrite nobody asked for.
 const DEAD_ROWS_MIN: u64 = 1000;
-
-/// Text of a merged segment: its postings grow in memory while it is written.
-const TEXT_BYTES_MAX: u64 = 2 << 30;
-
-/// Rows of a merged segment: about a gigabyte of records in memory while it is written.
-const ROWS_MAX: u64 = 8_000_000;
 
 /// The segments that a compaction merges.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -60,11 +57,23 @@ pub struct CompactOptions {
     pub merge: Merge,
     /// Rows from which a segment gets a graph.
     pub graph_rows_min: usize,
+    /// Bytes of memory that may be taken; `None` for a quarter of the machine's.
+    pub memory_bytes: Option<u64>,
+    /// The most rows of a merged segment.
+    pub segment_rows_max: usize,
 }
 
 impl Default for CompactOptions {
     fn default() -> Self {
-        Self { merge: Merge::default(), graph_rows_min: GRAPH_ROWS_MIN }
+        let segment_rows_max = SEGMENT_ROWS_MAX;
+        Self { merge: Merge::default(), graph_rows_min: GRAPH_ROWS_MIN, memory_bytes: None, segment_rows_max }
+    }
+}
+
+impl CompactOptions {
+    fn limits(&self) -> Result<SegmentLimits> {
+        let memory_bytes = memory::segment_bytes(memory::memory_bytes(self.memory_bytes)?, 0);
+        Ok(SegmentLimits { memory_bytes, rows_max: self.segment_rows_max, graph_rows_min: self.graph_rows_min })
     }
 }
 
@@ -124,14 +133,15 @@ pub fn compact_locked(
     fs: &dyn Fs,
     progress: &mut dyn FnMut(&Copied),
 ) -> Result<CompactReport> {
+    let limits = options.limits()?;
     let open = Generation::open(folder, Manifest::read(folder)?)?;
     let loads: Vec<Load> = open.segments.iter().map(Load::of).collect::<Result<_>>()?;
     let groups = match options.merge {
-        Merge::Due => plan(&loads, DEAD_ROWS_MIN),
-        Merge::Policy => plan(&loads, 1),
-        Merge::All => merge_all(&loads),
+        Merge::Due => plan(&loads, &limits, DEAD_ROWS_MIN),
+        Merge::Policy => plan(&loads, &limits, 1),
+        Merge::All => merge_all(&loads, &limits),
     };
-    merge(fs, folder, &open, &groups, options.graph_rows_min, progress)
+    merge(fs, folder, &open, &groups, limits, progress)
 }
 
 /// Sizes of a segment, or of several that are going to be one, as the policy sees them.
@@ -139,20 +149,26 @@ pub fn compact_locked(
 struct Load {
     n_live: u64,
     n_dead: u64,
-    n_text_bytes: u64,
+    /// Bytes of memory that gathering its documents takes.
+    gathered_bytes: u64,
+    /// Bytes of memory that a row takes while the graph is built.
+    graph_row_bytes: u64,
 }
 
 impl Load {
     fn of(segment: &Segment) -> Result<Self> {
         let n_live = segment.n_live_rows() as u64;
-        Ok(Self { n_live, n_dead: segment.chunks.len() as u64 - n_live, n_text_bytes: segment.texts.n_bytes() })
+        let n_dead = segment.chunks.len() as u64 - n_live;
+        let (gathered_bytes, graph_row_bytes) = (segment.gathered_bytes()?, segment.graph_row_bytes());
+        Ok(Self { n_live, n_dead, gathered_bytes, graph_row_bytes })
     }
 
     fn and(self, other: Self) -> Self {
         Self {
             n_live: self.n_live + other.n_live,
             n_dead: self.n_dead + other.n_dead,
-            n_text_bytes: self.n_text_bytes + other.n_text_bytes,
+            gathered_bytes: self.gathered_bytes + other.gathered_bytes,
+            graph_row_bytes: self.graph_row_bytes.max(other.graph_row_bytes),
         }
     }
 
@@ -160,8 +176,11 @@ impl Load {
         (self.n_live / TIER_ROWS_MIN).checked_ilog(TIER_SEGMENTS as u64).map_or(0, |log| log + 1)
     }
 
-    fn can_be_written(self) -> bool {
-        self.n_live <= ROWS_MAX && self.n_text_bytes <= TEXT_BYTES_MAX
+    fn can_be_written(self, limits: &SegmentLimits) -> bool {
+        let has_graph = self.n_live >= limits.graph_rows_min as u64;
+        let graph_bytes = if has_graph { self.graph_row_bytes.saturating_mul(self.n_live) } else { 0 };
+        let n_bytes = POSTINGS_BYTES_MIN.saturating_add(self.gathered_bytes).saturating_add(graph_bytes);
+        self.n_live <= limits.rows_max as u64 && n_bytes <= limits.memory_bytes
     }
 
     fn is_rotten(self, dead_rows_min: u64) -> bool {
@@ -170,14 +189,14 @@ impl Load {
 }
 
 /// Groups of segments to write together into a new one, by their positions; a group of one sheds its dead rows.
-fn plan(segments: &[Load], dead_rows_min: u64) -> Vec<BTreeSet<usize>> {
+fn plan(segments: &[Load], limits: &SegmentLimits, dead_rows_min: u64) -> Vec<BTreeSet<usize>> {
     let mut groups: Vec<(BTreeSet<usize>, Load)> =
         segments.iter().enumerate().map(|(at, load)| (BTreeSet::from([at]), *load)).collect();
     let mut tier = 0;
     while groups.iter().any(|(_, load)| load.tier() >= tier) {
         let (of_tier, others): (Vec<_>, Vec<_>) = groups.into_iter().partition(|(_, load)| load.tier() == tier);
         groups = others;
-        groups.extend(if of_tier.len() >= TIER_SEGMENTS { joined(of_tier) } else { of_tier });
+        groups.extend(if of_tier.len() >= TIER_SEGMENTS { joined(of_tier, limits) } else { of_tier });
         tier += 1;
     }
     groups.retain(|(group, load)| group.len() > 1 || load.is_rotten(dead_rows_min));
@@ -187,17 +206,17 @@ fn plan(segments: &[Load], dead_rows_min: u64) -> Vec<BTreeSet<usize>> {
 }
 
 /// All segments in as few groups as can be written; none where that would change nothing.
-fn merge_all(segments: &[Load]) -> Vec<BTreeSet<usize>> {
+fn merge_all(segments: &[Load], limits: &SegmentLimits) -> Vec<BTreeSet<usize>> {
     let groups = segments.iter().enumerate().map(|(at, load)| (BTreeSet::from([at]), *load)).collect();
     let worth = |(group, load): &(BTreeSet<usize>, Load)| group.len() > 1 || load.n_dead > 0;
-    joined(groups).into_iter().filter(worth).map(|(group, _)| group).collect()
+    joined(groups, limits).into_iter().filter(worth).map(|(group, _)| group).collect()
 }
 
 /// Joins neighbours as long as the result can be written.
-fn joined(groups: Vec<(BTreeSet<usize>, Load)>) -> Vec<(BTreeSet<usize>, Load)> {
+fn joined(groups: Vec<(BTreeSet<usize>, Load)>, limits: &SegmentLimits) -> Vec<(BTreeSet<usize>, Load)> {
     let mut joined: Vec<(BTreeSet<usize>, Load)> = Vec::new();
     for (group, load) in groups {
-        match joined.last_mut().filter(|(_, last)| last.and(load).can_be_written()) {
+        match joined.last_mut().filter(|(_, last)| last.and(load).can_be_written(limits)) {
             Some((last, sum)) => {
                 last.extend(group);
                 *sum = sum.and(load);
@@ -208,13 +227,14 @@ fn joined(groups: Vec<(BTreeSet<usize>, Load)>) -> Vec<(BTreeSet<usize>, Load)> 
     joined
 }
 
-/// Writes each group as one segment and publishes the generation that has them instead.
+/// Writes each group as one segment, or as several where one fills up, and publishes the generation that has them
+/// instead.
 fn merge(
     fs: &dyn Fs,
     folder: &Path,
     open: &Generation,
     groups: &[BTreeSet<usize>],
-    graph_rows_min: usize,
+    limits: SegmentLimits,
     progress: &mut dyn FnMut(&Copied),
 ) -> Result<CompactReport> {
     let manifest = &open.manifest;
@@ -238,33 +258,24 @@ fn merge(
         return Ok(report);
     }
     let mut state = Copied { n_rows_total: n_rows_total as u64, ..Copied::default() };
-    let mut new_segments = Vec::new();
-    for (n, group) in groups.iter().enumerate() {
-        let name = format!("{}-{n}", manifest.generation + 1);
-        let mut writer = SegmentWriter::create(fs, &folder.join(SEGMENTS).join(&name), &manifest.config)?;
+    let mut writer = SegmentsWriter::new(fs, folder, &manifest.config, manifest.generation + 1, limits);
+    for group in groups {
         for &at in group {
-            copy(&open.segments[at], &mut writer, manifest, |n_rows| {
-                state.n_rows += n_rows as u64;
-                progress(&state);
-            })?;
+            copy(&open.segments[at], group, &mut writer, manifest, &mut state, progress)?;
         }
-        let (n_documents, n_rows) = (writer.n_documents() as u64, writer.n_rows() as u64);
-        let graphs = writer.finish(graph_rows_min, |n_done| {
-            state.n_graph_rows = n_done as u64;
-            progress(&state);
-        })?;
-        new_segments.push(NewSegment { name, n_documents, n_rows, graphs, replaces: group.clone() });
+        finish_segment(group, &mut writer, &mut state, progress)?;
     }
     let commit = Commit {
         config: manifest.config.clone(),
         roots: manifest.roots.clone(),
-        new_segments,
+        new_segments: writer.finish(),
         deleted: Default::default(),
     };
     let base = Base {
         manifest: Some(manifest),
         deleted: &|at| open.segments[at].deleted.clone(),
         losses: manifest.losses.clone(),
+        stale: manifest.stale.clone(),
         calibration: manifest.calibration.clone(),
         is_answered_alike: true,
     };
@@ -277,26 +288,45 @@ fn merge(
     Ok(report)
 }
 
-/// Copies the live documents of a segment with their vectors.
+/// Copies the live documents of a segment of a group with their vectors.
 fn copy(
     segment: &Segment,
-    writer: &mut SegmentWriter<'_>,
+    group: &BTreeSet<usize>,
+    writer: &mut SegmentsWriter<'_>,
     manifest: &Manifest,
-    mut rows_done: impl FnMut(usize),
+    state: &mut Copied,
+    progress: &mut dyn FnMut(&Copied),
 ) -> Result<()> {
     let mut reader = segment.reader(manifest.config.header_style()?);
     for document in segment.live_documents() {
         let stored = reader.read(document)?;
         let new = stored.as_new();
+        if !writer.has_room(&new) {
+            finish_segment(group, writer, state, progress)?;
+        }
         let first_row = writer.push(&new)?;
+        let open = writer.open().expect("a document was just added");
         for n in 0..new.chunks.len() as u32 {
             for (at, column) in segment.columns.iter().enumerate() {
-                writer.set_vector(at, first_row + n, &column.rows.row(stored.first_row + n)?)?;
+                open.set_vector(at, first_row + n, &column.rows.row(stored.first_row + n)?)?;
             }
         }
-        rows_done(new.chunks.len());
+        state.n_rows += new.chunks.len() as u64;
+        progress(state);
     }
     Ok(())
+}
+
+fn finish_segment(
+    group: &BTreeSet<usize>,
+    writer: &mut SegmentsWriter<'_>,
+    state: &mut Copied,
+    progress: &mut dyn FnMut(&Copied),
+) -> Result<()> {
+    writer.finish_segment(group, |n_done| {
+        state.n_graph_rows = n_done as u64;
+        progress(state);
+    })
 }
 
 fn segments_bytes(folder: &Path, manifest: &Manifest) -> Result<u64> {
@@ -308,16 +338,18 @@ fn segments_bytes(folder: &Path, manifest: &Manifest) -> Result<u64> {
 mod tests {
     use super::*;
 
+    const LIMITS: SegmentLimits = SegmentLimits { memory_bytes: 4 << 30, rows_max: 8_000_000, graph_rows_min: 50_000 };
+
     /// Segments as "live" or "live/dead" rows; the groups as positions.
     #[track_caller]
     fn check(segments: &str, dead_rows_min: u64, groups: &[&[usize]]) {
         let load = |words: &str| {
             let (live, dead) = words.split_once('/').unwrap_or((words, "0"));
-            Load { n_live: live.parse().unwrap(), n_dead: dead.parse().unwrap(), n_text_bytes: 0 }
+            Load { n_live: live.parse().unwrap(), n_dead: dead.parse().unwrap(), ..Load::default() }
         };
         let loads: Vec<Load> = segments.split_whitespace().map(load).collect();
         let planned: Vec<Vec<usize>> =
-            plan(&loads, dead_rows_min).into_iter().map(|group| group.into_iter().collect()).collect();
+            plan(&loads, &LIMITS, dead_rows_min).into_iter().map(|group| group.into_iter().collect()).collect();
         assert_eq!(planned, groups, "{segments}");
     }
 
@@ -348,10 +380,15 @@ mod tests {
 
     #[test]
     fn no_merged_segment_is_larger_than_can_be_written() {
-        let load = |n_live, n_text_bytes| Load { n_live, n_dead: 0, n_text_bytes };
-        let large = vec![load(3_000_000, 1 << 20); 9];
-        assert!(plan(&large, 1).iter().all(|group| group.len() == 2), "{:?}", plan(&large, 1));
-        assert_eq!(merge_all(&[load(10, 3 << 30), load(10, 1 << 20), load(10, 1 << 20)]), [BTreeSet::from([1, 2])]);
-        assert!(merge_all(&[load(10, 10)]).is_empty());
+        let load = |n_live, gathered_bytes| Load { n_live, n_dead: 0, gathered_bytes, graph_row_bytes: 1 << 10 };
+        let by_rows = Load { n_live: 3_000_000, ..Load::default() };
+        for large in [vec![by_rows; 9], vec![load(1_600_000, 10 << 20); 9]] {
+            let planned = plan(&large, &LIMITS, 1);
+            assert!(planned.iter().all(|group| group.len() == 2) && !planned.is_empty(), "{planned:?}");
+        }
+        let some = [load(10, 3 << 30), load(10, 1 << 20), load(10, 1 << 20), load(2_000_000, 3 << 30)];
+        let all = merge_all(&some, &SegmentLimits { memory_bytes: 3 << 30, ..LIMITS });
+        assert_eq!(all, [BTreeSet::from([1, 2])], "each too large for one more");
+        assert!(merge_all(&[load(10, 10)], &LIMITS).is_empty());
     }
 }

@@ -1,12 +1,12 @@
 //! A folder for a new collection.
 
 use std::io::ErrorKind;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use crate::error::{AtPath, Error, Result};
 use crate::format::layout::{DELETES, GENERATIONS, OURS, PINS, QUARANTINE, SEGMENTS, SNAPSHOTS};
 use crate::format::names;
-use crate::fs::{Folder, Fs};
+use crate::fs::{Folder, Fs, create_private_folders, sync_parents};
 
 /// Makes the folder of a new collection, or takes one that has nothing in it but what a first run left that was cut
 /// short.
@@ -18,10 +18,10 @@ pub fn folder(fs: &dyn Fs, folder: &Path) -> Result<()> {
         Err(error) if error.kind() == ErrorKind::NotFound => {}
         opened => check_leftovers(&opened.at(folder)?)?,
     }
-    fs.create_dir(folder).map_err(|error| Error::writing(folder, error))?;
-    let whole = folder.canonicalize().or_else(|_| std::path::absolute(folder)).unwrap_or_else(|_| folder.to_owned());
-    let around = whole.parent().map_or_else(PathBuf::new, Path::to_owned);
-    fs.sync_dir(&around).at(&around) // its other entries are synced by the first commit
+    let n_new = folder.ancestors().take_while(|folder| !folder.as_os_str().is_empty() && !folder.exists()).count();
+    let made = if fs.is_system() { create_private_folders(folder) } else { fs.create_dir(folder) };
+    made.map_err(|error| Error::writing(folder, error))?;
+    sync_parents(fs, folder, n_new.max(1)) // its other entries are synced by the first commit
 }
 
 /// Makes the folders that every collection has.

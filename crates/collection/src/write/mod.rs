@@ -1,5 +1,8 @@
-//! Writing: a folder for a new collection, a commit that publishes a generation, a compaction that merges segments.
+//! Writing: a folder for a new collection, segments within a bound of memory, a commit that publishes a generation, a
+//! compaction that merges segments.
 
 pub mod create;
+pub mod memory;
+pub mod segments;
 pub mod commit;
 pub mod compact;

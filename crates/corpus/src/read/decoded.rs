@@ -1,9 +1,9 @@
 //! The bytes of a file as text.
 
 use std::fs::File;
-use std::io::Read;
 use std::path::Path;
 
+use super::encoding::{is_utf16, of_utf16, read_whole};
 use super::options::ReadOptions;
 use crate::document::TextKind;
 use crate::error::{Error, Result};
@@ -17,17 +17,14 @@ pub(super) struct Decoded {
 
 impl Decoded {
     pub(super) fn read(file: File, path: &Path, options: &ReadOptions) -> Result<Self> {
-        let limit_bytes = options.max_file_bytes;
-        let mut bytes = Vec::new();
-        file.take(limit_bytes.saturating_add(1)).read_to_end(&mut bytes).map_err(Error::io(path))?;
-        let n_bytes = bytes.len() as u64;
-        if n_bytes > limit_bytes {
-            return Err(Error::TooLarge { path: path.into(), n_bytes, limit_bytes });
-        }
-        Self::new(bytes, path, options)
+        Self::new(read_whole(file, path, options.max_file_bytes)?, path, options)
     }
 
     pub(super) fn new(bytes: Vec<u8>, path: &Path, options: &ReadOptions) -> Result<Self> {
+        if is_utf16(&bytes) {
+            let (text, warnings) = of_utf16(&bytes, path, options.not_utf8())?;
+            return Ok(Self { text, kind: TextKind::Extracted, warnings });
+        }
         match String::from_utf8(bytes) {
             Ok(text) => {
                 let warnings = if text.is_empty() { vec!["the file is empty".into()] } else { Vec::new() };

@@ -1,11 +1,14 @@
 //! Front matter: the metadata block that may open a Markdown file, between `---` lines (YAML) or `+++` lines (TOML).
 //!
 //! Differs from YAML: scalars, lists and maps in block style, and lists of scalars in brackets; whatever else there is
-//! (anchors, tags, maps in braces, folded lines) stays as written.
+//! (anchors, tags, maps in braces, folded lines) stays as written. What is no YAML is read as far as it goes, with a
+//! remark.
 
+use saphyr_parser::Parser;
 use serde_json::Value;
 
 use super::Metadata;
+use crate::budget::{Excess, FREE_BYTES, within};
 use crate::metadata::add_json;
 
 /// Front matter found at the start of a text.
@@ -16,23 +19,24 @@ pub(super) struct FrontMatter {
     pub(super) metadata: Metadata,
     /// The title as it is written: a number in it keeps its zeros.
     pub(super) title: Option<String>,
-    pub(super) warning: Option<String>,
+    pub(super) warnings: Vec<String>,
 }
 
 impl FrontMatter {
-    /// The front matter of `text`, whose byte order mark has been taken off.
-    pub(super) fn find(text: &str) -> Option<Self> {
+    /// The front matter of `text`, whose byte order mark has been taken off. One that is never closed is text, with a
+    /// remark.
+    pub(super) fn find(text: &str) -> Result<Option<Self>, Excess> {
         let mut lines = text.split_inclusive('\n');
-        let first = lines.next()?;
+        let first = lines.next().unwrap_or_default();
         let closing: &[&str] = match first.trim_end() {
             "---" => &["---", "..."],
             "+++" => &["+++"],
-            _ => return None,
+            _ => return Ok(None),
         };
         let start = first.len();
         let mut end = start;
         let inner = loop {
-            let line = lines.next()?;
+            let Some(line) = lines.next() else { return Ok(Self::never_closed(&text[start..], closing)) };
             if closing.contains(&line.trim_end()) {
                 let inner = &text[start..end];
                 end += line.len();
@@ -43,18 +47,28 @@ impl FrontMatter {
         while let Some(line) = lines.next().filter(|line| line.trim().is_empty()) {
             end += line.len();
         }
-        if closing.len() == 1 {
-            return Some(match toml(inner) {
-                Ok((metadata, title)) => Self { end, metadata, title, warning: None },
-                Err(warning) => Self { end, warning: Some(warning), ..Self::default() },
-            });
+        let is_toml = closing.len() == 1;
+        if !is_toml && !looks_like_yaml(inner) {
+            return Ok(None);
         }
-        looks_like_yaml(inner).then(|| {
-            let (metadata, title) = yaml(inner);
-            Self { end, metadata, title, warning: None }
-        })
+        within("bytes of front matter", inner.len() as u64, FREE_BYTES)?;
+        let (fields, title, warnings) = if is_toml { toml(inner) } else { yaml(inner) };
+        let mut metadata = Metadata::new();
+        fields.iter().try_for_each(|(key, value)| add_json(&mut metadata, key, value))?;
+        Ok(Some(Self { end, metadata, title, warnings }))
+    }
+
+    /// The remark on a first line that opens front matter, if the next one goes on like it.
+    fn never_closed(rest: &str, closing: &[&str]) -> Option<Self> {
+        let next = rest.lines().find(|line| !line.trim().is_empty())?;
+        let is_key = if closing.len() == 1 { next.contains(" = ") } else { key_value(next).is_some() };
+        let remark = format!("front matter opens on line 1, and no line {:?} closes it: read as text", closing[0]);
+        is_key.then(|| Self { warnings: vec![remark], ..Self::default() })
     }
 }
+
+/// Fields in order, the title as written, and remarks.
+type Fields = (Vec<(String, Value)>, Option<String>, Vec<String>);
 
 /// Two thematic breaks around a paragraph are no front matter: the first line must be a key or a comment.
 fn looks_like_yaml(inner: &str) -> bool {
@@ -74,9 +88,8 @@ fn key_value(line: &str) -> Option<(&str, &str)> {
 /// The depth to which maps and lists of YAML may nest; what is deeper stays as written.
 const DEPTH_MAX: usize = 16;
 
-fn yaml(inner: &str) -> (Metadata, Option<String>) {
-    let mut metadata = Metadata::new();
-    let mut title = None;
+fn yaml(inner: &str) -> Fields {
+    let (mut fields, mut title) = (Vec::new(), None);
     for (key, value, nested) in entries(&inner.lines().collect::<Vec<_>>()) {
         let node = node(value, &nested, 1);
         if key == "title" {
@@ -86,9 +99,13 @@ fn yaml(inner: &str) -> (Metadata, Option<String>) {
                 _ => Some(without_comment(value).to_string()),
             };
         }
-        add_json(&mut metadata, key, &node);
+        fields.push((key.to_owned(), node));
     }
-    (metadata, title)
+    let remark = Parser::new_from_str(inner).find_map(Result::err).map(|error| {
+        let line = 1 + error.marker().line(); // the one that opens it is before
+        format!("front matter, line {line}: not YAML, read as far as it goes: {}", error.info())
+    });
+    (fields, title, remark.into_iter().collect())
 }
 
 /// The keys of a map with what stands behind each and the lines under it; lines that belong to no key are passed over.
@@ -231,18 +248,21 @@ fn unquote(text: &str) -> &str {
     quoted('"').or_else(|| quoted('\'')).unwrap_or(text)
 }
 
-fn toml(inner: &str) -> Result<(Metadata, Option<String>), String> {
-    let table: toml::Table = inner.parse().map_err(|error: toml::de::Error| {
-        format!("front matter is not TOML, kept as text only: {}", error.message())
-    })?;
-    let mut metadata = Metadata::new();
+fn toml(inner: &str) -> Fields {
+    let table: toml::Table = match inner.parse::<toml::Table>() {
+        Ok(table) => table,
+        Err(error) => {
+            let line = 2 + error.span().map_or(0, |span| inner[..span.start].matches('\n').count());
+            let remark = format!("front matter, line {line}: not TOML, kept as text only: {}", error.message());
+            return (Vec::new(), None, vec![remark]);
+        }
+    };
     let title = table.get("title").and_then(|title| match title {
         toml::Value::String(text) => Some(text.clone()),
         toml::Value::Array(_) | toml::Value::Table(_) => None,
         scalar => Some(scalar.to_string()),
     });
-    table.into_iter().for_each(|(key, value)| add_json(&mut metadata, &key, &toml_value(value)));
-    Ok((metadata, title))
+    (table.into_iter().map(|(key, value)| (key, toml_value(value))).collect(), title, Vec::new())
 }
 
 fn toml_value(value: toml::Value) -> Value {
@@ -262,19 +282,24 @@ fn toml_value(value: toml::Value) -> Value {
 mod tests {
     use super::*;
 
+    fn find(text: &str) -> FrontMatter {
+        FrontMatter::find(text).unwrap().unwrap()
+    }
+
     /// Compares the metadata as JSON.
     #[track_caller]
     fn check(text: &str, end: usize, title: Option<&str>, metadata: &str) {
-        let found = FrontMatter::find(text).unwrap();
+        let found = find(text);
         let written = serde_json::to_string(&found.metadata).unwrap();
-        assert_eq!((written.as_str(), found.end, found.title.as_deref(), found.warning), (metadata, end, title, None));
+        assert_eq!((written.as_str(), found.end, found.title.as_deref()), (metadata, end, title));
+        assert_eq!(found.warnings, [""; 0]);
     }
 
     /// Metadata of lines between `---`.
     #[track_caller]
     fn check_yaml(lines: &str, metadata: &str) {
         let text = format!("---\n{lines}\n---\n");
-        assert_eq!(serde_json::to_string(&FrontMatter::find(&text).unwrap().metadata).unwrap(), metadata);
+        assert_eq!(serde_json::to_string(&find(&text).metadata).unwrap(), metadata);
     }
 
     #[test]
@@ -291,7 +316,7 @@ mod tests {
             r#"{"draft":false,"half":0.5,"large":1000.0,"quoted":"7","tel":"+43-1","v":"1.2.3","year":2020,"zip":"01234"}"#,
         );
         check_yaml("title: 1.10 # draft\ntags: [1, two, 3.0, '4', null]", r#"{"tags":[1,"two",3.0,"4"],"title":1.1}"#);
-        assert_eq!(FrontMatter::find("---\ntitle: 1.10 # draft\n---\n").unwrap().title.as_deref(), Some("1.10"));
+        assert_eq!(find("---\ntitle: 1.10 # draft\n---\n").title.as_deref(), Some("1.10"));
     }
 
     #[test]
@@ -309,8 +334,8 @@ mod tests {
 
     #[test]
     fn yaml_too_deep_stays_as_written() {
-        let deep: String = (0..3000).map(|n| format!("{}k:\n", " ".repeat(n))).collect();
-        assert_eq!(FrontMatter::find(&format!("---\n{deep}---\n")).unwrap().metadata.len(), 1);
+        let deep: String = (0..1400).map(|n| format!("{}k:\n", " ".repeat(n))).collect();
+        assert_eq!(find(&format!("---\n{deep}---\n")).metadata.len(), 1);
     }
 
     #[test]
@@ -326,15 +351,52 @@ mod tests {
             "",
             "---",
             "---\nA paragraph, then a rule.\n\n---\n",
-            "---\ntitle: never closed\n",
+            "---\nA paragraph, and no rule.\n",
             "text\n---\na: b\n---\n",
         ] {
-            assert!(FrontMatter::find(text).is_none(), "{text:?}");
+            assert!(FrontMatter::find(text).unwrap().is_none(), "{text:?}");
         }
     }
 
+    #[track_caller]
+    fn check_remark(text: &str, end: usize, remark: &str) -> Metadata {
+        let found = find(text);
+        assert!(found.warnings.len() == 1 && found.warnings[0].starts_with(remark), "{:?}", found.warnings);
+        assert_eq!(found.end, end);
+        found.metadata
+    }
+
     #[test]
-    fn bad_toml_is_reported() {
-        assert!(FrontMatter::find("+++\ntitle\n+++\n").unwrap().warning.is_some());
+    fn what_is_malformed_is_named_with_its_line() {
+        check_remark("+++\na = 1\ntitle\n+++\n", 20, "front matter, line 3: not TOML, kept as text only: ");
+        let yaml = "---\nyear: 2020\ntitle: A: b\n---\n";
+        let kept = check_remark(yaml, yaml.len(), "front matter, line 3: not YAML, read as far as it goes: ");
+        assert_eq!(kept["year"].values(), [crate::Value::Integer(2020)]);
+        check_remark("---\ntitle: never closed\n", 0, "front matter opens on line 1, and no line \"---\" closes it");
+        check_remark(
+            "+++\ntitle = \"never closed\"\n",
+            0,
+            "front matter opens on line 1, and no line \"+++\" closes it",
+        );
+    }
+
+    #[test]
+    fn deep_and_long_names_are_refused_not_run_into() {
+        let long = "k".repeat(3_000);
+        let maps = format!("---\n{long}:\n{}---\n", (0..200).map(|n| format!("  {n}{long}: 1\n")).collect::<String>());
+        assert_eq!(FrontMatter::find(&maps).err().map(|over| over.what), Some("bytes in the name of a field"));
+        let many: String = (0..5_000).map(|n| format!("k{n}: 1\n")).collect();
+        assert_eq!(FrontMatter::find(&format!("---\n{many}---\n")).err().map(|over| over.what), Some("fields"));
+        for deep in ["a.".repeat(100_000) + "a = 1", format!("a = {}", "[".repeat(100_000)), "a={".repeat(100_000)] {
+            check_remark(&format!("+++\n{deep}\n+++\n"), deep.len() + 9, "front matter, line 2: not TOML");
+        }
+        for deep in
+            [format!("a: {}", "[".repeat(100_000)), format!("a: {}", "{a: ".repeat(20_000)), "- ".repeat(100_000)]
+        {
+            let text = format!("---\nk: v\n{deep}\n---\n");
+            assert!(find(&text).warnings.len() <= 1);
+        }
+        let endless = format!("---\n{}---\n", "key: value\n".repeat(200_000));
+        assert_eq!(FrontMatter::find(&endless).err().map(|over| over.what), Some("bytes of front matter"));
     }
 }

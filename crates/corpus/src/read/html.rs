@@ -2,15 +2,23 @@
 //!
 //! The text is extracted: html5ever keeps no positions, so there is no map to the source. Scripts, styles and
 //! navigation are left out; everything else that a browser shows of the body is kept.
-//! Cost: two walks over the tree, without recursion, so that no nesting is too deep; html5ever itself takes the square
-//! of the nesting depth.
+//! Cost: two walks over the tree, without recursion. html5ever takes the square of the nesting depth and of an
+//! element's attributes, and copies open formatting into every paragraph: it is fed in pieces, and given up over a
+//! budget.
 
+use std::cell::Cell;
 use std::collections::HashSet;
 
-use scraper::{Html, Node};
+use ego_tree::NodeId;
+use html5ever::TokenizerResult;
+use html5ever::buffer_queue::BufferQueue;
+use html5ever::tokenizer::{Token, TokenSink, TokenSinkResult, Tokenizer, TokenizerOpts};
+use html5ever::tree_builder::{TreeBuilder, TreeBuilderOpts, TreeSink};
+use scraper::{Html, HtmlTreeSink, Node};
 
 use super::{Decoded, Metadata, file_stem};
 use crate::anchor::Anchor;
+use crate::budget::{ATTRIBUTES_MAX, Excess, FREE_BYTES, NESTED_ELEMENTS_MAX, NODES_PER_BYTE_MAX, within};
 use crate::document::{BlockKind, Document, TextKind, blocks_from_starts};
 use crate::format::Format;
 use crate::metadata::{Place, add_value};
@@ -55,8 +63,11 @@ const PARAGRAPHS: [&str; 29] = [
 /// Elements whose presence in a cell says that the table is there for layout.
 const LAYOUT: [&str; 12] = ["table", "h1", "h2", "h3", "h4", "h5", "h6", "ul", "ol", "dl", "pre", "form"];
 
-pub(super) fn document(source: Decoded, origin: &str) -> Document {
-    let html = Html::parse_document(&source.text);
+/// Bytes that html5ever is given between two looks at the tree it makes of them.
+const PIECE_BYTES: usize = 1024;
+
+pub(super) fn document(source: Decoded, origin: &str) -> Result<Document, Excess> {
+    let html = tree(&source.text)?;
     let layout = layout_tables(&html);
     let mut writer = Writer::new(layout);
     walk(&html, |step| writer.step(step));
@@ -69,9 +80,9 @@ pub(super) fn document(source: Decoded, origin: &str) -> Document {
         warnings.push("no visible text".into());
     }
     let sections = outline.finish(text.len());
-    let blocks = blocks_from_starts(&text, starts);
+    let blocks = blocks_from_starts(&text, starts)?;
     let kind = TextKind::Extracted;
-    Document {
+    Ok(Document {
         id: origin.into(),
         origin: origin.into(),
         format: Format::Html,
@@ -82,6 +93,86 @@ pub(super) fn document(source: Decoded, origin: &str) -> Document {
         blocks,
         metadata,
         warnings,
+    })
+}
+
+/// The tree of a page, as a browser makes it.
+fn tree(source: &str) -> Result<Html, Excess> {
+    let builder = TreeBuilder::new(HtmlTreeSink::new(Html::new_document()), TreeBuilderOpts::default());
+    let tokenizer = Tokenizer::new(Watched::new(builder), TokenizerOpts::default());
+    let (mut rest, mut n_nodes) = (source, 0);
+    let nodes_max = source.len() as u64 * NODES_PER_BYTE_MAX + FREE_BYTES / 64;
+    let input = BufferQueue::default();
+    while !rest.is_empty() {
+        let (piece, behind) = rest.split_at(rest.floor_char_boundary(PIECE_BYTES));
+        rest = behind;
+        input.push_back(piece.into());
+        while !matches!(tokenizer.feed(&input), TokenizerResult::Done) {}
+        tokenizer.sink.look(piece)?;
+        let html = tokenizer.sink.builder.sink.0.borrow();
+        let nodes = html.tree.nodes();
+        within("nodes", nodes.len() as u64, nodes_max)?;
+        let n_known = std::mem::replace(&mut n_nodes, nodes.len());
+        let deepest = nodes.skip(n_known).map(|node| node.ancestors().count()).max();
+        within("elements inside each other", deepest.unwrap_or(0) as u64, NESTED_ELEMENTS_MAX)?;
+    }
+    tokenizer.end();
+    Ok(tokenizer.sink.builder.sink.finish())
+}
+
+type Builder = TreeBuilder<NodeId, HtmlTreeSink>;
+
+/// Counts attributes on their way to the tree.
+struct Watched {
+    builder: Builder,
+    /// Most attributes of an element; those of `html` and `body` come from all tags of these names.
+    n_attributes: Cell<u64>,
+    n_of_page: Cell<u64>,
+    has_token: Cell<bool>,
+    /// Words since the last token: attributes of a tag that is still open, perhaps.
+    n_words: Cell<u64>,
+}
+
+/// Words of one tag, comment or attribute that may be attributes, before it has ended and says what it is.
+const OPEN_WORDS_MAX: u64 = 16 * ATTRIBUTES_MAX;
+
+impl Watched {
+    fn new(builder: Builder) -> Self {
+        let (n_attributes, n_of_page, n_words) = (Cell::new(0), Cell::new(0), Cell::new(0));
+        Self { builder, n_attributes, n_of_page, has_token: Cell::new(false), n_words }
+    }
+
+    /// Looks at the counts after a piece of the page.
+    fn look(&self, piece: &str) -> Result<(), Excess> {
+        const WHAT: &str = "attributes of one element";
+        within(WHAT, self.n_attributes.get(), ATTRIBUTES_MAX)?;
+        let words = piece.bytes().filter(|byte| byte.is_ascii_whitespace() || b"/\"'".contains(byte)).count() as u64;
+        let before = if self.has_token.take() { 0 } else { self.n_words.get() };
+        self.n_words.set(before + words);
+        within(WHAT, self.n_words.get(), OPEN_WORDS_MAX)
+    }
+}
+
+impl TokenSink for Watched {
+    type Handle = NodeId;
+
+    fn process_token(&self, token: Token, line_number: u64) -> TokenSinkResult<NodeId> {
+        self.has_token.set(true);
+        if let Token::TagToken(tag) = &token {
+            let n = tag.attrs.len() as u64;
+            let is_of_page = ["html", "body"].contains(&&*tag.name);
+            self.n_of_page.set(self.n_of_page.get() + if is_of_page { n } else { 0 });
+            self.n_attributes.set(self.n_attributes.get().max(n).max(self.n_of_page.get()));
+        }
+        self.builder.process_token(token, line_number)
+    }
+
+    fn end(&self) {
+        self.builder.end();
+    }
+
+    fn adjusted_current_node_present_but_not_in_html_namespace(&self) -> bool {
+        self.builder.adjusted_current_node_present_but_not_in_html_namespace()
     }
 }
 
@@ -513,7 +604,35 @@ mod tests {
 
     #[test]
     fn deep_nesting_and_no_text() {
-        check(&("<div>".repeat(5_000) + "x"), "x");
+        check(&("<div>".repeat(1_000) + "x"), "x");
         assert_eq!(parse("<p></p>".into(), "p.html", Format::Html).unwrap().warnings, ["no visible text"]);
+    }
+
+    #[test]
+    fn a_page_that_costs_its_square_is_refused() {
+        let over = |html: String| parse(html.into(), "p.html", Format::Html).unwrap_err().to_string();
+        let words = "elements inside each other, the limit for one document is 1024";
+        assert!(over("<div>".repeat(50_000)).contains(words));
+        // Nodes behind the body hang from the root, wherever the parser is.
+        assert!(over("<div></body><!---->".repeat(20_000)).contains(words));
+        let formats: String = (0..900).map(|n| format!("<b id={n}>")).collect();
+        assert!(over(format!("<p>{formats}</p>{}", "<p>x".repeat(50_000))).contains(" nodes, the limit"));
+        let words = "attributes of one element, the limit for one document is 4096";
+        let attributes = |n: usize| (0..n).map(|n| format!(" a{n}")).collect::<String>();
+        assert_eq!(over(format!("<p{}>x", attributes(5_000))), format!("p.html: 5000 {words}"));
+        assert!(over(format!("<svg><style><p a='>'{}>x", attributes(5_000).replace(' ', "/"))).ends_with(words));
+        assert!(over(format!("<p{}", attributes(100_000))).contains("attributes of one element"));
+        assert!(over((0..5_000).map(|n| format!("<body a{n}>")).collect()).ends_with(words));
+    }
+
+    #[test]
+    fn a_page_in_pieces_is_the_page() {
+        // Pieces end inside characters, entities, tags, comments and between the two bytes of a line's end.
+        let unit = "<p title='a b'>Größe &amp; &#x1F30A;<!-- c -->\r\n<b>fett</b> <script>if (a<b) {}</script></p>";
+        for shift in 0..unit.len() {
+            let page = format!("{}{}", "x".repeat(shift), unit.repeat(30));
+            let whole = Html::parse_document(&page);
+            assert_eq!(tree(&page).unwrap(), whole, "{shift}");
+        }
     }
 }

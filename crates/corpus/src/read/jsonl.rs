@@ -11,18 +11,25 @@ use serde_json::{Map, Value};
 use super::records::{Record, Records, quoted};
 use super::{Metadata, NotUtf8, text};
 use crate::anchor::Anchor;
-use crate::document::{BlockKind, Document, TextKind, blocks_from_starts};
+use crate::budget::Excess;
+use crate::document::{BlockKind, Document, TextKind, blocks_from_starts, record_id};
 use crate::error::{Error, Result};
-use crate::folder::FoundFile;
+use crate::folder::{FoundFile, RecordIds};
 use crate::format::Format;
 use crate::metadata::add_json;
 use crate::section::Outline;
+
+/// The names of keys that a note lists at most.
+const KEYS_NAMED_MAX: usize = 50;
 
 /// The documents of a JSONL file.
 #[derive(Debug)]
 pub(super) struct Lines<R> {
     records: Records<R>,
     origin: String,
+    record_ids: RecordIds,
+    /// Remarks on the file, which its first document carries.
+    warnings: Vec<String>,
     /// The line of each id.
     ids: HashMap<Box<str>, u64>,
     metadata: BTreeSet<String>,
@@ -34,18 +41,28 @@ impl<R: BufRead> Lines<R> {
         Self {
             records: Records::new(input, &file.path).not_utf8(not_utf8),
             origin: file.origin.clone(),
+            record_ids: file.record_ids,
+            warnings: Vec::new(),
             ids: HashMap::new(),
             metadata: BTreeSet::new(),
             n_numbered: 0,
         }
     }
 
+    /// Adds remarks on the file.
+    pub(super) fn with_warnings(mut self, warnings: Vec<String>) -> Self {
+        self.warnings = warnings;
+        self
+    }
+
     /// The use of each key.
     pub(super) fn notes(&self) -> Vec<String> {
         let mut notes = vec![format!("{}: {}", self.origin, self.records.note())];
         if !self.metadata.is_empty() {
-            let keys = quoted(self.metadata.iter().map(String::as_str));
-            notes.push(format!("{}: {keys} kept as metadata", self.origin));
+            let keys = quoted(self.metadata.iter().take(KEYS_NAMED_MAX).map(String::as_str));
+            let n_more = self.metadata.len().saturating_sub(KEYS_NAMED_MAX);
+            let more = if n_more > 0 { format!(" and {n_more} more") } else { String::new() };
+            notes.push(format!("{}: {keys}{more} kept as metadata", self.origin));
         }
         if self.n_numbered > 0 {
             notes.push(format!(
@@ -58,32 +75,42 @@ impl<R: BufRead> Lines<R> {
 
     fn document(&mut self, record: Record) -> Result<Document> {
         let Record { line, source, id, title, text, others, warnings } = record;
-        let id = id.unwrap_or_else(|| {
-            self.n_numbered += 1;
-            format!("{}:{line}", self.origin)
-        });
+        let id = match (id, self.record_ids) {
+            (Some(id), RecordIds::Own) => id,
+            (Some(id), RecordIds::UnderFile) => record_id(&self.origin, &id),
+            (None, _) => {
+                self.n_numbered += 1;
+                format!("{}:{line}", self.origin)
+            }
+        };
         if let Some(&first_line) = self.ids.get(id.as_str()) {
             return Err(Error::DuplicateId { path: self.records.path().to_owned(), id, first_line, line });
         }
         self.ids.insert(id.as_str().into(), line);
-        let metadata = self.metadata(others);
+        let n_bytes = source.end - source.start;
         let anchor = Anchor { line: u32::try_from(line).ok(), source: Some(source), ..Anchor::default() };
         let (title, text) = (title.unwrap_or_default(), text.unwrap_or_default());
-        Ok(compose(id, self.origin.clone(), title, text, anchor, metadata, warnings))
+        let document = self.metadata(others).and_then(|metadata| {
+            let document = compose(id, self.origin.clone(), title, text, anchor, metadata, warnings)?;
+            document.within_budgets(n_bytes).map(|()| document)
+        });
+        let mut document = document.map_err(|excess| excess.at(self.records.path(), Some(line)))?;
+        document.warnings.splice(..0, std::mem::take(&mut self.warnings));
+        Ok(document)
     }
 
-    fn metadata(&mut self, object: Map<String, Value>) -> Metadata {
+    fn metadata(&mut self, object: Map<String, Value>) -> Result<Metadata, Excess> {
         let mut metadata = Metadata::new();
         for (key, value) in object {
             if value.is_null() {
                 continue;
             }
-            add_json(&mut metadata, &key, &value);
+            add_json(&mut metadata, &key, &value)?;
             if !self.metadata.contains(&key) {
                 self.metadata.insert(key);
             }
         }
-        metadata
+        Ok(metadata)
     }
 }
 
@@ -104,7 +131,7 @@ fn compose(
     anchor: Anchor,
     metadata: Metadata,
     warnings: Vec<String>,
-) -> Document {
+) -> Result<Document, Excess> {
     let has_title = !title.trim().is_empty();
     let canonical = match (has_title, text.is_empty()) {
         (true, true) => title.clone(),
@@ -123,13 +150,13 @@ fn compose(
     starts.push((body, BlockKind::Prose, section));
     let paragraphs = text::paragraph_starts(&canonical[body..]).into_iter().skip(1);
     starts.extend(paragraphs.map(|start| (body + start, BlockKind::Prose, section)));
-    let mut blocks = blocks_from_starts(&canonical, starts);
+    let mut blocks = blocks_from_starts(&canonical, starts)?;
     for block in &mut blocks {
         block.anchor = anchor.clone();
     }
     let sections = outline.finish(canonical.len());
     let title = if has_title { title } else { String::new() };
-    Document {
+    Ok(Document {
         id,
         origin,
         format: Format::Jsonl,
@@ -140,7 +167,7 @@ fn compose(
         blocks,
         metadata,
         warnings,
-    }
+    })
 }
 
 fn one_line(text: &str) -> String {
@@ -158,6 +185,7 @@ mod tests {
             origin: "d/corpus.jsonl".into(),
             format: Format::Jsonl,
             n_bytes: 0,
+            record_ids: RecordIds::Own,
         };
         Lines::new(text.as_bytes(), &file, NotUtf8::Refused)
     }
@@ -228,7 +256,13 @@ mod tests {
     #[test]
     fn invalid_utf8_is_named_by_its_place_or_replaced() {
         let bytes = b"{\"text\": \"a\"}\n{\"text\": \"\xff\"}\n";
-        let file = FoundFile { path: "f".into(), origin: "f".into(), format: Format::Jsonl, n_bytes: 0 };
+        let file = FoundFile {
+            path: "f".into(),
+            origin: "f".into(),
+            format: Format::Jsonl,
+            n_bytes: 0,
+            record_ids: RecordIds::UnderFile,
+        };
         let mut strict = Lines::new(&bytes[..], &file, NotUtf8::Refused);
         assert!(matches!(strict.nth(1).unwrap(), Err(Error::InvalidUtf8 { offset: 24, .. })));
         let document = Lines::new(&bytes[..], &file, NotUtf8::Replaced).nth(1).unwrap().unwrap();

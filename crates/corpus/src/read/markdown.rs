@@ -10,14 +10,16 @@ use pulldown_cmark::{Event, HeadingLevel, Options, Parser, Tag, TagEnd};
 use super::front_matter::FrontMatter;
 use super::{Decoded, file_stem};
 use crate::anchor::Anchor;
+use crate::budget::{BLOCKS_MAX, Excess, MARKDOWN_LINES_MAX, within};
 use crate::document::{BlockKind, Document, TextKind, blocks_from_starts};
 use crate::format::Format;
 use crate::section::Outline;
 
-pub(super) fn document(source: Decoded, origin: &str) -> Document {
+pub(super) fn document(source: Decoded, origin: &str) -> Result<Document, Excess> {
     let Decoded { text, kind, mut warnings } = source;
+    within("lines", text.bytes().filter(|&byte| byte == b'\n').count() as u64, MARKDOWN_LINES_MAX)?;
     let mark = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
-    let front = FrontMatter::find(&text[mark..]);
+    let front = FrontMatter::find(&text[mark..])?;
     let body = mark + front.as_ref().map_or(0, |front| front.end);
     let mut outline = Outline::new();
     let mut starts = Vec::new();
@@ -26,7 +28,7 @@ pub(super) fn document(source: Decoded, origin: &str) -> Document {
         outline.close(body);
         starts.push((0, BlockKind::Hidden, section));
     }
-    let (headings, mut blocks) = structure(&text, body);
+    let (headings, mut blocks) = structure(&text, body)?;
     blocks.push((body, BlockKind::Prose));
     // Stable: where two blocks begin in one place, the more particular was met later.
     blocks.sort_by_key(|block| block.0);
@@ -41,13 +43,13 @@ pub(super) fn document(source: Decoded, origin: &str) -> Document {
         }
         starts.push((start, kind, outline.innermost()));
     }
-    let FrontMatter { metadata, title: written, warning, .. } = front.unwrap_or_default();
-    warnings.extend(warning);
+    let FrontMatter { metadata, title: written, warnings: of_front, .. } = front.unwrap_or_default();
+    warnings.extend(of_front);
     let title = written
         .or_else(|| title.and_then(|(level, text)| (level == 1 && !text.is_empty()).then_some(text)))
         .unwrap_or_else(|| file_stem(origin));
     let mut sections = outline.finish(text.len());
-    let mut blocks = blocks_from_starts(&text, starts);
+    let mut blocks = blocks_from_starts(&text, starts)?;
     if kind == TextKind::Source {
         for section in &mut sections {
             section.anchor.source = Some(section.span.start as u64..section.span.end as u64);
@@ -58,7 +60,7 @@ pub(super) fn document(source: Decoded, origin: &str) -> Document {
             block.anchor.line = Some(lines.line(block.span.start));
         }
     }
-    Document {
+    Ok(Document {
         id: origin.into(),
         origin: origin.into(),
         format: Format::Markdown,
@@ -69,7 +71,7 @@ pub(super) fn document(source: Decoded, origin: &str) -> Document {
         blocks,
         metadata,
         warnings,
-    }
+    })
 }
 
 struct Heading {
@@ -79,7 +81,7 @@ struct Heading {
 }
 
 /// The headings of `text[body..]`, and where its blocks begin.
-fn structure(text: &str, body: usize) -> (Vec<Heading>, Vec<(usize, BlockKind)>) {
+fn structure(text: &str, body: usize) -> Result<(Vec<Heading>, Vec<(usize, BlockKind)>), Excess> {
     let options = Options::ENABLE_TABLES | Options::ENABLE_FOOTNOTES;
     let mut headings: Vec<Heading> = Vec::new();
     let mut blocks = Vec::new();
@@ -133,8 +135,9 @@ fn structure(text: &str, body: usize) -> (Vec<Heading>, Vec<(usize, BlockKind)>)
             }
             _ => {}
         }
+        within("paragraphs", blocks.len() as u64 / 2, BLOCKS_MAX)?; // one that begins, and what follows it
     }
-    (headings, blocks)
+    Ok((headings, blocks))
 }
 
 /// One block for each place, of the most particular kind that begins there.

@@ -15,7 +15,7 @@ pub struct ReadOptions {
     pub format: ReadAs,
     /// Replace bytes that are not UTF-8 by U+FFFD, with a warning, where it would be an error.
     pub lossy: bool,
-    /// Longest file that is read whole (Markdown, text, HTML), in bytes.
+    /// Longest file that is one document (all but JSONL), in bytes.
     pub max_file_bytes: u64,
 }
 

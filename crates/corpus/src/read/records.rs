@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value};
 
 use super::{LINE_BYTES_MAX, NotUtf8, decode_lossily};
+use crate::budget::{Excess, NAME_BYTES_MAX, VALUES_MAX, within};
 use crate::error::{Error, Result};
 
 /// Keys of an id, the first present is used.
@@ -145,12 +146,16 @@ impl<R: BufRead> Records<R> {
                 return Err(Error::InvalidUtf8 { path: self.path.clone(), offset });
             }
         };
+        let over = |excess: Excess| excess.at(&self.path, Some(self.n_lines));
+        within("values", n_values(&line), VALUES_MAX).map_err(over)?;
         let mut others: Map<String, Value> = serde_json::from_str(&line).map_err(|source| Error::Json {
             path: self.path.clone(),
             line: self.n_lines,
             source,
         })?;
         let id = self.extract(&mut others, &ID_KEYS, |keys| &mut keys.id)?.filter(|id| !id.is_empty());
+        let id_bytes = id.as_ref().map_or(0, |id| id.len() as u64);
+        within("bytes of id", id_bytes, NAME_BYTES_MAX).map_err(|excess| excess.at(&self.path, Some(self.n_lines)))?;
         let title = self.extract(&mut others, &TITLE_KEYS, |keys| &mut keys.title)?;
         let text = self.extract(&mut others, &TEXT_KEYS, |keys| &mut keys.text)?;
         if text.is_none() && title.is_none() {
@@ -196,6 +201,21 @@ impl<R: BufRead> Iterator for Records<R> {
         }
         Some(self.next_line()?.and_then(|(line, start)| self.record(line, start)))
     }
+}
+
+/// At least the number of values in a line of JSON: parsed, each takes many times its bytes.
+fn n_values(line: &str) -> u64 {
+    let (mut n_values, mut in_text, mut escaped) = (0, false, false);
+    for byte in line.bytes() {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' => escaped = in_text,
+            b'"' => in_text = !in_text,
+            b',' | b'[' | b'{' if !in_text => n_values += 1,
+            _ => {}
+        }
+    }
+    n_values
 }
 
 pub(super) fn quoted<'a>(keys: impl IntoIterator<Item = &'a str>) -> String {

@@ -8,11 +8,12 @@ use std::path::Path;
 use super::markdown::LineCounter;
 use super::{Decoded, Metadata, file_stem};
 use crate::anchor::Anchor;
+use crate::budget::Excess;
 use crate::document::{BlockKind, Document, TextKind, blocks_from_starts};
 use crate::format::{Format, is_source_code};
 use crate::section::Outline;
 
-pub(super) fn document(source: Decoded, origin: &str, path: &Path) -> Document {
+pub(super) fn document(source: Decoded, origin: &str, path: &Path) -> Result<Document, Excess> {
     let Decoded { text, kind, warnings } = source;
     let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or("").to_ascii_lowercase();
     let block_kind = if is_source_code(&extension) { BlockKind::Code } else { BlockKind::Prose };
@@ -38,7 +39,7 @@ pub(super) fn document(source: Decoded, origin: &str, path: &Path) -> Document {
         }
         placed.push((start, kind, outline.innermost()));
     }
-    let mut blocks = blocks_from_starts(&text, placed);
+    let mut blocks = blocks_from_starts(&text, placed)?;
     let mut sections = outline.finish(text.len());
     if kind == TextKind::Source {
         for section in &mut sections {
@@ -51,7 +52,7 @@ pub(super) fn document(source: Decoded, origin: &str, path: &Path) -> Document {
         }
     }
     let metadata = Metadata::new();
-    Document {
+    Ok(Document {
         id: origin.into(),
         origin: origin.into(),
         format: Format::Text,
@@ -62,7 +63,7 @@ pub(super) fn document(source: Decoded, origin: &str, path: &Path) -> Document {
         blocks,
         metadata,
         warnings,
-    }
+    })
 }
 
 /// Where paragraphs begin: at the first line after blank ones.

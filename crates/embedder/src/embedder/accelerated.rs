@@ -12,6 +12,7 @@ use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread;
 
 use crate::embedder::{Embedder, Embedding, Kind};
+use crate::encoder::stop::{Stop, check};
 use crate::error::{Error, Result};
 use crate::kernels::cuda;
 use crate::kernels::cuda::pool::pool;
@@ -96,7 +97,7 @@ where
 
 impl Embedder {
     /// As [`Embedder::embed`], on a device that is not the CPU.
-    pub(crate) fn embed_on_device(&self, texts: &[String], kind: Kind) -> Result<Vec<Embedding>> {
+    pub(crate) fn embed_on_device(&self, texts: &[String], kind: Kind, stop: Stop<'_>) -> Result<Vec<Embedding>> {
         let mut truncated = Vec::with_capacity(texts.len());
         let mut embeddings: Vec<Option<Result<Embedding>>> = Vec::new();
         embeddings.resize_with(texts.len(), || None);
@@ -109,9 +110,9 @@ impl Embedder {
             Ok(())
         };
         let (budget, n_halved) = (self.max_batch_tokens(), &self.n_halved);
-        let start = |batch: &Batch| self.start(batch, kind);
+        let start = |batch: &Batch| self.start(batch, kind, stop);
         let mut flight = Flight { start, land, budget, n_halved, flying: VecDeque::new() };
-        self.tokenize(texts, kind, |piece| {
+        self.tokenize(texts, kind, stop, |piece| {
             let mut batch = Vec::new();
             let mut n_tokens = 0;
             for text in piece {
@@ -132,11 +133,11 @@ impl Embedder {
     }
 
     /// Queues all that is to be done for a batch.
-    fn start(&self, batch: &Batch, kind: Kind) -> Result<Flying> {
+    fn start(&self, batch: &Batch, kind: Kind, stop: Stop<'_>) -> Result<Flying> {
         let lengths = batch.spans.iter().map(|span| span.len() as u32);
         let texts = batch.inputs.iter().copied().zip(lengths).collect();
         let mut workspace = self.workspace();
-        let rows = self.encoder().forward(batch, &mut workspace)?;
+        let rows = self.encoder().forward(batch, &mut workspace, stop)?;
         self.give_back(workspace);
         let Rows::Device(rows) = rows else { unreachable!("the CPU has its own way") };
         let n_prompt = self.n_prompt(kind);
@@ -188,11 +189,13 @@ impl Embedder {
         &self,
         texts: &[String],
         kind: Kind,
+        stop: Stop<'_>,
         take: impl FnOnce(&mut dyn Iterator<Item = Encoded>) -> Result<()>,
     ) -> Result<()> {
         let tokenized = |piece: usize| -> Result<Vec<Encoded>> {
             let first = piece * PIECE_TEXTS;
             let encode = |(n, text): (usize, &String)| {
+                check(stop)?;
                 self.encode(self.prompt(kind), text).map_err(|reason| Error::Tokenize { index: first + n, reason })
             };
             texts[first..texts.len().min(first + PIECE_TEXTS)].iter().enumerate().map(encode).collect()

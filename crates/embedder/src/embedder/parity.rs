@@ -71,7 +71,7 @@ fn load(folder: &Path, dimensions: Option<usize>) -> Embedder {
 
 /// \[T, H\].
 fn hidden(embedder: &Embedder, batch: &Batch) -> Vec<f32> {
-    embedder.with_hidden(batch, |hidden, _| hidden.to_vec()).unwrap()
+    embedder.with_hidden(batch, NEVER, |hidden, _| hidden.to_vec()).unwrap()
 }
 
 #[track_caller]

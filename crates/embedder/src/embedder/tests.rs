@@ -145,3 +145,87 @@ fn jobs_keep_their_order_and_report_the_first_failure() {
         assert!(matches!(in_parallel(n_threads, 20, failing), Err(Error::Vector { index: 3, .. })));
     }
 }
+
+#[test]
+fn long_texts_are_left_at_the_signal() {
+    let embedder = load(&tiny(), 1, 64);
+    let texts: Vec<String> = (0..40).map(|n| format!("{n} ").repeat(200)).collect();
+    let run = |signal: usize| {
+        let n_looks = AtomicUsize::new(0);
+        let stop = || n_looks.fetch_add(1, Ordering::Relaxed) >= signal;
+        (embedder.embed_unless(&texts, Kind::Document, &stop), n_looks.into_inner())
+    };
+    let (all, n_looks) = run(usize::MAX);
+    let n_layers = 2;
+    assert_eq!(
+        (all.unwrap().len(), n_looks),
+        (40, 40 + 40 * n_layers),
+        "a look before each text, and each layer of it"
+    );
+    for signal in [0, 7, 40, 41, 90, n_looks - 1] {
+        let (stopped, n_looks) = run(signal);
+        assert!(matches!(stopped, Err(Error::Cancelled)));
+        assert_eq!(n_looks, signal + 1, "nothing is tokenized or computed behind it");
+    }
+    assert_eq!(embedder.embed(&texts[..1], Kind::Document).unwrap().len(), 1, "and it goes on for others");
+}
+
+#[test]
+fn a_kernel_that_panics_takes_nothing_from_those_who_come_after() {
+    for n_threads in [1, 3] {
+        let embedder = load(&tiny(), n_threads, 0);
+        let text = ["The moon pulls the sea.".to_owned()];
+        let before = embedder.embed(&text, Kind::Document).unwrap();
+        let mut impossible = Batch::new([(0, vec![u32::MAX; 3])]); // no tokenizer gives such a token
+        impossible.is_alone = true;
+        let ran = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            let _ = embedder.with_hidden(&impossible, crate::encoder::stop::NEVER, |_, _| ());
+        }));
+        assert!(ran.is_err());
+        assert_eq!(embedder.embed(&text, Kind::Document).unwrap(), before);
+        assert_eq!(embedder.team.lock().is_some(), n_threads > 1, "and as fast");
+    }
+}
+
+/// Bits of f32 and int8 are those of every set of this processor: [`Embedder::arithmetic`] does not tell them apart.
+/// Each set runs in a process of its own, as it is chosen once.
+#[test]
+fn what_one_arithmetic_computes_is_the_same_on_every_instruction_set() {
+    const TOLD: &str = "CENTO_TEST_BITS";
+    let folders = ["models/tiny", "models/parity/nomic-bert", "models/parity/modernbert", "models/parity/jina-bert-v2"];
+    let texts = ["The moon pulls the sea.".to_owned(), "tide ".repeat(90), String::new()];
+    if std::env::var_os(TOLD).is_some() {
+        for (folder, precision) in folders.into_iter().flat_map(|folder| [(folder, 0), (folder, 1), (folder, 2)]) {
+            let precision = [Precision::F32, Precision::Int8, Precision::Bf16][precision];
+            let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(folder);
+            let options = LoadOptions { device: DeviceChoice::Cpu, precision, ..LoadOptions::default() };
+            let embedder = Embedder::load(&folder, &options).unwrap();
+            let mut hasher = blake3::Hasher::new();
+            for embedding in embedder.embed(&texts, Kind::Document).unwrap() {
+                for value in &embedding.vector {
+                    hasher.update(&value.to_le_bytes());
+                }
+            }
+            println!("bits {} {precision} {} {}", folder.display(), embedder.arithmetic(), hasher.finalize());
+        }
+        return;
+    }
+    let bits = |set: &str| {
+        let name = "embedder::tests::what_one_arithmetic_computes_is_the_same_on_every_instruction_set";
+        let mut test = std::process::Command::new(std::env::current_exe().unwrap());
+        let told = test.args([name, "--exact", "--nocapture"]).env(TOLD, "1").env("CENTO_SIMD", set).output().unwrap();
+        let told = String::from_utf8(told.stdout).unwrap();
+        let lines = told.lines().filter_map(|line| line.split_once("bits ")).map(|(_, line)| line.to_owned());
+        let lines: Vec<String> = lines.collect();
+        assert_eq!(lines.len(), 3 * folders.len(), "{told}");
+        lines
+    };
+    let mut known: std::collections::BTreeMap<String, String> = std::collections::BTreeMap::new();
+    for set in ["portable", "avx2", "avx512", "bf16", "amx"] {
+        for line in bits(set) {
+            let (computed, bits) = line.rsplit_once(' ').unwrap();
+            let first = known.entry(computed.to_owned()).or_insert_with(|| bits.to_owned());
+            assert_eq!(first, bits, "{set}: {computed}");
+        }
+    }
+}

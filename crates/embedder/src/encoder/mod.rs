@@ -12,6 +12,7 @@ mod mpnet;
 mod nomic;
 mod roberta;
 mod settings;
+pub(crate) mod stop;
 pub(crate) mod transformer;
 
 use std::path::Path;

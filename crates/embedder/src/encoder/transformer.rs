@@ -10,6 +10,7 @@
 
 use candle_core::Result;
 
+use crate::encoder::stop::{Stop, check};
 use crate::layers::attention::SelfAttention;
 use crate::layers::embedding::Embedding;
 use crate::layers::gate::Gate;
@@ -54,9 +55,15 @@ pub(crate) enum Norms {
 
 impl Transformer {
     /// T tokens → \[T, H\].
-    pub(crate) fn forward(&self, batch: &Batch, workspace: &mut Workspace) -> Result<Rows> {
+    pub(crate) fn forward(
+        &self,
+        batch: &Batch,
+        workspace: &mut Workspace,
+        stop: Stop<'_>,
+    ) -> crate::error::Result<Rows> {
         let mut hidden = self.embedding.forward(batch, self.embedding_norm.as_ref(), workspace)?;
         for layer in &self.layers {
+            check(stop)?;
             hidden = match &layer.norms {
                 Norms::Post { attention, outer } => layer.forward_post(hidden, attention, outer, batch, workspace)?,
                 Norms::Pre { attention, inner } => {

@@ -1,12 +1,12 @@
 //! JSON files of a folder: which are there, which must be.
 
-use std::fs;
 use std::io;
 use std::path::Path;
 
 use serde::de::DeserializeOwned;
 
 use crate::error::{Error, Result};
+use crate::tokens::bounded::read_bounded;
 
 /// The contents of a file that must be there, for that purpose.
 pub(super) fn read<T: DeserializeOwned>(path: &Path, purpose: &'static str) -> Result<T> {
@@ -14,7 +14,7 @@ pub(super) fn read<T: DeserializeOwned>(path: &Path, purpose: &'static str) -> R
 }
 
 pub(super) fn read_optional<T: DeserializeOwned>(path: &Path) -> Result<Option<T>> {
-    let bytes = match fs::read(path) {
+    let bytes = match read_bounded(path) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(source) => return Err(Error::Io { path: path.to_owned(), source }),

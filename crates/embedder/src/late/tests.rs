@@ -44,7 +44,7 @@ fn embed(embedder: &Embedder, late: LateDocument) -> Vec<Embedding> {
 fn rows(embedder: &Embedder, ids: Vec<u32>) -> Vec<Vec<f32>> {
     let n_tokens = ids.len();
     let batch = pack(vec![ids], usize::MAX).remove(0);
-    let hidden = embedder.with_hidden(&batch, |hidden, _| hidden.to_vec()).unwrap();
+    let hidden = embedder.with_hidden(&batch, NEVER, |hidden, _| hidden.to_vec()).unwrap();
     hidden.chunks_exact(hidden.len() / n_tokens).map(<[f32]>::to_vec).collect()
 }
 

@@ -8,9 +8,11 @@
 //! layer for about as long before it sleeps.
 
 use std::ops::Range;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread::{self, JoinHandle};
+
+use parking_lot::{Mutex, MutexGuard};
 
 use super::linear::CpuLinear;
 use crate::kernels::cpu::Simd;
@@ -125,7 +127,7 @@ impl Member {
     }
 
     fn ask(&self, layer: &Arc<CpuLinear>, outputs: Range<usize>, rows: &[f32], n_rows: usize) {
-        let mut work = self.desk.work();
+        let mut work = self.desk.work.lock();
         work.layer = Some(layer.clone());
         work.part.resize(n_rows * outputs.len(), 0.0);
         work.outputs = outputs;
@@ -155,15 +157,11 @@ impl Member {
                 thread::yield_now();
             }
         }
-        self.desk.work()
+        self.desk.work.lock()
     }
 }
 
 impl Desk {
-    fn work(&self) -> MutexGuard<'_, Work> {
-        self.work.lock().expect("a thread that panics here ends the team")
-    }
-
     /// The life of a member.
     fn serve(&self, simd: Simd) {
         let mut scratch = Scratch::new(simd);
@@ -171,13 +169,14 @@ impl Desk {
         loop {
             match self.state.load(Ordering::Acquire) {
                 ASKED => {
-                    let mut work = self.work();
+                    let mut work = self.work.lock();
                     let Work { layer, outputs, rows, n_rows, part } = &mut *work;
                     if let Some(layer) = layer.take() {
                         layer.run(simd, outputs.clone(), rows, *n_rows, part, &mut scratch);
                     }
                     drop(work);
-                    self.state.store(IDLE, Ordering::Release);
+                    // Whoever asked may have panicked meanwhile, and then says that there is no more to do.
+                    let _ = self.state.compare_exchange(ASKED, IDLE, Ordering::Release, Ordering::Relaxed);
                     n_looks = 0;
                 }
                 LEAVING => return,

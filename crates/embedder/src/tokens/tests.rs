@@ -15,7 +15,7 @@ fn tokenizer() -> &'static Tokenizer {
 }
 
 fn json() -> Value {
-    serde_json::from_slice(&fs::read(PATH).unwrap()).unwrap()
+    serde_json::from_slice(&std::fs::read(PATH).unwrap()).unwrap()
 }
 
 /// Text between the ends: what each token adds, dropped characters before it included.
@@ -119,7 +119,7 @@ fn every_family_may_be_cut_somewhere() {
 #[test]
 fn tokenizers_that_reach_over_spaces_are_never_cut() {
     let path = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../models/parity/roberta/tokenizer.json"));
-    let json: Value = serde_json::from_slice(&fs::read(path).unwrap()).unwrap();
+    let json: Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
     #[track_caller]
     fn check(mut json: Value, pointer: &str, value: Value, cuts: Cuts) {
         *json.pointer_mut(pointer).unwrap() = value;

@@ -1,20 +1,24 @@
 //! The files that hold a model's tensors: one safetensors file, or several with an index.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::time::SystemTime;
 
 use candle_core::{DType, Device, Tensor};
+use parking_lot::Mutex;
 use serde::Deserialize;
 
 use super::hashes::WeightHashes;
 use super::header::{self, TensorInfo};
 use crate::error::{Error, Result};
+use crate::tokens::bounded::read_bounded;
+
+/// Values that are looked at together.
+const LOT_VALUES: usize = 4096;
 
 /// Tensors by their names, and the open files they are read from.
 #[derive(Debug)]
@@ -58,7 +62,7 @@ impl Checkpoint {
             return Ok((checkpoint, hash));
         }
         let index_path = path.with_extension("safetensors.index.json");
-        match fs::read(&index_path) {
+        match read_bounded(&index_path) {
             Ok(bytes) => Self::open_shards(index_path, &bytes, hashes),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Err(no_safetensors(path)),
             Err(source) => Err(Error::Io { path: index_path, source }),
@@ -117,7 +121,7 @@ impl Checkpoint {
     /// If one was written to since: its hash may be that of other tensors.
     pub(super) fn check_unchanged(&self) -> Result<()> {
         for Shard { path, file, opened } in &self.shards {
-            let file = file.lock().unwrap_or_else(PoisonError::into_inner);
+            let file = file.lock();
             let now = size_and_time(&file).map_err(|source| Error::Io { path: path.clone(), source })?;
             if now != *opened {
                 let reason = "was written to while it was read; load the model again".to_owned();
@@ -148,7 +152,10 @@ impl Checkpoint {
         let Some(values) = shard.read(range, dtype)? else {
             return Err(damaged(format!("has type {dtype}; supported: F32, F16, BF16, F64")));
         };
-        match values.iter().position(|value| !value.is_finite()) {
+        // Lot by lot, each to its end: the compiler looks at many values at once.
+        let is_finite = |lot: &[f32]| lot.iter().fold(true, |all, value| all & value.is_finite());
+        let lot = values.chunks(LOT_VALUES).position(|lot| !is_finite(lot));
+        match lot.and_then(|lot| (lot * LOT_VALUES..values.len()).find(|&at| !values[at].is_finite())) {
             None => Ok(values),
             Some(at) => Err(damaged(format!("has the value {} at {at}", values[at]))),
         }
@@ -195,7 +202,7 @@ impl Shard {
     }
 
     fn fill(&self, start: usize, bytes: &mut [u8]) -> Result<()> {
-        let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner); // the place is sought anew each time
+        let mut file = self.file.lock(); // the place is sought anew each time
         let filled = file.seek(SeekFrom::Start(start as u64)).and_then(|_| file.read_exact(bytes));
         filled.map_err(|source| Error::Io { path: self.path.clone(), source })
     }

@@ -8,7 +8,6 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::budget::Budget;
-use super::limits::{self, BUDGET_TOKENS_MAX};
 use super::parse::Request;
 use super::search::SearchRequest;
 use super::version::VERSION;
@@ -17,6 +16,7 @@ use crate::context::pool::Pool;
 use crate::context::request::ContextSettings;
 use crate::context::tokens::BudgetTokenizer;
 use crate::error::Result;
+use crate::limits::{self, BUDGET_TOKENS_MAX};
 use crate::retrieve::request::{ChunkSearch, Fusion, Mode};
 use crate::retrieve::scope::Filtered;
 use crate::retrieve::searcher::Searcher;
@@ -229,7 +229,7 @@ impl ContextAnswer {
             outcome: made.outcome,
             certificate: made.certificate.clone(),
             support: made.support.clone(),
-            warnings: context.trace.warnings.clone(),
+            warnings: [searcher.warnings(), context.trace.warnings.clone()].concat(),
         })
     }
 }

@@ -3,15 +3,15 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::limits::{self, FILTER_TEXT_BYTES_MAX, TEXT_BYTES_MAX};
 use super::parse::Request;
 use super::version::VERSION;
 use crate::error::Result;
+use crate::limits::{self, TEXT_BYTES_MAX};
 use crate::retrieve::scope::Filtered;
 use crate::retrieve::searcher::Searcher;
 use crate::retrieve::selection::FieldSummary;
 use crate::source::documents::ListedDocument;
-use crate::source::filter::Filter;
+use crate::source::filter::{FILTER_BYTES_MAX, Filter};
 use crate::source::selected::Selection;
 
 /// A document, or the part of it that a citation names.
@@ -38,7 +38,7 @@ pub struct ListRequest {
 
 impl Request for ListRequest {
     fn check(&self) -> Result<()> {
-        self.filter.as_deref().map_or(Ok(()), |filter| limits::text("filter", filter, FILTER_TEXT_BYTES_MAX))
+        self.filter.as_deref().map_or(Ok(()), |filter| limits::text("filter", filter, FILTER_BYTES_MAX))
     }
 }
 

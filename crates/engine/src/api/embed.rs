@@ -4,10 +4,11 @@ use cento_embedder::Kind;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::limits::{self, EMBED_TEXTS_MAX, TEXT_BYTES_MAX};
 use super::parse::Request;
 use super::version::VERSION;
+use crate::cancel::Cancel;
 use crate::error::Result;
+use crate::limits::{self, EMBED_TEXTS_MAX, TEXT_BYTES_MAX};
 use crate::retrieve::searcher::Searcher;
 
 /// Texts to embed.
@@ -58,13 +59,13 @@ impl EmbedAnswer {
     /// Embeds texts with the encoder of a collection.
     ///
     /// # Errors
-    /// Those of [`Searcher::encoder`] and of embedding.
-    pub fn new(searcher: &Searcher, request: &EmbedRequest) -> Result<Self> {
+    /// Those of [`Searcher::encoder`] and of embedding, [`Error::Cancelled`](crate::Error::Cancelled).
+    pub fn new(searcher: &Searcher, request: &EmbedRequest, cancel: &Cancel) -> Result<Self> {
         let kind = match request.kind {
             TextKind::Query => Kind::Query,
             TextKind::Document => Kind::Document,
         };
-        let embeddings = searcher.encoder()?.embed(&request.texts, kind)?;
+        let embeddings = searcher.encoder()?.embed_unless(&request.texts, kind, &|| cancel.is_cancelled())?;
         let config = &searcher.manifest().config;
         Ok(Self {
             version: VERSION,

@@ -5,11 +5,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::context::ContextRequest;
-use super::limits::{self, TEXT_BYTES_MAX};
 use super::parse::Request;
 use super::version::VERSION;
 use crate::error::Result;
 use crate::explain::trace::ContextTrace;
+use crate::limits::{self, TEXT_BYTES_MAX};
 
 /// A document that a context may lack, and the question of that context.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]

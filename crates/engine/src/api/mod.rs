@@ -10,22 +10,22 @@ mod documents;
 mod embed;
 mod explain;
 mod fault;
-mod limits;
 mod parse;
 mod schema;
 mod search;
 mod version;
 
+pub use crate::limits::{
+    ANSWER_BYTES_MAX, BUDGET_TOKENS_MAX, CANDIDATES_MAX, EF_MAX, EMBED_TEXTS_MAX, IDS_MAX, QUERY_BYTES_MAX,
+    TEXT_BYTES_MAX,
+};
+pub use crate::source::filter::FILTER_BYTES_MAX as FILTER_TEXT_BYTES_MAX;
 pub use budget::{AUTO_TOKENS_MAX, Budget, DEFAULT_BUDGET_TOKENS, Settled};
 pub use context::{Cited, ContextAnswer, ContextRequest, CurveAnswer, DEFAULT_TOKENIZER};
 pub use documents::{DocumentList, FieldList, FieldsRequest, GetRequest, ListRequest, StatusRequest};
 pub use embed::{EmbedAnswer, EmbedRequest, TextKind};
 pub use explain::{WhyAnswer, WhyNotRequest};
 pub use fault::Fault;
-pub use limits::{
-    BUDGET_TOKENS_MAX, CANDIDATES_MAX, EF_MAX, EMBED_TEXTS_MAX, FILTER_TEXT_BYTES_MAX, IDS_MAX, QUERY_BYTES_MAX,
-    TEXT_BYTES_MAX,
-};
 pub use parse::{Request, parse};
 pub use schema::{SCHEMAS, schema};
 pub use search::{DEFAULT_RESULTS, SearchRequest};

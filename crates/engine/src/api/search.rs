@@ -3,11 +3,11 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::limits::{self, CANDIDATES_MAX, EF_MAX, FILTER_TEXT_BYTES_MAX, QUERY_BYTES_MAX};
 use super::parse::Request;
 use crate::error::Result;
-use crate::retrieve::request::{ChunkSearch, Explain, Fusion, Mode};
-use crate::source::filter::Filter;
+use crate::limits::{self, EF_MAX, QUERY_BYTES_MAX};
+use crate::retrieve::request::{ChunkSearch, Explain, Fusion, Mode, check_k};
+use crate::source::filter::{FILTER_BYTES_MAX, Filter};
 use crate::source::seam::Scan;
 use cento_collection::format::config::{CANDIDATE_DEPTH, VectorColumn};
 
@@ -41,7 +41,7 @@ pub struct SearchRequest {
     pub within: Vec<String>,
     /// A filter that documents must pass, as `type = "md" and year >= 2020`.
     pub filter: Option<String>,
-    /// Results with a lower score are left out.
+    /// Results with a lower likelihood are left out, from 0 to 1; an error where results have none.
     pub min_score: Option<f64>,
     /// Results carry the BM25 score term by term.
     pub explain: bool,
@@ -99,10 +99,10 @@ impl SearchRequest {
 impl Request for SearchRequest {
     fn check(&self) -> Result<()> {
         limits::text("query", &self.query, QUERY_BYTES_MAX)?;
-        limits::within("candidates", self.candidates, 1, CANDIDATES_MAX)?;
-        limits::within("k", self.k, 1, self.candidates)?;
+        check_k(self.k, self.candidates)?;
+        limits::likelihood("min-score", self.min_score)?;
         self.ef.map_or(Ok(()), |ef| limits::within("ef", ef, self.candidates, EF_MAX))?;
         limits::ids("within", &self.within)?;
-        self.filter.as_deref().map_or(Ok(()), |filter| limits::text("filter", filter, FILTER_TEXT_BYTES_MAX))
+        self.filter.as_deref().map_or(Ok(()), |filter| limits::text("filter", filter, FILTER_BYTES_MAX))
     }
 }

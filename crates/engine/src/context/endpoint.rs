@@ -5,20 +5,29 @@
 //! call for each kept passage, one judgement for each loop, one after the other in a fixed order, at most `calls` of
 //! the policy for one answer: equal answers give equal bytes. What was answered is in the trace, from which a replay
 //! takes it. Bounds: each call ends in its time, reads at most [`http::BODY_BYTES_MAX`], and is made again once, after
-//! 429 or 503. The key is sent, and nowhere else: not in errors, not in traces.
+//! 429 or 503. The key is sent, and nowhere else: not in errors, not in traces. Answers are kept for a while, for
+//! whoever asks the same again.
 
+mod address;
 mod http;
 mod messages;
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::Mutex;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use cento_assembly::seal::{Extraction, Passage, Repair};
 use cento_assembly::trace::{EndpointAnswer, EndpointRecord};
 
+pub use self::http::Reach;
 use crate::error::{Error, Result};
+use crate::remembered::{Limits, Remembered};
+
+/// Time for which an answer is kept: as long as somebody tries a question again and again.
+const KEPT: Duration = Duration::from_secs(15 * 60);
+
+/// Answers that are kept at most, and their bytes.
+const KEPT_MAX: Limits = Limits { n_values: 4_096, n_bytes: 16 << 20 };
 
 /// The model asked, and how long one waits for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,20 +40,26 @@ pub struct EndpointOptions {
     pub timeout: Duration,
     /// Where a call fails, the rest of the answer is done without it. Otherwise there is no answer.
     pub fallback: bool,
+    /// The hosts that are asked at all.
+    pub reach: Reach,
 }
 
-/// A language model to ask, from outside of any asynchronous runtime. It remembers what it was asked: nothing is asked
-/// twice.
+/// A language model to ask, from any thread; the thread waits for the answer. It remembers for a while what it was
+/// asked: nothing is asked twice within a quarter of an hour.
 pub struct Endpoint {
     host: String,
     model: String,
     fallback: bool,
-    /// Absent where a trace answers, and nobody else.
-    line: Option<http::Line>,
-    /// Why a trace has no more answers, if the model failed when it was made.
-    failed: Option<String>,
-    /// Messages by the hash of what was asked.
-    known: Mutex<BTreeMap<String, String>>,
+    answers: Answers,
+}
+
+/// The origin of answers.
+enum Answers {
+    /// The model; messages that it gave, by the hash of what was asked.
+    Line { line: http::Line, known: Remembered<String> },
+    /// A trace: messages by the hash of what was asked, in hex, and why there are no more, if the model failed when it
+    /// was made.
+    Trace { known: BTreeMap<String, String>, failed: Option<String> },
 }
 
 impl fmt::Debug for Endpoint {
@@ -59,16 +74,16 @@ impl Endpoint {
     /// # Errors
     /// [`Error::Setting`] for an address that is none, or that holds a password, and for a key that no header can hold.
     pub fn open(options: &EndpointOptions, key: Option<&str>) -> Result<Self> {
-        let line = http::Line::open(&options.url, key, options.timeout)?;
+        let line = http::Line::open(&options.url, key, options.timeout, options.reach)?;
         let (host, model, fallback) = (line.host(), options.model.clone(), options.fallback);
-        Ok(Self { host, model, fallback, line: Some(line), failed: None, known: Mutex::default() })
+        Ok(Self { host, model, fallback, answers: Answers::Line { line, known: Remembered::new(KEPT_MAX) } })
     }
 
     /// An earlier context's endpoint, from its record: nobody is asked.
     pub fn recorded(record: &EndpointRecord) -> Self {
         let EndpointRecord { host, model, fallback: failed, answers, .. } = record.clone();
         let known = answers.into_iter().map(|EndpointAnswer { asked, said }| (asked, said)).collect();
-        Self { host, model, fallback: failed.is_some(), line: None, failed, known: Mutex::new(known) }
+        Self { host, model, fallback: failed.is_some(), answers: Answers::Trace { known, failed } }
     }
 
     /// Host and port.
@@ -76,28 +91,35 @@ impl Endpoint {
         &self.host
     }
 
-    /// The message that answers a request, and the hash of the request.
-    fn message(&self, body: &[u8]) -> Result<EndpointAnswer, String> {
-        let asked = blake3::hash(body).to_hex().to_string();
-        if let Some(said) = self.known().get(&asked).cloned() {
-            return Ok(EndpointAnswer { asked, said });
+    /// A request's answer as `read` takes it, and the message with the hash of the request. What cannot be read is not
+    /// kept.
+    fn answer<T>(&self, body: &[u8], read: fn(&str) -> Result<T, String>) -> Result<(T, EndpointAnswer), String> {
+        let hash = blake3::hash(body);
+        let asked = hash.to_hex().to_string();
+        match &self.answers {
+            Answers::Trace { known, failed } => {
+                let said = known.get(&asked).cloned();
+                let none = || failed.clone().unwrap_or_else(|| "the trace has no answer to it".to_owned());
+                let said = said.ok_or_else(none)?;
+                Ok((read(&said)?, EndpointAnswer { asked, said }))
+            }
+            Answers::Line { line, known } => {
+                if let Some(said) = known.find(&hash, Instant::now()) {
+                    return Ok((read(&said)?, EndpointAnswer { asked, said: String::clone(&said) }));
+                }
+                let said = line.hidden(&messages::message(&line.post(body)?)?);
+                let found = read(&said)?;
+                known.keep(hash, said.clone(), said.len(), KEPT, Instant::now());
+                Ok((found, EndpointAnswer { asked, said }))
+            }
         }
-        let said = match &self.line {
-            Some(line) => messages::message(&line.post(body)?).map(|said| line.hidden(&said))?,
-            None => return Err(self.failed.clone().unwrap_or_else(|| "the trace has no answer to it".to_owned())),
-        };
-        Ok(EndpointAnswer { asked, said })
-    }
-
-    fn known(&self) -> std::sync::MutexGuard<'_, BTreeMap<String, String>> {
-        self.known.lock().expect("nothing panics while it is held")
     }
 
     fn error(&self, reason: String) -> Error {
         let host = self.host.clone();
-        match self.line {
-            Some(_) => Error::Endpoint { host, reason },
-            None => Error::NoAnswer { host, reason },
+        match self.answers {
+            Answers::Line { .. } => Error::Endpoint { host, reason },
+            Answers::Trace { .. } => Error::NoAnswer { host, reason },
         }
     }
 }
@@ -194,14 +216,12 @@ impl<'e> Consultation<'e> {
     fn ask<T>(&mut self, what: &str, request: &[u8], read: fn(&str) -> Result<T, String>) -> Result<T, String> {
         self.record.n_calls += 1;
         let n_calls = self.record.n_calls;
-        let answered = self.endpoint.message(request).and_then(|answer| Ok((read(&answer.said)?, answer)));
         // What a trace says went wrong names the call already.
-        let named = |reason| match self.endpoint.failed.is_some() {
-            true => reason,
-            false => format!("call {n_calls} ({what}): {reason}"),
+        let named = |reason| match &self.endpoint.answers {
+            Answers::Trace { failed: Some(_), .. } => reason,
+            Answers::Trace { failed: None, .. } | Answers::Line { .. } => format!("call {n_calls} ({what}): {reason}"),
         };
-        let (found, answer) = answered.map_err(named)?;
-        self.endpoint.known().insert(answer.asked.clone(), answer.said.clone());
+        let (found, answer) = self.endpoint.answer(request, read).map_err(named)?;
         self.record.answers.push(answer);
         Ok(found)
     }

@@ -1,6 +1,7 @@
 //! Context: a ranking → candidates with their neighbourhood → what the assembly delivers, and what is searched for
 //! besides.
 
+mod bpe;
 pub(crate) mod tokens;
 pub(crate) mod request;
 pub(crate) mod target;

@@ -18,6 +18,8 @@ use crate::context::request::{self, ContextSettings};
 use crate::context::seal::Retrieval;
 use crate::context::tokens::BudgetTokenizer;
 use crate::error::{Error, Result};
+use crate::limits::{self, BUDGET_TOKENS_MAX};
+use crate::retrieve::likelihood::words_share;
 use crate::retrieve::request::{ChunkSearch, Mode};
 use crate::retrieve::search::{DENSE, LEXICAL, Timings};
 use crate::retrieve::searcher::Searcher;
@@ -58,8 +60,8 @@ impl Searcher {
     /// The context of an earlier request, if the policy keeps contexts and this one is still kept; never one that a
     /// language model has a part in.
     fn kept(&self, search: &ChunkSearch, removed: &[String], request: &ContextSettings<'_>) -> Option<Context> {
-        let ttl = Duration::from_secs(request.policy.cache.filter(|_| request.endpoint.is_none())?.ttl_seconds);
-        self.resolved.find(&request::key(search, removed, request), ttl, Instant::now())
+        request.policy.cache.filter(|_| request.endpoint.is_none())?;
+        self.resolved.find(&request::key(search, removed, request), Instant::now())
     }
 
     /// Results of a query, from which contexts of any budget and strategy can be assembled.
@@ -81,6 +83,7 @@ impl Searcher {
         let pool = Pool {
             searcher: self,
             search,
+            warnings: ranking.warnings,
             candidates,
             places,
             removed: Vec::new(),
@@ -100,6 +103,8 @@ impl Searcher {
 pub struct Pool<'s> {
     searcher: &'s Searcher,
     search: ChunkSearch,
+    /// Warnings about the question.
+    warnings: Vec<String>,
     candidates: Vec<Candidate>,
     /// The candidates by id.
     places: HashMap<String, ChunkRef>,
@@ -129,10 +134,11 @@ impl Pool<'_> {
         if let Some(context) = self.searcher.kept(&self.search, &self.removed, request) {
             return Ok(context);
         }
-        let context = self.fresh(request)?;
-        if request.policy.cache.is_some() && request.endpoint.is_none() {
+        let mut context = self.fresh(request)?;
+        context.trace.warnings.extend_from_slice(&self.warnings);
+        if let Some(cache) = request.policy.cache.filter(|_| request.endpoint.is_none()) {
             let key = request::key(&self.search, &self.removed, request);
-            self.searcher.resolved.keep(key, &context, Instant::now());
+            self.searcher.resolved.keep(key, &context, Duration::from_secs(cache.ttl_seconds), Instant::now());
         }
         Ok(context)
     }
@@ -213,6 +219,7 @@ impl Pool<'_> {
         answer: impl Fn(&Request<'_>) -> assembly::Result<T>,
     ) -> Result<T> {
         self.search.cancel.check()?;
+        limits::within("budget", request.budget_tokens, 0, BUDGET_TOKENS_MAX)?;
         let include = self.include(request.include, &mut candidates)?;
         for id in request.exclude {
             self.searcher.target(id)?; // an id that is none would leave out nothing
@@ -254,6 +261,7 @@ impl Pool<'_> {
                 sentences: &corpus::sentences,
             },
             cosine: Some(&cosine),
+            stop: &|| self.search.cancel.is_cancelled(),
         });
         match fault.into_inner() {
             Some(error) => Err(error), // what was left out for a vector that cannot be read is not known
@@ -318,7 +326,7 @@ impl Pool<'_> {
     }
 
     fn measure_evidence(&self) -> Result<Option<Evidence>> {
-        let Some(calibration) = &self.searcher.manifest().calibration else { return Ok(None) };
+        let Ok(figures) = self.searcher.figures() else { return Ok(None) };
         let is_narrowed = self.search.scope.is_some() || self.search.filter.is_some();
         if self.search.mode != Mode::Hybrid || is_narrowed {
             return Ok(None);
@@ -328,15 +336,12 @@ impl Pool<'_> {
             given.filter_map(|given| given.raw).reduce(f64::max)
         };
         let Some(cosine) = best(DENSE) else { return Ok(None) };
-        let mut most = 0.0;
-        for term in self.searcher.analyzer.terms(&self.search.query) {
-            most += self.searcher.idf(&term)?;
-        }
+        let most = self.searcher.words_most(&self.search.query, &self.search.cancel)?;
         Ok(Some(Evidence {
             cosine,
-            cosine_typical: calibration.cosine_typical,
-            cosine_unrelated: calibration.cosine_unrelated,
-            words: if most > 0.0 { (best(LEXICAL).unwrap_or(0.0) / most).clamp(0.0, 1.0) } else { 0.0 },
+            cosine_typical: figures.cosine_typical,
+            cosine_unrelated: figures.cosine_unrelated,
+            words: words_share(best(LEXICAL).unwrap_or(0.0), most),
         }))
     }
 

@@ -105,17 +105,20 @@ impl Retrieval<'_> {
             Budget::Tokens(_) | Budget::Request => tokenizer.count(&candidate.text) + HEADER_TOKENS,
         };
         let may_be_kept = |found: &&Candidate| !exclude.iter().any(|id| *id == found.id || *id == found.document);
-        let passages = |found: &[Candidate]| -> Vec<Passage> {
-            found.iter().filter(may_be_kept).map(|found| passage(found, size(found))).collect()
+        let cancel = &self.settings.cancel;
+        let passages = |found: &[Candidate]| -> Result<Vec<Passage>> {
+            let counted = |found| cancel.check().map(|()| passage(found, size(found)));
+            found.iter().filter(may_be_kept).map(counted).collect()
         };
 
         let mut n_searches = 0;
         let first = self.search(question, usize::MAX, &mut n_searches)?;
         let mut seen: BTreeMap<String, Candidate> =
             first.iter().map(|candidate| (candidate.id.clone(), candidate.clone())).collect();
-        let mut repair = Repair::new(question, config, passages(&first), reading)?;
+        let mut repair = Repair::new(question, config, passages(&first)?, reading)?;
         let mut consultation = endpoint.map(|endpoint| Consultation::new(endpoint, question, config.calls));
         loop {
+            cancel.check()?;
             if let Some(consultation) = &mut consultation {
                 consultation.consult(&mut repair)?;
             }
@@ -130,7 +133,7 @@ impl Retrieval<'_> {
                     let unasked = || Candidate { relevance: 0.0, ..candidate.clone() };
                     seen.entry(candidate.id.clone()).or_insert_with(unasked);
                 }
-                offers.push(passages(&found));
+                offers.push(passages(&found)?);
             }
             repair.offer(offers)?;
         }

@@ -4,10 +4,9 @@ use std::fmt::{self, Debug};
 use std::path::Path;
 use std::sync::Arc;
 
+use crate::context::bpe::{self, Bpe};
+use crate::error::{Error, Result};
 use cento_embedder::Tokenizer;
-use tiktoken_rs::CoreBPE;
-
-use crate::error::{AtPath, Error, Result};
 
 /// A tokenizer that budgets are counted with, and its name as answers give it.
 pub struct BudgetTokenizer<'m> {
@@ -27,11 +26,11 @@ impl<'m> BudgetTokenizer<'m> {
     /// `model`, the collection's own encoder, is [`BudgetTokenizer::of_model`].
     pub fn named(name: &str) -> Result<Self> {
         match name {
-            "o200k" => Ok(Self::of_bpe(name, tiktoken_rs::o200k_base_singleton)),
-            "cl100k" => Ok(Self::of_bpe(name, tiktoken_rs::cl100k_base_singleton)),
+            "o200k" => Ok(Self::of_bpe(name, bpe::o200k())),
+            "cl100k" => Ok(Self::of_bpe(name, bpe::cl100k())),
             path if Path::new(path).is_file() => {
-                let tokenizer = Arc::new(Tokenizer::load(Path::new(path))?);
-                let identity = blake3::hash(&std::fs::read(path).at(Path::new(path))?).to_hex().to_string();
+                let (tokenizer, hash) = Tokenizer::load_hashed(Path::new(path))?;
+                let (tokenizer, identity) = (Arc::new(tokenizer), hash.to_hex().to_string());
                 let counter = tokenizer.clone();
                 let made = Self::new(path, move |text| counter.count(text), move |text| tokenizer.ends(text));
                 Ok(Self { identity, ..made })
@@ -49,20 +48,8 @@ impl<'m> BudgetTokenizer<'m> {
         Self::new(&format!("model:{name}"), move |text| tokenizer.count(text), move |text| tokenizer.ends(text))
     }
 
-    fn of_bpe(name: &str, bpe: fn() -> &'static CoreBPE) -> Self {
-        // Its table takes as long to build as the encoder to load: both at once. Without a thread the first count
-        // builds it.
-        let _ = std::thread::Builder::new().spawn(bpe);
-        let ends = move |text: &str| {
-            let bpe = bpe();
-            let tokens = bpe._decode_native_and_split(bpe.encode_ordinary(text));
-            let add = |end: &mut usize, token: Vec<u8>| {
-                *end += token.len();
-                Some(*end)
-            };
-            tokens.scan(0, add).collect()
-        };
-        Self::new(name, move |text| bpe().encode_ordinary(text).len(), ends)
+    fn of_bpe(name: &str, bpe: &'static Bpe) -> Self {
+        Self::new(name, move |text| bpe.count(text), move |text| bpe.ends(text))
     }
 
     fn new(
@@ -98,5 +85,23 @@ impl<'m> BudgetTokenizer<'m> {
 impl Debug for BudgetTokenizer<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("BudgetTokenizer").field(&self.name).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_of_blanks_of_any_length_is_counted() {
+        for name in ["o200k", "cl100k"] {
+            let tokenizer = BudgetTokenizer::named(name).unwrap();
+            for blank in [" ", "\t", "\n", "\u{a0}", " \n"] {
+                let text = format!("tide{}moon", blank.repeat(1 << 20));
+                let ends = tokenizer.ends(&text);
+                assert_eq!((ends.len(), ends.last()), (tokenizer.count(&text), Some(&text.len())), "{name} {blank:?}");
+                assert!(ends.is_sorted(), "{name} {blank:?}");
+            }
+        }
     }
 }

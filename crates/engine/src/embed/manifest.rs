@@ -2,9 +2,13 @@
 
 use std::path::Path;
 
+use cento_collection::fs::read_bounded;
 use serde::{Deserialize, Serialize};
 
 use super::quantize::OutputType;
+
+/// A longer manifest or plan is none.
+pub(super) const MANIFEST_BYTES_MAX: u64 = 16 << 20;
 
 /// Contents of `OUT.json`: what the matrix is and what it was made of.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -70,7 +74,7 @@ pub struct ManifestInput {
 
 impl Manifest {
     pub(super) fn read(path: &Path) -> Option<Self> {
-        serde_json::from_slice(&std::fs::read(path).ok()?).ok()
+        serde_json::from_slice(&read_bounded(path, MANIFEST_BYTES_MAX).ok()?).ok()
     }
 
     /// The plan of its rows.

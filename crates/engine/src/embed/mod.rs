@@ -31,7 +31,7 @@ use self::quantize::Ranges;
 use crate::encoder;
 use crate::error::{Error, Result};
 use crate::ingest::Issue;
-use crate::ingest::cache::{CacheOptions, CachedEmbeddings};
+use crate::ingest::cache::{CacheOptions, CachedEmbeddings, ModelFile};
 use cento_models::{DEFAULT_MODEL, Models};
 
 /// Batches read ahead of the encoder.
@@ -254,7 +254,13 @@ impl Encoder {
 
     /// Vectors cut to another window are another model's, as far as the cache goes.
     fn open_cache(&self, options: &CacheOptions) -> Result<CachedEmbeddings> {
-        CachedEmbeddings::open(options, &self.name, &self.cache_fingerprint(), self.embedder.dimensions())
+        let model = ModelFile {
+            model: self.name.clone(),
+            fingerprint: self.cache_fingerprint(),
+            dimensions: self.embedder.dimensions(),
+            arithmetic: self.embedder.arithmetic(),
+        };
+        CachedEmbeddings::open(options, model)
     }
 
     fn cache_fingerprint(&self) -> String {

@@ -5,6 +5,8 @@
 
 use std::path::Path;
 
+use cento_collection::fs::read_bounded;
+
 use crate::error::{AtPath, Error, Result};
 
 /// Bytes before the values; a multiple of 64, so that they are aligned in a memory map.
@@ -23,12 +25,15 @@ pub(super) fn header(descr: &str, n_rows: u64, n_columns: usize) -> [u8; HEADER_
     bytes
 }
 
+/// Bytes of the largest matrix that is read whole: the ranges of ten thousand dimensions have a thousandth.
+const RANGES_BYTES_MAX: u64 = 256 << 20;
+
 /// A matrix of `<f4`, by rows, and its shape.
 ///
 /// # Errors
 /// If the file is anything else.
 pub(super) fn read_f32(path: &Path) -> Result<(Vec<f32>, [usize; 2])> {
-    let bytes = std::fs::read(path).at(path)?;
+    let bytes = read_bounded(path, RANGES_BYTES_MAX).at(path)?;
     parse_f32(&bytes).map_err(|reason| Error::Array { path: path.to_owned(), reason })
 }
 

@@ -17,12 +17,12 @@ use std::io::{self, BufRead, BufReader, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use cento_collection::fs::{Fs, OsFs, write_atomically};
+use cento_collection::fs::{Fs, OsFs, create_folders, read_bounded, write_atomically};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::input::Prefix;
-use super::manifest::{Manifest, Plan};
+use super::manifest::{MANIFEST_BYTES_MAX, Manifest, Plan};
 use super::npy;
 use super::quantize::{OutputType, Ranges};
 use crate::error::{AtPath, Error, Result};
@@ -124,7 +124,7 @@ impl Part {
         let folder = names.part.clone();
         let lock = hold(&folder)?;
         let plan_path = folder.join(PLAN);
-        match std::fs::read(&plan_path) {
+        match read_bounded(&plan_path, MANIFEST_BYTES_MAX) {
             Err(error) if error.kind() == ErrorKind::NotFound => write_atomically(&OsFs, &plan_path, &to_json(plan))?,
             read => compare(&folder, &read.at(&plan_path)?, plan)?,
         }
@@ -299,7 +299,7 @@ impl Part {
 pub(super) fn publish(fs: &dyn Fs, names: &Names) -> Result<()> {
     let from = |name: &str| names.part.join(name);
     let parent = names.array.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let manifest = std::fs::read(from(MANIFEST)).at(&from(MANIFEST))?;
+    let manifest = read_bounded(&from(MANIFEST), MANIFEST_BYTES_MAX).at(&from(MANIFEST))?;
     let has_ranges = serde_json::from_slice(&manifest).is_ok_and(|manifest: Manifest| manifest.ranges.is_some());
     let converted = from(CONVERTED).exists();
     if converted {
@@ -349,7 +349,7 @@ pub(super) fn is_whole(names: &Names) -> bool {
 
 /// Makes the folder and holds it.
 fn hold(folder: &Path) -> Result<File> {
-    std::fs::create_dir_all(folder).at(folder)?;
+    create_folders(&OsFs, folder)?;
     let path = folder.join(LOCK);
     let lock = File::options().create(true).truncate(false).write(true).open(&path).at(&path)?;
     match lock.try_lock() {

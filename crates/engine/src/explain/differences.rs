@@ -63,9 +63,24 @@ const DECISION: [&str; 5] = ["final_decision", "final_reason", "stage", "step_de
 impl ContextTrace {
     /// Differences in a trace of the same request, made now, in the order in which one thing follows from another:
     /// version, collection, model, chunking, settings, the first candidate whose scores differ, the first decision that
-    /// differs, the bytes. This trace is as its file gave it.
+    /// differs, the bytes, and whatever else the trace says. This trace is as its file gave it.
     pub fn differences(&self, now: &Self) -> Vec<Difference> {
         let now = now.reread();
+        let mut found = self.causes(&now);
+        found.extend(self.effects(&now));
+        found
+    }
+
+    /// True if this trace, as its file gave it, is of what `now` is of, made of the same request: the same bytes under
+    /// the same citations; and, where everything that decides is the same, every other word of it. A trace that
+    /// somebody changed does not hold, even if its bytes are delivered.
+    pub fn holds(&self, now: &Self) -> bool {
+        let now = now.reread();
+        self.delivered == now.delivered && (!self.causes(&now).is_empty() || self.effects(&now).is_empty())
+    }
+
+    /// Differences in what decides.
+    fn causes(&self, now: &Self) -> Vec<Difference> {
         let mut found = Vec::new();
         let mut compare = |what: &str, before: &dyn ToString, after: &dyn ToString| {
             let (before, after) = (before.to_string(), after.to_string());
@@ -80,13 +95,20 @@ impl ContextTrace {
         compare("model", &one.config.model_fingerprint, &other.config.model_fingerprint);
         found.extend(changes(&self.chunking(), &now.chunking()));
         found.extend(changes(&self.settings(), &now.settings()));
-        found.extend(self.first_candidate(&now));
-        found.extend(self.first_decision(&now));
+        found
+    }
+
+    /// Differences in what follows.
+    fn effects(&self, now: &Self) -> Vec<Difference> {
+        let mut found: Vec<Difference> = self.first_candidate(now).into_iter().collect();
+        found.extend(self.first_decision(now));
+        found.extend(self.first_place(now));
         let bytes = |trace: &Self| format!("{} bytes, {}", trace.delivered.n_bytes, trace.delivered.blake3);
-        let (before, after) = (bytes(self), bytes(&now));
+        let (before, after) = (bytes(self), bytes(now));
         if before != after {
             found.push(Difference { what: "delivered".to_owned(), before, after });
         }
+        found.extend(changes(&self.rest(), &now.rest()));
         found
     }
 
@@ -155,6 +177,22 @@ impl ContextTrace {
         all
     }
 
+    /// All that is compared nowhere else: citations, counts, the manifest, warnings, what was worked out from the
+    /// candidates. The folder of a collection may be another.
+    fn rest(&self) -> BTreeMap<String, String> {
+        let mut all = flat("", &serde_json::to_value(self).expect("a trace is always JSON"));
+        let is_compared = |key: &str| {
+            let config = key.strip_prefix("assembly.").filter(|key| key.starts_with("config."));
+            ["cento", "collection.", "search.", "assembly.query", "assembly.records."]
+                .iter()
+                .any(|of| key.starts_with(of))
+                || ["delivered.n_bytes", "delivered.blake3"].contains(&key)
+                || config.is_some_and(|key| !DERIVED.contains(&key))
+        };
+        all.retain(|key, _| !is_compared(key));
+        all
+    }
+
     fn totals(&self) -> BTreeMap<String, String> {
         let manifest = &self.assembly.manifest;
         let mut totals = BTreeMap::from([
@@ -187,6 +225,19 @@ impl ContextTrace {
         }
         let new = now.assembly.records.iter().find(|record| !before.contains_key(record.chunk_id.as_str()))?;
         difference(&new.chunk_id, "no candidate".to_owned(), format!("place {}", new.rank))
+    }
+
+    /// The first record that stands elsewhere, or has another rank.
+    fn first_place(&self, now: &Self) -> Option<Difference> {
+        let places = |trace: &Self| -> Vec<String> {
+            let place = |record: &Record| format!("{} at rank {}", record.chunk_id, record.rank);
+            trace.assembly.records.iter().map(place).collect()
+        };
+        let (before, after) = (places(self), places(now));
+        let n = before.iter().zip(&after).take_while(|(before, after)| before == after).count();
+        let at = |places: &[String]| places.get(n).cloned().unwrap_or_else(|| "absent".to_owned());
+        let is_whole = n == before.len() && n == after.len();
+        (!is_whole).then(|| Difference { what: format!("record {}", n + 1), before: at(&before), after: at(&after) })
     }
 
     /// The first candidate of both, in the order of this trace, that was decided otherwise.

@@ -18,12 +18,16 @@ use crate::retrieve::searcher::Searcher;
 use crate::source::filter::Filter;
 use crate::source::seam::Scan;
 use cento_collection::format::config::{CollectionConfig, VectorColumn};
+use cento_collection::fs::read_bounded;
 
 /// Version of the trace file; 1 and 2 were traces of the assembly alone.
 pub const TRACE_FILE_VERSION: u32 = 3;
 
 /// The JSON schema of the trace file, draft 2020-12.
 pub const TRACE_SCHEMA: &str = include_str!("../../../../docs/trace.schema.json");
+
+/// The largest trace that is read: a hundred thousand candidates have a tenth of it.
+const TRACE_BYTES_MAX: u64 = 1 << 29;
 
 /// Ids that are offered for one that is not in a trace.
 const NEAREST: usize = 3;
@@ -147,7 +151,7 @@ impl ContextTrace {
     /// [`Error::Io`]; [`Error::TraceVersion`] for one of another version; [`Error::Trace`] for what is none, with line
     /// and column.
     pub fn read(path: &Path) -> Result<Self> {
-        let bytes = std::fs::read(path).at(path)?;
+        let bytes = read_bounded(path, TRACE_BYTES_MAX).at(path)?;
         let none = |error: serde_json::Error| Error::Trace { path: path.to_owned(), reason: error.to_string() };
         let value: serde_json::Value = serde_json::from_slice(&bytes).map_err(none)?;
         let (own, found) = (u64::from(TRACE_FILE_VERSION), value["version"].as_u64());
@@ -166,9 +170,13 @@ impl ContextTrace {
     }
 
     /// The search that found the candidates.
+    ///
+    /// # Errors
+    /// [`Error::Filter`] for a filter that is none, [`Error::Setting`] and others for what no request may ask for: a
+    /// trace is a file that anybody can write.
     pub fn search(&self) -> Result<ChunkSearch> {
         let search = &self.search;
-        Ok(ChunkSearch {
+        let request = ChunkSearch {
             candidates: search.candidates,
             mode: search.mode,
             fusion: search.fusion,
@@ -181,7 +189,9 @@ impl ContextTrace {
             explain: Explain::Arms,
             k: 1,
             ..ChunkSearch::new(self.assembly.query.clone())
-        })
+        };
+        request.check()?;
+        Ok(request)
     }
 
     /// The policy that was followed.

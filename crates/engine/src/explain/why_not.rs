@@ -151,7 +151,7 @@ impl Searcher {
             }
         }
         if search.mode != Mode::Lexical {
-            let vector = self.embed_query(&search.query, &search.cancel)?;
+            let vector = self.embed_query(&search.query, &search.cancel)?.vector;
             let found = self.dense_chunks(&vector, &all, scope)?;
             answer.dense = standing(&found.chunks, target, search.candidates);
         }

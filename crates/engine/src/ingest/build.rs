@@ -1,6 +1,8 @@
-//! Builds the new segment: rows for new and changed documents, vectors from the log or the encoder, then the commit.
+//! Builds the new segments: rows for new and changed documents, vectors from the log or the encoder, then the commit.
+//!
+//! A segment that has taken its share of the memory is finished, and the next one begins; one commit names all of them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use cento_corpus::{self as corpus, Document, FoundFile, ReadOptions, Root};
@@ -15,52 +17,59 @@ use super::prepare::{Prepared, prepare};
 use super::vectors::RowVectors;
 use super::{IndexReport, Progress, Stage};
 use crate::error::Result;
-use crate::ingest::cache::CacheOptions;
 use crate::ingest::calibration;
 use cento_collection::error::AtPath;
 use cento_collection::format::calibration::Calibration;
 use cento_collection::format::config::CollectionConfig;
-use cento_collection::format::segment::{self, Segment, SegmentWriter};
+use cento_collection::format::segment::{self, NewDocument, Segment, SegmentLimits};
 use cento_collection::fs::{Folder, Fs};
 use cento_collection::keep::generation::Generation;
 use cento_collection::write::commit::{Base, Commit, NewSegment};
+use cento_collection::write::memory;
+use cento_collection::write::segments::SegmentsWriter;
 
-/// A segment in the making.
+/// Bytes of memory that a document takes until the run ends: what was read, and what is known of it, in the ledger.
+const LEDGER_BYTES: u64 = 112;
+
+/// Bytes of memory that a chunk takes until the run ends: the place of its vector in the cache.
+const CACHE_BYTES: u64 = 57;
+
+/// The segments of a run in the making.
 pub(super) struct Build<'a> {
     fs: &'a dyn Fs,
     folder: &'a Path,
     config: &'a CollectionConfig,
     snapshot: Option<&'a Generation>,
-    pub(super) ledger: Ledger,
-    segment: SegmentWriter<'a>,
-    segment_name: String,
+    pub(super) ledger: Ledger<'a>,
+    segments: SegmentsWriter<'a>,
+    memory_bytes: u64,
     vectors: RowVectors<'a>,
     pub(super) progress: Progress,
 }
 
 impl<'a> Build<'a> {
-    pub(super) fn start(
+    /// Nothing is written before a document needs rows. The memory of the limits is that of the whole run.
+    pub(super) fn new(
         fs: &'a dyn Fs,
         folder: &'a Path,
         config: &'a CollectionConfig,
-        encoder: &'a Embedder,
         snapshot: Option<&'a Generation>,
-        ledger: Ledger,
-        cache: Option<&CacheOptions>,
-    ) -> Result<Self> {
+        ledger: Ledger<'a>,
+        vectors: RowVectors<'a>,
+        limits: SegmentLimits,
+    ) -> Self {
         let generation = snapshot.map_or(0, |snapshot| snapshot.manifest.generation) + 1;
-        let segment_name = format!("{generation}-0");
-        Ok(Self {
+        Self {
             fs,
             folder,
             config,
             snapshot,
             ledger,
-            segment: SegmentWriter::create(fs, &folder.join("segments").join(&segment_name), config)?,
-            segment_name,
-            vectors: RowVectors::new(config, encoder, cache)?,
+            segments: SegmentsWriter::new(fs, folder, config, generation, limits),
+            memory_bytes: limits.memory_bytes,
+            vectors,
             progress: Progress::default(),
-        })
+        }
     }
 
     pub(super) fn read(
@@ -74,7 +83,7 @@ impl<'a> Build<'a> {
             match corpus::read(file, options) {
                 Err(error) => self.ledger.fail(file, &error),
                 Ok(mut documents) => {
-                    while self.ledger.fill(&mut group, file, &mut documents) {
+                    while self.ledger.fill(&mut group, file, &mut documents)? {
                         self.add(group.take(), progress)?;
                     }
                     self.ledger.report.notes.extend(documents.notes());
@@ -85,11 +94,7 @@ impl<'a> Build<'a> {
             progress(&self.progress);
         }
         self.add(group.take(), progress)?;
-        let state = &mut self.progress;
-        self.vectors.embed_rest(&mut self.segment, &mut |n_tokens| {
-            state.n_tokens += n_tokens;
-            progress(state);
-        })
+        self.finish_segment(progress)
     }
 
     fn add(&mut self, group: Vec<(Document, ContentHash)>, progress: &mut dyn FnMut(&Progress)) -> Result<()> {
@@ -97,28 +102,57 @@ impl<'a> Build<'a> {
         let prepared: Vec<Prepared> =
             group.into_par_iter().map(|(document, hash)| prepare(document, hash, chunking, encoder)).collect();
         self.progress.n_documents = self.ledger.n_documents();
-        let state = &mut self.progress;
         for prepared in &prepared {
-            let new = prepared.as_new();
-            let first_row = self.segment.push(&new)?;
-            self.ledger.report.n_chunks += new.chunks.len() as u64;
-            self.vectors.add(&mut self.segment, &new, first_row)?;
-            self.vectors.embed_batches(&mut self.segment, &mut |n_tokens| {
-                state.n_tokens += n_tokens;
-                progress(state);
-            })?;
+            self.push(&prepared.as_new(), progress)?;
         }
-        progress(state);
+        progress(&self.progress);
         Ok(())
     }
 
-    /// Writes the segment and publishes the generation; does nothing if nothing changed.
-    pub(super) fn finish(
-        mut self,
-        roots: &[Root],
-        graph_rows_min: usize,
-        progress: &mut dyn FnMut(&Progress),
-    ) -> Result<IndexReport> {
+    /// Gives a document its rows, in the next segment where this one has no room for it.
+    fn push(&mut self, new: &NewDocument<'_>, progress: &mut dyn FnMut(&Progress)) -> Result<()> {
+        let taken_bytes = LEDGER_BYTES * self.ledger.n_documents() + CACHE_BYTES * self.ledger.report.n_chunks;
+        self.segments.limits.memory_bytes = memory::segment_bytes(self.memory_bytes, taken_bytes);
+        if !self.segments.has_room(new) {
+            self.finish_segment(progress)?;
+        }
+        let first_row = match self.segments.push(new) {
+            Err(error @ cento_collection::Error::DocumentTooLarge { .. }) => {
+                self.ledger.refuse(new.document, &error);
+                return Ok(());
+            }
+            pushed => pushed?,
+        };
+        self.ledger.report.n_chunks += new.chunks.len() as u64;
+        let segment = self.segments.open().expect("a document was just added");
+        self.vectors.add(segment, new, first_row)?;
+        let state = &mut self.progress;
+        self.vectors.embed_batches(segment, &mut |n_tokens| {
+            state.n_tokens += n_tokens;
+            progress(state);
+        })
+    }
+
+    /// Gives all rows of the open segment their vectors and writes what is left of its files.
+    fn finish_segment(&mut self, progress: &mut dyn FnMut(&Progress)) -> Result<()> {
+        let state = &mut self.progress;
+        let Some(segment) = self.segments.open() else { return Ok(()) };
+        self.vectors.embed_rest(segment, &mut |n_tokens| {
+            state.n_tokens += n_tokens;
+            progress(state);
+        })?;
+        state.stage = Stage::Writing;
+        progress(state);
+        self.segments.finish_segment(&BTreeSet::new(), |n_done| {
+            state.n_graph_rows = n_done as u64;
+            progress(state);
+        })?;
+        state.stage = Stage::Embedding;
+        Ok(())
+    }
+
+    /// Publishes the generation with the segments; does nothing if nothing changed.
+    pub(super) fn finish(mut self, roots: &[Root], progress: &mut dyn FnMut(&Progress)) -> Result<IndexReport> {
         let (counts, encoder) = (self.vectors.counts, self.vectors.encoder);
         let report = &mut self.ledger.report;
         report.n_tokens += counts.n_tokens;
@@ -126,41 +160,40 @@ impl<'a> Build<'a> {
         report.n_from_log += counts.n_from_log;
         report.n_truncated += counts.n_truncated;
         report.notes.extend(self.vectors.finish());
-        let n_new = self.segment.n_documents();
-        if n_new == 0 && self.ledger.replaced.is_empty() && !self.ledger.settles_losses(self.snapshot) {
+        let written = self.segments.written();
+        let is_measured = |generation: &Generation| {
+            matches!(generation.manifest.calibration, Some(Calibration::Sample(_))) || generation.n_rows() == 0
+        };
+        let is_settled = self.snapshot.is_none_or(is_measured) && !self.ledger.settles_losses(self.snapshot);
+        if written.is_empty() && self.ledger.replaced.is_empty() && is_settled {
             let Some(snapshot) = self.snapshot else { return Err(self.ledger.nothing()) };
             self.ledger.report.generation = snapshot.manifest.generation;
             return Ok(self.ledger.report);
         }
+        if written.len() > 1 {
+            self.ledger.report.notes.push(format!(
+                "written as {} segments: one would take more than the memory of this run, {} MiB",
+                written.len(),
+                self.memory_bytes >> 20
+            ));
+        }
         self.progress.stage = Stage::Writing;
         progress(&self.progress);
-        let n_rows = self.segment.n_rows() as u64;
-        let state = &mut self.progress;
-        let graphs = self.segment.finish(graph_rows_min, |n_done| {
-            state.n_graph_rows = n_done as u64;
-            progress(state);
-        })?;
-        let new = (n_new > 0).then_some(self.segment_name.as_str());
-        let calibration = calibrate(self.snapshot, self.folder, new, self.config, encoder)?;
-        let new = NewSegment {
-            name: self.segment_name,
-            n_documents: n_new as u64,
-            n_rows,
-            graphs,
-            replaces: BTreeSet::new(),
-        };
+        let dying = std::mem::take(&mut self.ledger.replaced);
+        let calibration = calibrate(self.snapshot, &dying, self.folder, written, self.config, encoder)?;
         let commit = Commit {
             config: self.config.clone(),
             roots: roots.iter().map(|root| (root.label.clone(), absolute(&root.path))).collect(),
-            new_segments: Some(new).into_iter().filter(|segment| segment.n_documents > 0).collect(),
-            deleted: std::mem::take(&mut self.ledger.replaced),
+            new_segments: self.segments.finish(),
+            deleted: dying,
         };
         let manifest = self.snapshot.map(|snapshot| &snapshot.manifest);
         let base = Base {
             manifest,
             deleted: &|at| self.snapshot.expect("a segment is of a snapshot").segments[at].deleted.clone(),
             losses: manifest.map(|manifest| self.ledger.remaining_losses(manifest)).unwrap_or_default(),
-            calibration,
+            stale: self.ledger.stale(manifest),
+            calibration: Some(calibration),
             is_answered_alike: false,
         };
         let committed = commit.publish_over(self.fs, self.folder, base)?;
@@ -170,21 +203,21 @@ impl<'a> Build<'a> {
     }
 }
 
-/// Calibrates the cosines with the new segment, whose files are complete; documents that die with this commit are still
-/// looked at.
+/// Calibrates the cosines with the new segments, whose files are complete, and without documents that die.
 fn calibrate(
     snapshot: Option<&Generation>,
+    dying: &BTreeMap<usize, RoaringBitmap>,
     folder: &Path,
-    new: Option<&str>,
+    new: &[NewSegment],
     config: &CollectionConfig,
     encoder: &Embedder,
-) -> Result<Option<Calibration>> {
+) -> Result<Calibration> {
     let analyzer = Analyzer::new(config.language()?);
     let folder = Folder::open(folder).at(folder)?;
     let open = |name: &str| {
         Segment::open(&segment::folder(&folder, name)?, name, &analyzer, config.pooling, RoaringBitmap::new())
     };
-    let new = new.map(open).transpose()?;
-    let old = snapshot.iter().flat_map(|snapshot| &snapshot.segments);
-    calibration::measure(&old.chain(&new).collect::<Vec<_>>(), encoder)
+    let new = new.iter().map(|new| open(&new.name)).collect::<Result<Vec<_>, _>>()?;
+    let old = snapshot.map(|generation| calibration::Old { generation, dying });
+    Ok(Calibration::Sample(calibration::measure(old, &new, encoder)?))
 }

@@ -3,30 +3,24 @@
 //! Encoders put their cosines on scales of their own: for one .3 is near, for another .8 is far. Two figures lay a
 //! scale: the median cosine between a sentence of the collection, read as a question, and the chunk it stands in; and
 //! the mean cosine between sentences that have nothing to do with each other. Both are measured at every index run that
-//! changes something.
-//! Cost: at most [`SAMPLE_ROWS`] sentences embedded; no search.
+//! changes something. [`cento_collection::format::calibration`] says which chunks are the sample.
+//! Cost: a key for every new chunk, and [`KEPT_CHUNKS`] sentences embedded at most, those of chunks that are new to the
+//! sample; no search.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
-use cento_collection::format::calibration::Calibration;
+use cento_collection::format::calibration::{Calibration, KEPT_CHUNKS, Key, Sample};
+use cento_collection::format::segment::Segment;
+use cento_collection::keep::generation::Generation;
 use cento_corpus as corpus;
 use cento_embedder::{Embedder, Kind};
+use roaring::RoaringBitmap;
 
 use crate::error::{Error, Result};
-use cento_collection::format::segment::Segment;
-
-/// Chunks, evenly spread over the collection, of which a sentence each is read.
-const SAMPLE_ROWS: usize = 200;
-
-/// Fewer sentences say nothing.
-const SENTENCES_MIN: usize = 5;
 
 /// Letters of a sentence: shorter ones are headings and labels, longer ones lists and tables.
 const LETTERS: Range<usize> = 20..200;
-
-/// Standard deviations of unrelated cosines by which a typical one must stand above their mean. An encoder that has not
-/// learnt to tell one text from another stands lower, and its cosines mean nothing.
-const SIGMAS_MIN: f64 = 3.0;
 
 /// Sentences on subjects that have nothing in common.
 const UNRELATED: [&str; 16] = [
@@ -48,41 +42,95 @@ const UNRELATED: [&str; 16] = [
     "The desert tribe traded salt for dates and copper.",
 ];
 
-/// Measures the live rows of segments. None where there is too little to measure, or the encoder tells nothing apart.
-pub(crate) fn measure(segments: &[&Segment], encoder: &Embedder) -> Result<Option<Calibration>> {
-    let rows = segments.iter().flat_map(|segment| {
-        let live = segment.live.as_ref();
-        let rows = 0..segment.chunks.len() as u32;
-        rows.filter(move |row| live.is_none_or(|live| live.contains(*row))).map(move |row| (*segment, row))
-    });
-    let n_rows: usize = segments.iter().map(|segment| segment.n_live_rows()).sum();
-    let n_sample = n_rows.min(SAMPLE_ROWS);
-    let mut wanted = (0..n_sample).map(|n| (2 * n + 1) * n_rows / (2 * n_sample)).peekable();
-    let (mut sentences, mut vectors) = (Vec::new(), Vec::new());
-    for (_, (segment, row)) in rows.enumerate().filter(|(number, _)| wanted.next_if_eq(number).is_some()) {
-        match sampled(segment, row) {
-            Ok(None) | Err(Error::Collection(cento_collection::Error::Corrupt { .. })) => {} // damage is the doctor's matter: no index run fails for a sample
-            Ok(Some((sentence, vector))) => {
-                sentences.push(sentence);
-                vectors.push(vector);
-            }
-            Err(error) => return Err(error),
+/// The generation before, and the documents that are not in the next, by segment.
+pub(crate) struct Old<'g> {
+    pub(crate) generation: &'g Generation,
+    pub(crate) dying: &'g BTreeMap<usize, RoaringBitmap>,
+}
+
+/// The sample of the next generation: that of the one before, if it has one that is whole, and chunks of the new
+/// segments.
+pub(crate) fn measure(old: Option<Old<'_>>, new: &[Segment], encoder: &Embedder) -> Result<Sample> {
+    let known = match &old {
+        Some(old) => old.generation.calibration_without(old.dying)?,
+        None => None,
+    };
+    let known = match known {
+        Some(Calibration::Sample(sample)) => Some(sample).filter(Sample::is_enough),
+        Some(Calibration::Figures(_)) | None => None,
+    };
+    let mut least = Least::default();
+    if let (Some(old), None) = (old, &known) {
+        for (at, segment) in old.generation.segments.iter().enumerate() {
+            let dying = old.dying.get(&at);
+            least.extend(segment, |document| dying.is_none_or(|dying| !dying.contains(document)))?;
         }
     }
-    if sentences.len() < SENTENCES_MIN {
-        return Ok(None);
+    for segment in new {
+        least.extend(segment, |_| true)?;
     }
-    let embedded = encoder.embed(&sentences, Kind::Query)?;
-    let mut typical: Vec<f64> =
-        embedded.iter().zip(&vectors).map(|(sentence, chunk)| cosine(&sentence.vector, chunk)).collect();
-    typical.sort_unstable_by(f64::total_cmp);
-    let typical = typical[typical.len() / 2];
-    let (unrelated, deviation) = unrelated(encoder)?;
-    Ok((typical - unrelated >= SIGMAS_MIN * deviation).then(|| Calibration {
-        n_sentences: sentences.len(),
-        cosine_typical: six_digits(typical),
-        cosine_unrelated: six_digits(unrelated),
-    }))
+    let known = match known {
+        Some(sample) => sample,
+        None => {
+            let (mean, deviation) = unrelated(encoder)?;
+            Sample::new(mean, deviation)
+        }
+    };
+    let read = least.measure(&known, encoder)?;
+    Ok(known.merged(read))
+}
+
+/// The chunks of least key that were offered, and where each lies.
+#[derive(Default)]
+struct Least<'s> {
+    rows: BTreeMap<Key, (&'s Segment, u32)>,
+    is_cut: bool,
+}
+
+impl<'s> Least<'s> {
+    /// Offers the chunks of the live documents that are wanted.
+    fn extend(&mut self, segment: &'s Segment, is_wanted: impl Fn(u32) -> bool) -> Result<()> {
+        for document in segment.live_documents().filter(|document| is_wanted(*document)) {
+            let (id, record) = (segment.document_id(document)?, segment.document(document)?);
+            for row in record.rows() {
+                let Some(chunk) = readable(segment.chunks.record(row as usize).map_err(Error::from))? else { continue };
+                self.rows.insert(Key::new(id, chunk.index), (segment, row));
+                if self.rows.len() > KEPT_CHUNKS {
+                    self.rows.pop_last();
+                    self.is_cut = true;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Measures those that can be in one sample with what is known.
+    fn measure(&self, known: &Sample, encoder: &Embedder) -> Result<Sample> {
+        let mut sample = Sample::new(known.cosine_unrelated, known.deviation);
+        let is_within = |key: Key| known.complete_to.is_none_or(|last| key <= last);
+        let (mut sentences, mut of_sentence) = (Vec::new(), Vec::new());
+        for (&key, &(segment, row)) in self.rows.iter().take_while(|(key, _)| is_within(**key)) {
+            sample.add(key, None);
+            if let Some((sentence, vector)) = readable(sampled(segment, row))?.flatten() {
+                sentences.push(sentence);
+                of_sentence.push((key, vector));
+            }
+        }
+        for (embedded, (key, vector)) in encoder.embed(&sentences, Kind::Query)?.iter().zip(&of_sentence) {
+            sample.add(*key, Some(cosine(&embedded.vector, vector)));
+        }
+        sample.complete_to = self.rows.keys().next_back().copied().filter(|_| self.is_cut);
+        Ok(sample)
+    }
+}
+
+/// Nothing for what is damaged: that is the doctor's matter, and no index run fails for a sample.
+fn readable<T>(read: Result<T>) -> Result<Option<T>> {
+    match read {
+        Ok(read) => Ok(Some(read)),
+        Err(Error::Collection(cento_collection::Error::Corrupt { .. })) => Ok(None),
+        Err(error) => Err(error),
+    }
 }
 
 /// A chunk's sentence, read as a question, and the chunk's vector.
@@ -117,9 +165,4 @@ fn unrelated(encoder: &Embedder) -> Result<(f64, f64)> {
 
 fn cosine(a: &[f32], b: &[f32]) -> f64 {
     a.iter().zip(b).map(|(x, y)| f64::from(*x) * f64::from(*y)).sum()
-}
-
-/// So that a figure is read back from JSON as it was written.
-fn six_digits(figure: f64) -> f64 {
-    (figure * 1e6).round() / 1e6
 }

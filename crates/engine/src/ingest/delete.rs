@@ -17,6 +17,8 @@ pub struct Deleted {
     pub generation: u64,
     /// Ids of the documents that went, ascending.
     pub documents: Vec<String>,
+    /// A later step that failed without harm to the collection.
+    pub remark: Option<String>,
 }
 
 /// Tombstones documents and publishes the generation without them; all of them or, if one is unknown, none.
@@ -37,10 +39,11 @@ pub fn delete_selected(folder: &Path, selection: &Selection, fs: &dyn Fs) -> Res
     let documents = selected::ids(&snapshot, &chosen)?;
     let manifest = &snapshot.manifest;
     if documents.is_empty() {
-        return Ok(Deleted { generation: manifest.generation, documents });
+        return Ok(Deleted { generation: manifest.generation, documents, remark: None });
     }
     let deleted = chosen.into_iter().enumerate().filter(|(_, documents)| !documents.is_empty()).collect();
     let commit =
         Commit { config: manifest.config.clone(), roots: manifest.roots.clone(), new_segments: Vec::new(), deleted };
-    Ok(Deleted { generation: commit.publish(fs, folder, Some(&snapshot))?.generation, documents })
+    let committed = commit.publish(fs, folder, Some(&snapshot))?;
+    Ok(Deleted { generation: committed.generation, documents, remark: committed.remark })
 }

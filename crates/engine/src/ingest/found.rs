@@ -1,10 +1,10 @@
 //! Finds the files of a run's roots, and tells what is gone from what could not be read.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use cento_corpus::{self as corpus, FoundFile, ReadOptions, Root};
+use cento_corpus::{self as corpus, FoundFile, RawText, ReadOptions, Root};
 
 use super::{IndexReport, Issue};
 use crate::error::Result;
@@ -15,8 +15,9 @@ use cento_collection::format::manifest::Manifest;
 pub(crate) struct Found {
     /// Files to read, ascending by origin.
     pub(super) files: Vec<FoundFile>,
-    /// Origins of files and folders that are there and could not be read: what the collection has of them stays.
-    pub(super) unread: BTreeSet<String>,
+    /// Origins of files and folders that are there and could not be read, and why: what the collection has of them
+    /// stays.
+    pub(super) unread: BTreeMap<String, String>,
     /// Roots of the collection that hold nothing any more.
     pub(super) gone: Vec<GoneRoot>,
 }
@@ -46,14 +47,28 @@ pub(super) fn find(
             Err(error) => return Err(error.into()),
         };
         found.files.extend(walk.files);
-        found.unread.extend(walk.no_text);
-        found.unread.extend(walk.unread.iter().map(|unread| unread.origin.clone()));
+        found.unread.extend(walk.no_text.into_iter().map(|origin| (origin, NO_TEXT.to_owned())));
+        found.unread.extend(walk.unread.iter().map(|unread| (unread.origin.clone(), unread.reason.clone())));
+        report.warnings.extend(walk.raw.into_iter().map(raw_text));
         let issue = |path, reason| Issue { path, reason };
         report.unread.extend(walk.unread.into_iter().map(|unread| issue(unread.path, unread.reason)));
         report.skipped.extend(walk.skipped.into_iter().map(|skipped| issue(skipped.path, skipped.reason)));
     }
     found.files.sort_by(|a, b| a.origin.cmp(&b.origin));
     Ok(found)
+}
+
+/// Why a file that was text is not read.
+const NO_TEXT: &str = "it is binary now, or too large";
+
+/// The remark on files of a format that has no reader.
+fn raw_text(raw: RawText) -> Issue {
+    let RawText { extension, first, n_files, remark } = raw;
+    let others = if n_files > 1 { format!(" (and {} more)", n_files - 1) } else { String::new() };
+    Issue {
+        path: first,
+        reason: format!("read as plain text, {remark}: there is no reader for .{extension} yet{others}"),
+    }
 }
 
 /// Says that a root of the collection has vanished or is empty. A path that never was that root is mistyped, not gone.

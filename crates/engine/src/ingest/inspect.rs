@@ -77,8 +77,9 @@ fn of_document(
     tokenizer: &cento_embedder::Tokenizer,
 ) -> Inspection {
     let chunks = corpus::chunk(document, chunking, &EncoderTokens(tokenizer));
+    let headers = corpus::Headers::new(document, chunking.header);
     let inspect_chunk = |(index, chunk): (usize, &corpus::Chunk)| {
-        let header = corpus::header(document, chunk, chunking.header);
+        let header = headers.of(chunk);
         InspectedChunk {
             id: format!("{}#{index}", document.id),
             span: [chunk.span.start, chunk.span.end],

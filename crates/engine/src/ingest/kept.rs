@@ -9,7 +9,7 @@ use cento_embedder::Embedding;
 use cento_embedder::cache::Key;
 
 use crate::error::{Error, Result};
-use crate::ingest::cache::{CacheOptions, CachedEmbeddings};
+use crate::ingest::cache::{CacheOptions, CachedEmbeddings, ModelFile};
 
 /// A vector that was embedded before.
 pub(crate) struct Logged {
@@ -25,10 +25,16 @@ pub(crate) struct EmbeddingLog {
 
 impl EmbeddingLog {
     /// Reads the keys of the cache.
-    pub(crate) fn open(cache: Option<&CacheOptions>, config: &CollectionConfig) -> Self {
+    pub(crate) fn open(cache: Option<&CacheOptions>, config: &CollectionConfig, arithmetic: String) -> Self {
         let mut notes = Vec::new();
         let cache = cache.and_then(|options| {
-            let opened = CachedEmbeddings::open(options, &config.model, &config.model_fingerprint, config.dimensions);
+            let model = ModelFile {
+                model: config.model.clone(),
+                fingerprint: config.model_fingerprint.clone(),
+                dimensions: config.dimensions,
+                arithmetic,
+            };
+            let opened = CachedEmbeddings::open(options, model);
             opened.map_err(|error| notes.push(without(&options.folder, &error))).ok()
         });
         notes.extend(
@@ -101,7 +107,7 @@ mod tests {
             late: None,
         };
         let key = cento_embedder::cache::key("f00d", "1");
-        let mut opened = EmbeddingLog::open(Some(&options), &config);
+        let mut opened = EmbeddingLog::open(Some(&options), &config, "a machine".to_owned());
         assert!(opened.find(&key).is_none());
         opened.append(&[key], &[Embedding { vector: vec![1.0, 1.25, 1.5], n_tokens: 1, truncated: false }]).unwrap();
         let notes = opened.finish();

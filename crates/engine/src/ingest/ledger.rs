@@ -1,26 +1,40 @@
 //! The ledger of an ingest: what becomes of each document, new, changed, unchanged or vanished.
+//!
+//! Cost: about 50 bytes of memory for each document that is read, and as many for each that the collection has.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use cento_corpus::{self as corpus, Document, FoundFile, Root, lies_in};
+use cento_corpus::{self as corpus, Document, FoundFile, Root};
 use roaring::RoaringBitmap;
 
 use super::found::{Found, GoneRoot};
 use super::{IndexReport, Issue, Removals};
 use crate::error::{Error, Result};
-use cento_collection::format::losses::{self, Loss};
+use cento_collection::format::losses::{self, Loss, Stale};
 use cento_collection::format::manifest::Manifest;
+use cento_collection::format::segment::Segment;
 use cento_collection::keep::generation::Generation;
 
 /// Blake3 of everything of a document that shapes its rows or its citations.
 pub(crate) type ContentHash = [u8; 32];
 
+/// First half of BLAKE3 of an id.
+type IdHash = [u8; 16];
+
 /// Where a live document of the collection is.
+#[derive(Clone, Copy)]
 struct Known {
+    segment: u32,
+    document: u32,
+}
+
+/// A document of the collection, as it is stored.
+struct Stored<'a> {
     segment: usize,
     document: u32,
+    id: &'a str,
+    origin: &'a str,
     hash: ContentHash,
-    origin: String,
 }
 
 /// Documents chunked together, over all threads.
@@ -55,47 +69,74 @@ impl Group {
     }
 }
 
+/// Documents that were read.
+#[derive(Default)]
+struct Seen {
+    /// For each id where its origin is.
+    by_id: HashMap<IdHash, u32>,
+    /// Origins in the order in which they were read; documents of one file share one.
+    origins: Vec<String>,
+}
+
+impl Seen {
+    fn insert(&mut self, document: &Document) {
+        if self.origins.last() != Some(&document.origin) {
+            self.origins.push(document.origin.clone());
+        }
+        self.by_id.insert(id_hash(&document.id), self.origins.len() as u32 - 1);
+    }
+
+    /// The origin of the document of that id.
+    fn origin(&self, id: &str) -> Option<&str> {
+        self.by_id.get(&id_hash(id)).map(|&at| self.origins[at as usize].as_str())
+    }
+}
+
 /// Compares what is read with what the collection has.
-pub(crate) struct Ledger {
+pub(crate) struct Ledger<'a> {
+    snapshot: Option<&'a Generation>,
     /// Labels of the roots of this run.
     labels: Vec<String>,
     /// Origins of the files found under them.
     found: BTreeSet<String>,
-    known: HashMap<String, Known>,
-    /// Origin of each document read, by id.
-    seen: BTreeMap<String, String>,
-    /// Origins of files and folders that could not be read whole: what the collection has of them stays.
-    unread: BTreeSet<String>,
+    known: HashMap<IdHash, Known>,
+    seen: Seen,
+    /// Origins of files and folders that could not be read whole, and why: what the collection has of them stays.
+    unread: BTreeMap<String, String>,
+    /// Documents that stay for that reason.
+    stale: Vec<Stale>,
     /// Documents that die with the next commit, by segment.
     pub(crate) replaced: BTreeMap<usize, RoaringBitmap>,
     pub(crate) report: IndexReport,
 }
 
-impl Ledger {
+impl<'a> Ledger<'a> {
     pub(crate) fn new(
-        snapshot: Option<&Generation>,
+        snapshot: Option<&'a Generation>,
         roots: &[Root],
         found: &Found,
         report: IndexReport,
     ) -> Result<Self> {
         Ok(Self {
+            snapshot,
             labels: roots.iter().map(|root| root.label.clone()).collect(),
             found: found.files.iter().map(|file| file.origin.clone()).collect(),
             known: snapshot.map(known_documents).transpose()?.unwrap_or_default(),
-            seen: BTreeMap::new(),
+            seen: Seen::default(),
             unread: found.unread.clone(),
+            stale: Vec::new(),
             replaced: BTreeMap::new(),
             report,
         })
     }
 
     pub(crate) fn n_documents(&self) -> u64 {
-        self.seen.len() as u64
+        self.seen.by_id.len() as u64
     }
 
     pub(crate) fn fail(&mut self, file: &FoundFile, error: &corpus::Error) {
-        self.unread.insert(file.origin.clone());
         let issue = Issue { path: file.origin.clone(), reason: crate::describe(error) };
+        self.unread.entry(file.origin.clone()).or_insert_with(|| issue.reason.clone());
         match error {
             corpus::Error::Io { .. } => self.report.unread.push(issue),
             _ => self.report.failed.push(issue),
@@ -103,36 +144,64 @@ impl Ledger {
     }
 
     /// Reads on until the group is full (true: the file may have more) or the file ends.
-    pub(crate) fn fill(&mut self, group: &mut Group, file: &FoundFile, documents: &mut corpus::Documents) -> bool {
+    ///
+    /// # Errors
+    /// A document would displace one of another file.
+    pub(crate) fn fill(
+        &mut self,
+        group: &mut Group,
+        file: &FoundFile,
+        documents: &mut corpus::Documents,
+    ) -> Result<bool> {
         while !group.is_full() {
             match documents.next() {
-                None => return false,
+                None => return Ok(false),
                 Some(Err(error)) => self.fail(file, &error),
-                Some(Ok(document)) => group.extend(self.take(document)),
+                Some(Ok(document)) => group.extend(self.take(document)?),
             }
         }
-        true
+        Ok(true)
+    }
+
+    /// Takes back a document that was to get rows and cannot: what the collection has of it stays.
+    pub(crate) fn refuse(&mut self, document: &Document, error: &dyn std::error::Error) {
+        let reason = format!("{}: {}", document.id, crate::describe(error));
+        self.report.failed.push(Issue { path: document.origin.clone(), reason });
+        let Some(known) = self.known.get(&id_hash(&document.id)) else {
+            self.report.n_added -= 1;
+            return;
+        };
+        self.report.n_changed -= 1;
+        self.report.kept.push(document.id.clone());
+        let (origin, documents) = (document.origin.clone(), vec![document.id.clone()]);
+        self.stale.push(Stale { origin, reason: crate::describe(error), documents, n_documents: 1 });
+        let segment = known.segment as usize;
+        if let Some(replaced) = self.replaced.get_mut(&segment) {
+            replaced.remove(known.document);
+            if replaced.is_empty() {
+                self.replaced.remove(&segment);
+            }
+        }
     }
 
     /// Gives the document back if it needs rows.
-    fn take(&mut self, document: Document) -> Option<(Document, ContentHash)> {
-        let elsewhere = self.known.get(&document.id).map(|known| &known.origin);
-        let elsewhere = elsewhere.filter(|origin| **origin != document.origin && self.is_there(origin));
-        if let Some(other) = self.seen.get(&document.id).or(elsewhere) {
-            let reason =
-                format!("its id {:?} is already that of a document of {other}; the first one stays", document.id);
-            self.report.failed.push(Issue { path: document.origin, reason });
-            return None;
+    fn take(&mut self, document: Document) -> Result<Option<(Document, ContentHash)>> {
+        let known = self.stored(&document.id)?;
+        let elsewhere = known.as_ref().map(|known| known.origin);
+        let elsewhere = elsewhere.filter(|origin| *origin != document.origin && self.is_there(origin));
+        if let Some(other) = self.seen.origin(&document.id).or(elsewhere) {
+            let other = other.to_owned();
+            return Err(Error::IdTaken { origin: document.origin, id: document.id, other });
         }
         let warnings =
             document.warnings.iter().map(|reason| Issue { path: document.id.clone(), reason: reason.clone() });
         self.report.warnings.extend(warnings);
-        self.seen.insert(document.id.clone(), document.origin.clone());
+        self.seen.insert(&document);
         let hash = content_hash(&document);
-        match self.known.get(&document.id) {
+        match known {
             Some(known) if known.hash == hash && known.origin == document.origin => {
                 self.report.n_unchanged += 1;
-                return None;
+                return Ok(None);
             }
             Some(known) => {
                 self.replaced.entry(known.segment).or_default().insert(known.document);
@@ -140,14 +209,32 @@ impl Ledger {
             }
             None => self.report.n_added += 1,
         }
-        Some((document, hash))
+        Ok(Some((document, hash)))
+    }
+
+    /// The document that the collection has under an id.
+    fn stored(&self, id: &str) -> Result<Option<Stored<'a>>> {
+        let Some(known) = self.known.get(&id_hash(id)) else { return Ok(None) };
+        let segment = &self.snapshot.expect("what is known is of a snapshot").segments[known.segment as usize];
+        Ok(Some(stored(known.segment as usize, segment, known.document)?))
+    }
+
+    /// All that the collection has under the roots of this run.
+    fn covered(&self) -> impl Iterator<Item = Result<Stored<'a>>> {
+        let segments = self.snapshot.into_iter().flat_map(|snapshot| snapshot.segments.iter().enumerate());
+        let all = segments
+            .flat_map(|(at, segment)| segment.live_documents().map(move |document| Ok(stored(at, segment, document)?)));
+        all.filter(|stored| stored.as_ref().map_or(true, |stored| is_covered(&self.labels, stored.origin)))
     }
 
     /// Refuses a run whose roots are gone, unless they held nothing that is to be kept.
     pub(crate) fn check_roots(&self, gone: Vec<GoneRoot>, removals: Removals) -> Result<()> {
         for GoneRoot { root, error } in gone {
             let label = [root.label];
-            let n_documents = self.known.values().filter(|known| is_covered(&label, &known.origin)).count() as u64;
+            let mut n_documents = 0;
+            for stored in self.covered() {
+                n_documents += u64::from(is_covered(&label, stored?.origin));
+            }
             if n_documents == 0 {
                 return Err(error.into());
             }
@@ -163,23 +250,53 @@ impl Ledger {
     /// # Errors
     /// More than half of the documents under the roots would go, and that was not allowed.
     pub(crate) fn tombstone_vanished(&mut self, removals: Removals) -> Result<()> {
-        let covered = || self.known.iter().filter(|(_, known)| is_covered(&self.labels, &known.origin));
-        let unmet = covered().filter(|(id, _)| !self.seen.contains_key(*id));
-        let (kept, gone): (Vec<_>, Vec<_>) = unmet.partition(|(_, known)| lies_in(&known.origin, &self.unread));
-        let (n_removed, n_documents) = (gone.len() as u64, covered().count() as u64);
-        let first = gone.iter().map(|(id, _)| *id).min();
-        if let Some(first) = first.filter(|_| n_removed >= REMOVED_ASK_MIN && n_removed * 2 > n_documents)
+        let (mut kept, mut gone) = (BTreeMap::<String, Vec<String>>::new(), BTreeMap::<usize, RoaringBitmap>::new());
+        let (mut first, mut n_lost, mut n_documents) = (None, 0, 0);
+        for stored in self.covered() {
+            let Stored { segment, document, id, origin, .. } = stored?;
+            n_documents += 1;
+            if self.seen.origin(id).is_some() {
+                continue;
+            }
+            // A record that an earlier version knew by its own id alone is still there, under its file's.
+            let is_renamed = self.seen.origin(&format!("{origin}/{id}")).is_some();
+            if let Some(place) = unread_place(origin, &self.unread).filter(|_| !is_renamed) {
+                kept.entry(place.to_owned()).or_default().push(id.to_owned());
+                continue;
+            }
+            gone.entry(segment).or_default().insert(document);
+            if !is_renamed {
+                n_lost += 1;
+                first = first.filter(|first| *first < id).or(Some(id));
+            }
+        }
+        if let Some(first) = first.filter(|_| n_lost >= REMOVED_ASK_MIN && n_lost * 2 > n_documents)
             && removals == Removals::Guarded
         {
-            return Err(Error::MostRemoved { n_removed, n_documents, first: first.clone() });
+            return Err(Error::MostRemoved { n_removed: n_lost, n_documents, first: first.to_owned() });
         }
-        for (_, known) in gone {
-            self.replaced.entry(known.segment).or_default().insert(known.document);
+        for (segment, documents) in gone {
+            self.report.n_removed += documents.len();
+            *self.replaced.entry(segment).or_default() |= documents;
         }
-        self.report.n_removed += n_removed;
-        self.report.kept.extend(kept.into_iter().map(|(id, _)| id.clone()));
+        for (origin, mut documents) in kept {
+            documents.sort();
+            self.report.kept.extend(documents.iter().cloned());
+            let (reason, n_documents) = (self.unread[&origin].clone(), documents.len() as u64);
+            documents.truncate(Stale::NAMED_MAX);
+            self.stale.push(Stale { origin, reason, documents, n_documents });
+        }
         self.report.kept.sort();
         Ok(())
+    }
+
+    /// The stale documents after this run: those that it met, and those elsewhere that it has not seen.
+    pub(crate) fn stale(&self, manifest: Option<&Manifest>) -> Vec<Stale> {
+        let before = manifest.iter().flat_map(|manifest| &manifest.stale);
+        let elsewhere = before.filter(|stale| !is_covered(&self.labels, &stale.origin)).cloned();
+        let mut stale: Vec<Stale> = elsewhere.chain(self.stale.iter().cloned()).collect();
+        stale.sort_by(|a, b| a.origin.cmp(&b.origin));
+        stale
     }
 
     /// Losses of a collection that this run leaves: documents that it did not come across, or could not read.
@@ -187,18 +304,21 @@ impl Ledger {
         // A run that could not read all has not seen what became of documents without a name.
         let seen_whole = if self.report.unread.is_empty() { self.labels.as_slice() } else { &[] };
         losses::remaining(&manifest.losses, seen_whole, &manifest.roots, |document| {
-            is_covered(&self.labels, &document.origin) && !lies_in(&document.origin, &self.unread)
+            is_covered(&self.labels, &document.origin) && unread_place(&document.origin, &self.unread).is_none()
         })
     }
 
-    /// True if this run has something to say about losses.
+    /// True if this run has something to say about losses or stale documents.
     pub(crate) fn settles_losses(&self, snapshot: Option<&Generation>) -> bool {
-        snapshot.is_some_and(|snapshot| self.remaining_losses(&snapshot.manifest) != snapshot.manifest.losses)
+        snapshot.is_some_and(|snapshot| {
+            let manifest = &snapshot.manifest;
+            self.remaining_losses(manifest) != manifest.losses || self.stale(Some(manifest)) != manifest.stale
+        })
     }
 
     /// True if a file of the collection is still where it was, as far as this run can tell.
     fn is_there(&self, origin: &str) -> bool {
-        !is_covered(&self.labels, origin) || self.found.contains(origin) || lies_in(origin, &self.unread)
+        !is_covered(&self.labels, origin) || self.found.contains(origin) || unread_place(origin, &self.unread).is_some()
     }
 
     /// Why a new collection would be empty.
@@ -215,25 +335,38 @@ impl Ledger {
     }
 }
 
+/// The one of `places` that `origin` is, or the outermost of those that it lies in.
+fn unread_place<'p>(origin: &str, places: &'p BTreeMap<String, String>) -> Option<&'p str> {
+    let folders = origin.match_indices('/').map(|(end, _)| &origin[..end]);
+    folders.chain([origin]).find_map(|place| places.get_key_value(place).map(|(place, _)| place.as_str()))
+}
+
 /// True if a file lies under one of the roots.
 fn is_covered(labels: &[String], origin: &str) -> bool {
     let mut rests = labels.iter().filter_map(|label| origin.strip_prefix(label.as_str()));
     rests.any(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-fn known_documents(snapshot: &Generation) -> Result<HashMap<String, Known>> {
+fn known_documents(snapshot: &Generation) -> Result<HashMap<IdHash, Known>> {
     let mut known = HashMap::new();
     for (at, segment) in snapshot.segments.iter().enumerate() {
         for document in segment.live_documents() {
-            let record = segment.document(document)?;
-            let origin = segment.documents.text(record.origin)?.to_owned();
-            known.insert(
-                segment.documents.text(record.id)?.to_owned(),
-                Known { segment: at, document, hash: record.hash, origin },
-            );
+            known.insert(id_hash(segment.document_id(document)?), Known { segment: at as u32, document });
         }
     }
     Ok(known)
+}
+
+fn stored(at: usize, segment: &Segment, document: u32) -> Result<Stored<'_>> {
+    let record = segment.document(document)?;
+    let (id, origin) = (segment.documents.text(record.id)?, segment.documents.text(record.origin)?);
+    Ok(Stored { segment: at, document, id, origin, hash: record.hash })
+}
+
+fn id_hash(id: &str) -> IdHash {
+    let mut hash = IdHash::default();
+    hash.copy_from_slice(&blake3::hash(id.as_bytes()).as_bytes()[..size_of::<IdHash>()]);
+    hash
 }
 
 fn content_hash(document: &Document) -> ContentHash {

@@ -1,4 +1,4 @@
-//! Ingest: folders of files → one new segment → one new generation.
+//! Ingest: folders of files → new segments, one if the memory is enough → one new generation.
 //!
 //! Documents are read in the order of their origins, whatever order the folders were given in. Unchanged ones (same
 //! id, same content hash) keep their rows; changed ones get new rows and their old ones a tombstone; those that
@@ -26,7 +26,7 @@ use std::path::{Path, PathBuf};
 
 use cento_collection::format::manifest::Manifest;
 use cento_collection::write::compact::{self, CompactOptions, CompactReport, Merge};
-use cento_collection::write::create;
+use cento_collection::write::{create, memory};
 use cento_corpus::{self as corpus, ChunkConfig, Document, Root};
 use cento_embedder::Embedder;
 use rayon::prelude::*;
@@ -44,6 +44,7 @@ pub use self::report::{IndexReport, Issue, Progress, Stage};
 pub(crate) use self::vectors::RowVectors;
 use crate::error::{Error, Result};
 use cento_collection::format::config::{CollectionConfig, VectorColumn};
+use cento_collection::format::segment::SegmentLimits;
 use cento_collection::fs::Fs;
 use cento_collection::keep::generation::Generation;
 use cento_collection::keep::lock::WriterLock;
@@ -56,6 +57,7 @@ pub fn index(
     fs: &dyn Fs,
     progress: &mut dyn FnMut(&Progress),
 ) -> Result<IndexReport> {
+    memory::memory_bytes(options.memory_bytes)?; // too little is refused before anything is made
     let is_new = Manifest::read_if_any(folder)?.is_none();
     if is_new {
         create::folder(fs, folder)?;
@@ -78,6 +80,7 @@ fn index_locked(
     let mut roots = roots.to_vec();
     roots.sort_by(|a, b| a.label.cmp(&b.label));
     check_labels(known.as_ref(), &roots)?;
+    let memory_bytes = memory::memory_bytes(options.memory_bytes)?;
 
     let mut report = IndexReport::default();
     let mut found = find(&roots, known.as_ref(), &options.read, &mut report)?;
@@ -87,15 +90,22 @@ fn index_locked(
     let snapshot = known.map(|manifest| Generation::open(folder, manifest)).transpose()?;
     let ledger = Ledger::new(snapshot.as_ref(), &roots, &found, report)?;
     ledger.check_roots(std::mem::take(&mut found.gone), options.removals)?;
-    let mut build =
-        Build::start(fs, folder, &config, &encoder.embedder, snapshot.as_ref(), ledger, options.cache.as_ref())?;
+    let vectors = RowVectors::new(&config, &encoder.embedder, options.cache.as_ref())?;
+    let limits =
+        SegmentLimits { memory_bytes, rows_max: options.segment_rows_max, graph_rows_min: options.graph_rows_min };
+    let mut build = Build::new(fs, folder, &config, snapshot.as_ref(), ledger, vectors, limits);
     build.progress.n_bytes_total = found.files.iter().map(|file| file.n_bytes).sum();
     build.read(&found.files, &options.read, progress)?;
     build.ledger.tombstone_vanished(options.removals)?;
-    let mut report = build.finish(&roots, options.graph_rows_min, progress)?;
+    let mut report = build.finish(&roots, progress)?;
     drop(snapshot);
     if options.compact {
-        let options = CompactOptions { merge: Merge::Due, graph_rows_min: options.graph_rows_min };
+        let options = CompactOptions {
+            merge: Merge::Due,
+            graph_rows_min: options.graph_rows_min,
+            memory_bytes: options.memory_bytes,
+            segment_rows_max: options.segment_rows_max,
+        };
         match compact::compact_locked(folder, &options, fs, &mut |copied| progress(&Progress::of_copying(copied))) {
             Ok(compaction) if compaction.n_merged == 0 => {}
             Ok(compaction) => {
@@ -147,7 +157,7 @@ pub fn dry_run(
         match corpus::read(file, &options.read) {
             Err(error) => ledger.fail(file, &error),
             Ok(mut documents) => {
-                while ledger.fill(&mut group, file, &mut documents) {
+                while ledger.fill(&mut group, file, &mut documents)? {
                     count(group.take(), &config, &chunking, &encoder.embedder, &mut ledger.report);
                 }
                 ledger.report.notes.extend(documents.notes());

@@ -9,7 +9,7 @@ use crate::encoder;
 use crate::error::{Error, Result};
 use crate::ingest::cache::CacheOptions;
 use cento_collection::format::config::{
-    CHUNKER_VERSION, ChunkTokens, CollectionConfig, GRAPH_ROWS_MIN, LateReading, Pooling,
+    CHUNKER_VERSION, ChunkTokens, CollectionConfig, GRAPH_ROWS_MIN, LateReading, Pooling, SEGMENT_ROWS_MAX,
 };
 use cento_collection::format::manifest::Manifest;
 use cento_models::{DEFAULT_MODEL, Models};
@@ -41,6 +41,12 @@ pub struct IndexOptions {
     pub threads: usize,
     /// Rows from which the segment gets a graph.
     pub graph_rows_min: usize,
+    /// Bytes of memory that the run may take beside the encoder and the keys of the cache, at least
+    /// [`MEMORY_BYTES_MIN`](crate::MEMORY_BYTES_MIN); `None` for a quarter of the machine's. A run that needs more
+    /// writes several segments.
+    pub memory_bytes: Option<u64>,
+    /// The most rows of a segment.
+    pub segment_rows_max: usize,
     /// The embedding cache; without one every text is embedded, and an interrupted run begins anew.
     pub cache: Option<CacheOptions>,
     /// Documents that a run may remove.
@@ -64,6 +70,8 @@ impl Default for IndexOptions {
             device: DeviceChoice::Auto,
             threads: 0,
             graph_rows_min: GRAPH_ROWS_MIN,
+            memory_bytes: None,
+            segment_rows_max: SEGMENT_ROWS_MAX,
             cache: None,
             removals: Removals::default(),
             compact: true,

@@ -30,6 +30,7 @@ impl Prepared {
 
 pub(super) fn prepare(document: Document, hash: ContentHash, chunking: &ChunkConfig, encoder: &Embedder) -> Prepared {
     let chunks = corpus::chunk(&document, chunking, &EncoderTokens(encoder.tokenizer()));
-    let headers = chunks.iter().map(|chunk| corpus::header(&document, chunk, chunking.header)).collect();
+    let headers = corpus::Headers::new(&document, chunking.header);
+    let headers = chunks.iter().map(|chunk| headers.of(chunk)).collect();
     Prepared { document, hash, chunks, headers }
 }

@@ -16,6 +16,10 @@ use cento_collection::format::segment::{NewDocument, SegmentWriter};
 /// Texts embedded between two writes of the log; what an interruption loses at most.
 const EMBED_TEXTS: usize = 512;
 
+/// Bytes of vectors that may wait for those of rows before theirs: a run whose texts are nearly all in the cache fills
+/// no batch, and the first row that is not there would hold up all others.
+const WAITING_BYTES_MAX: usize = if cfg!(test) { 16 << 10 } else { 32 << 20 };
+
 /// A row whose vector is not known yet.
 struct Pending {
     row: u32,
@@ -56,7 +60,7 @@ impl<'e> RowVectors<'e> {
         Ok(Self {
             encoder,
             chunking: chunk_config(config, encoder)?,
-            log: EmbeddingLog::open(cache, config),
+            log: EmbeddingLog::open(cache, config, encoder.arithmetic()),
             plain: column(VectorColumn::Plain),
             pending: Vec::new(),
             late: late.map(|(column, reading)| LateQueue::new(reading, column, encoder)).transpose()?,
@@ -91,12 +95,16 @@ impl<'e> RowVectors<'e> {
         Ok(())
     }
 
-    /// Embeds the queues that are long enough for a batch. `embedded` is told how many tokens went through the encoder.
+    /// Embeds the queues that are long enough for a batch, or hold up too many vectors. `embedded` is told how many
+    /// tokens went through the encoder.
     pub(crate) fn embed_batches(
         &mut self,
         segment: &mut SegmentWriter<'_>,
         embedded: &mut dyn FnMut(u64),
     ) -> Result<()> {
+        if segment.waiting_bytes() >= WAITING_BYTES_MAX {
+            return self.embed_rest(segment, embedded);
+        }
         if self.pending.len() >= EMBED_TEXTS {
             self.embed(segment, embedded)?;
         }

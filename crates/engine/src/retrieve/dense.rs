@@ -69,12 +69,13 @@ impl Searcher {
             scan: request.scan,
             ef: request.ef,
             accelerator: None,
+            cancel: &request.cancel,
         })?;
         let Near { mut ranking, n_exact, n_graph } = near.into_iter().next().unwrap_or_default();
         if used.find != used.score {
             let found: Vec<_> = ranking.iter().map(|(key, score)| (key.chunk, *score)).collect();
-            let (column, depth) = (used.score, request.candidates);
-            ranking = self.source.rescore(&Rescored { vector: query, found: &found, column, depth })?;
+            let (column, depth, cancel) = (used.score, request.candidates, &request.cancel);
+            ranking = self.source.rescore(&Rescored { vector: query, found: &found, column, depth, cancel })?;
         }
         ranking.truncate(request.candidates);
         let scanned = match (n_exact, n_graph) {

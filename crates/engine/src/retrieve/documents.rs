@@ -1,9 +1,11 @@
 //! Documents of a collection by id or file, and the bytes that a citation names.
 
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use cento_assembly::Citation;
-use cento_corpus::Format;
+use cento_collection::format::losses::Stale;
+use cento_corpus::{Format, own_id};
 
 use crate::error::{Error, Result};
 use crate::retrieve::citation::readings;
@@ -25,14 +27,29 @@ pub struct CitedPlace {
 impl Searcher {
     /// Opens a citation: a document, a file or one of their parts, in any of the words that marks and
     /// [`Searcher::place`] use: `DOC`, `DOC#chunk`, `DOC:from-to` (lines), `DOC bytes from-to`. DOC is the id of a
-    /// document, the path of an indexed file, or the end of a path if only one file has it. An id that holds `#` or `:`
-    /// itself is tried first as it stands.
+    /// document, the own id of a record of JSONL that one file alone has, the path of an indexed file, or the end of a
+    /// path if only one file has it. An id that holds `#` or `:` itself is tried first as it stands.
     ///
     /// # Errors
     /// [`Error::UnknownDocument`], [`Error::AmbiguousName`] and [`Error::OutOfRange`].
     pub fn get(&self, citation: &str) -> Result<Excerpt> {
+        let excerpt = self.excerpt(citation)?;
+        let is_older = |stale: &&Stale| stale.documents.binary_search(&excerpt.document).is_ok();
+        let warnings = self.manifest().stale.iter().filter(is_older).map(Stale::warning).collect();
+        Ok(Excerpt { warnings, ..excerpt })
+    }
+
+    fn excerpt(&self, citation: &str) -> Result<Excerpt> {
         let readings = readings(citation);
         for (id, part) in &readings {
+            if let Some(excerpt) = self.source.excerpt(id, part)? {
+                return Ok(excerpt);
+            }
+        }
+        let names: Vec<String> = readings.iter().map(|(name, _)| (*name).to_owned()).collect();
+        let records = self.of_records(&names)?;
+        for (name, part) in &readings {
+            let Some(id) = records.get(*name) else { continue };
             if let Some(excerpt) = self.source.excerpt(id, part)? {
                 return Ok(excerpt);
             }
@@ -66,6 +83,33 @@ impl Searcher {
             Some(_) | None => format!("{} bytes {}-{}", citation.document, citation.span.start, citation.span.end),
         };
         Ok(CitedPlace { words, file })
+    }
+
+    /// The documents that records of JSONL are, by the records' own ids: judgements and topics name them so. An id that
+    /// records of several files have, or that is a document's, is not among them.
+    ///
+    /// # Errors
+    /// The collection cannot be read.
+    pub fn of_records(&self, names: &[String]) -> Result<HashMap<String, String>> {
+        let mut documents: HashMap<String, Option<String>> = HashMap::new();
+        let names: HashSet<&str> = names.iter().map(String::as_str).collect();
+        if names.is_empty() {
+            return Ok(HashMap::new());
+        }
+        for located in self.source.located(&Sought::Records(&names))? {
+            let Some(own) = own_id(&located.id, &located.origin) else { continue };
+            let entry = documents.entry(own.to_owned());
+            entry.and_modify(|twice| *twice = None).or_insert(Some(located.id.clone()));
+        }
+        let mut known = HashMap::new();
+        for (own, id) in documents {
+            if let Some(id) = id.filter(|id| *id != own)
+                && self.source.find(&own, None)?.is_none()
+            {
+                known.insert(own, id);
+            }
+        }
+        Ok(known)
     }
 
     /// The document of a file, by the file's path or by the end of it, if only one file has that end.

@@ -10,6 +10,7 @@ pub(crate) mod selection;
 pub(crate) mod documents;
 mod citation;
 
+pub(crate) mod likelihood;
 pub(crate) mod dense;
 pub(crate) mod search;
 pub(crate) mod run;

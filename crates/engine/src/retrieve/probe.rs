@@ -2,6 +2,7 @@
 
 use cento_lexical::Unit;
 
+use crate::cancel::Cancel;
 use crate::error::Result;
 use crate::retrieve::searcher::Searcher;
 use crate::source::refs::ChunkRef;
@@ -40,6 +41,7 @@ impl Searcher {
             scan,
             ef,
             accelerator: None,
+            cancel: &Cancel::default(),
         })?;
         let found = near.into_iter().flat_map(|near| near.ranking);
         let mut found: Vec<(RowId, f64)> = found.map(|(key, score)| (key.chunk, score)).collect();

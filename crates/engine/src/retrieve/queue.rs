@@ -4,10 +4,11 @@
 //! A vector does not depend on the batch it is in, so no answer depends on who asks beside.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use cento_embedder::{Embedder, Kind};
+use cento_embedder::{Embedder, Embedding, Kind};
+use parking_lot::{Condvar, Mutex};
 
 use crate::cancel::Cancel;
 use crate::error::{Error, Result};
@@ -38,8 +39,9 @@ struct Queue {
 #[derive(Debug)]
 struct Waiting {
     query: String,
-    /// The vector; `None` if the batch failed: the query is then embedded alone, for an error of its own.
-    vector: OnceLock<Option<Vec<f32>>>,
+    cancel: Cancel,
+    /// Its embedding; `None` if the batch failed: the query is then embedded alone, for an error of its own.
+    embedding: OnceLock<Option<Embedding>>,
 }
 
 impl Encoder {
@@ -51,40 +53,37 @@ impl Encoder {
         &self.embedder
     }
 
-    /// The vector of a query.
-    pub(crate) fn embed_query(&self, query: &str, cancel: &Cancel) -> Result<Vec<f32>> {
+    /// The embedding of a query.
+    pub(crate) fn embed_query(&self, query: &str, cancel: &Cancel) -> Result<Embedding> {
         cancel.check()?;
-        let own = self.enqueue(query)?;
-        let mut queue = self.lock();
-        while own.vector.get().is_none() {
+        let own = self.enqueue(query, cancel)?;
+        let mut queue = self.queue.lock();
+        while own.embedding.get().is_none() {
             if cancel.is_cancelled() {
                 queue.waiting.retain(|waiting| !Arc::ptr_eq(waiting, &own));
                 return Err(Error::Cancelled);
             }
-            queue = if queue.is_busy {
-                self.turn.wait_timeout(queue, LOOK).unwrap_or_else(PoisonError::into_inner).0
+            if queue.is_busy {
+                self.turn.wait_for(&mut queue, LOOK);
             } else {
                 queue.is_busy = true;
                 let batch = queue.waiting.len().min(BATCH_QUERIES);
                 let batch = queue.waiting.drain(..batch).collect();
                 drop(queue);
                 self.embed(batch);
-                self.lock()
-            };
+                queue = self.queue.lock();
+            }
         }
         drop(queue);
-        match own.vector.get().and_then(Option::clone) {
-            Some(vector) => Ok(vector),
-            None => {
-                let embedded = self.embedder.embed(std::slice::from_ref(&own.query), Kind::Query)?;
-                Ok(embedded.into_iter().map(|embedding| embedding.vector).next().unwrap_or_default())
-            }
+        match own.embedding.get().and_then(Option::clone) {
+            Some(embedding) => Ok(embedding),
+            None => Ok(self.embedder.embed_one_unless(&own.query, Kind::Query, &|| cancel.is_cancelled())?),
         }
     }
 
-    fn enqueue(&self, query: &str) -> Result<Arc<Waiting>> {
-        let own = Arc::new(Waiting { query: query.to_owned(), vector: OnceLock::new() });
-        let mut queue = self.lock();
+    fn enqueue(&self, query: &str, cancel: &Cancel) -> Result<Arc<Waiting>> {
+        let own = Arc::new(Waiting { query: query.to_owned(), cancel: cancel.clone(), embedding: OnceLock::new() });
+        let mut queue = self.queue.lock();
         if queue.waiting.len() >= WAITING_MAX {
             return Err(Error::Busy { waiting: queue.waiting.len() });
         }
@@ -96,14 +95,12 @@ impl Encoder {
     fn embed(&self, batch: Vec<Arc<Waiting>>) {
         let turn = Turn { encoder: self, batch };
         let texts: Vec<String> = turn.batch.iter().map(|waiting| waiting.query.clone()).collect();
-        let embedded = self.embedder.embed(&texts, Kind::Query).unwrap_or_default();
+        // Work goes on as long as anybody wants any of it.
+        let stop = || turn.batch.iter().all(|waiting| waiting.cancel.is_cancelled());
+        let embedded = self.embedder.embed_unless(&texts, Kind::Query, &stop).unwrap_or_default();
         for (waiting, embedding) in turn.batch.iter().zip(embedded) {
-            let _ = waiting.vector.set(Some(embedding.vector)); // nobody else sets it
+            let _ = waiting.embedding.set(Some(embedding)); // nobody else sets it
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Queue> {
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -116,9 +113,9 @@ struct Turn<'e> {
 impl Drop for Turn<'_> {
     fn drop(&mut self) {
         for waiting in &self.batch {
-            let _ = waiting.vector.set(None);
+            let _ = waiting.embedding.set(None);
         }
-        self.encoder.lock().is_busy = false;
+        self.encoder.queue.lock().is_busy = false;
         self.encoder.turn.notify_all();
     }
 }

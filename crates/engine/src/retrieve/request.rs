@@ -5,6 +5,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::cancel::Cancel;
+use crate::error::{Error, Result};
+use crate::limits::{self, CANDIDATES_MAX, EF_MAX, QUERY_BYTES_MAX};
 use crate::source::filter::Filter;
 use crate::source::seam::Scan;
 use cento_collection::format::config::{CANDIDATE_DEPTH, VectorColumn};
@@ -34,11 +36,11 @@ pub struct ChunkSearch {
     pub scope: Option<Vec<String>>,
     /// The filter that documents must pass, besides, to answer; applied where the scope is.
     pub filter: Option<Filter>,
-    /// Results with a lower score are left out.
+    /// Results with a lower likelihood are left out, from 0 to 1; an error where results have none.
     pub min_score: Option<f64>,
     /// The detail in which results explain their BM25 score.
     pub explain: Explain,
-    /// Looked at between the stages.
+    /// Looked at between the stages, and inside those that may take long.
     pub cancel: Cancel,
 }
 
@@ -61,6 +63,34 @@ impl ChunkSearch {
             explain: Explain::default(),
             cancel: Cancel::default(),
         }
+    }
+
+    /// Holds it against the bounds of every request, whichever door it came through.
+    ///
+    /// # Errors
+    /// [`Error::Setting`], [`Error::EmptyQuery`].
+    pub(crate) fn check(&self) -> Result<()> {
+        limits::text("query", &self.query, QUERY_BYTES_MAX)?;
+        if self.query.trim().is_empty() {
+            return Err(Error::EmptyQuery);
+        }
+        check_k(1, self.candidates)?; // a context takes all candidates
+        limits::within("ef", self.ef, 0, EF_MAX)?;
+        limits::likelihood("min-score", self.min_score)
+    }
+}
+
+/// An error unless `k` is from 1 to `depth`, and `depth` within its bounds.
+pub(crate) fn check_k(k: usize, depth: usize) -> Result<()> {
+    let nothing = |setting, reason: &str| {
+        let (value, reason) = ("0".to_owned(), reason.to_owned());
+        Err(Error::Setting { setting, value, reason })
+    };
+    match (k, depth) {
+        (0, _) => nothing("k", "asks for nothing; ask for at least one result"),
+        (_, 0) => nothing("candidates", "leaves nothing to rank; let an arm contribute at least one"),
+        _ if k > depth => Err(Error::TooManyResults { k, depth }),
+        _ => limits::within("candidates", depth, 1, CANDIDATES_MAX),
     }
 }
 

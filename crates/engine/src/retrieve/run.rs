@@ -7,8 +7,10 @@
 use cento_embedder::Kind;
 use cento_lexical::Unit;
 
+use crate::cancel::Cancel;
 use crate::error::{Error, Result};
-use crate::retrieve::request::{Fusion, Mode};
+use crate::limits::{self, EF_MAX, QUERY_BYTES_MAX};
+use crate::retrieve::request::{Fusion, Mode, check_k};
 use crate::retrieve::search::{self as retrieve, DENSE, LEXICAL};
 use crate::retrieve::searcher::Searcher;
 use crate::source::filter::Filter;
@@ -78,9 +80,13 @@ impl Searcher {
         request: &RunRequest,
         done: &mut dyn FnMut(usize),
     ) -> Result<Vec<DocumentRanking>> {
-        retrieve::check_k(request.k, request.candidates)?;
-        if queries.iter().any(|query| query.text.trim().is_empty()) {
-            return Err(Error::EmptyQuery);
+        check_k(request.k, request.candidates)?;
+        limits::within("ef", request.ef, 0, EF_MAX)?;
+        for query in queries {
+            limits::text("query", &query.text, QUERY_BYTES_MAX)?;
+            if query.text.trim().is_empty() {
+                return Err(Error::EmptyQuery);
+            }
         }
         let admitted = request.filter.as_ref().map(|filter| self.filter_scope(filter)).transpose()?;
         let admitted = admitted.map(|(admitted, _)| admitted);
@@ -110,7 +116,8 @@ impl Searcher {
             }
             if request.mode != Mode::Dense {
                 let (unit, depth) = (Unit::Document, request.candidates);
-                let queries = LexicalQueries { texts: &texts, scopes, unit, depth, statistics: None };
+                let cancel = &Cancel::default();
+                let queries = LexicalQueries { texts: &texts, scopes, unit, depth, statistics: None, cancel };
                 give(LEXICAL, self.source.lexical(&queries)?);
             }
             for arms in &mut arms {
@@ -120,6 +127,17 @@ impl Searcher {
             done(rankings.len());
         }
         Ok(rankings)
+    }
+
+    /// The queries that the encoder reads the beginning of alone.
+    ///
+    /// # Errors
+    /// Those of [`Searcher::encoder`].
+    pub fn n_cut(&self, queries: &[RunQuery]) -> Result<usize> {
+        let encoder = self.encoder()?;
+        let n_tokens = |text: &str| encoder.tokenizer().count(&encoder.bytes_embedded(text, Kind::Query));
+        let is_cut = |query: &&RunQuery| n_tokens(&query.text) + encoder.n_special() > encoder.max_tokens();
+        Ok(queries.iter().filter(is_cut).count())
     }
 
     /// For each query the documents by the score of their best chunk.
@@ -135,6 +153,7 @@ impl Searcher {
             scan: request.scan,
             ef: request.ef,
             accelerator: Some(&self.encoder()?.accelerator()),
+            cancel: &Cancel::default(),
         })?;
         Ok(near.into_iter().map(|near| near.ranking).collect())
     }

@@ -39,9 +39,15 @@ impl Searcher {
         Ok((scoped.scope, filtered))
     }
 
-    /// The scope of a list of documents; an id that the collection does not hold is an error that names the nearest.
+    /// The scope of a list of documents, by their ids or, for records of JSONL that one file has, by the records' own.
+    /// An id that the collection does not hold is an error that names the nearest.
     pub(crate) fn scope(&self, documents: &[String]) -> Result<Scope> {
-        let scoped = self.source.scope(Wanted::Documents(documents))?;
+        let mut scoped = self.source.scope(Wanted::Documents(documents))?;
+        if !scoped.unknown.is_empty() {
+            let records = self.of_records(&scoped.unknown)?;
+            let ids = documents.iter().map(|id| records.get(id).unwrap_or(id).clone());
+            scoped = self.source.scope(Wanted::Documents(&ids.collect::<Vec<_>>()))?;
+        }
         match scoped.unknown.first() {
             Some(unknown) => Err(self.unknown(unknown)?),
             None => Ok(scoped.scope),

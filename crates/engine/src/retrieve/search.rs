@@ -11,9 +11,12 @@ use cento_lexical::{self as lexical, Unit};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::error::{Error, Result};
+use crate::cancel::Cancel;
+use crate::error::Result;
+use crate::limits;
 use crate::retrieve::dense::VectorsUsed;
-use crate::retrieve::request::{ChunkSearch, Explain, Fusion, LEXICAL_WEIGHT, Mode};
+use crate::retrieve::likelihood::{self, NO_LIKELIHOODS, Unlikely};
+use crate::retrieve::request::{ChunkSearch, Explain, Fusion, LEXICAL_WEIGHT, Mode, check_k};
 use crate::retrieve::scope::Filtered;
 use crate::retrieve::searcher::Searcher;
 use crate::source::ranking::Ranking;
@@ -77,6 +80,10 @@ pub struct Hit {
     pub anchor: String,
     /// Fused score, or the arm's own when one arm answered.
     pub score: f64,
+    /// The likelihood that it answers, in (0, 1), which means the same for every question, unlike the score; nothing
+    /// where words alone were searched, or the collection's cosines have no scale.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub likelihood: Option<f64>,
     /// The contribution of each arm; the contributions add up to the score.
     pub contributions: Vec<Contribution>,
     /// BM25 term by term, when asked for and when the lexical arm found the chunk.
@@ -101,12 +108,19 @@ pub struct Timings {
     pub texts: Duration,
 }
 
+/// A candidate and its likelihood.
+type Likely = (Fused<ChunkKey>, Option<f64>);
+
 /// The fused candidates of a query, before `k`.
 pub(crate) struct Retrieved {
     pub(crate) fused: Vec<Fused<ChunkKey>>,
+    /// The query's, if it was embedded: \[D\].
+    pub(crate) vector: Option<Vec<f32>>,
     pub(crate) scanned: &'static str,
     pub(crate) vectors: Option<VectorsUsed>,
     pub(crate) filter: Option<Filtered>,
+    /// Warnings about this query, to whoever asks.
+    pub(crate) warnings: Vec<String>,
 }
 
 impl Searcher {
@@ -121,9 +135,9 @@ impl Searcher {
         let mut timings = Timings::default();
         let ranking = self.rank(request, &mut timings)?;
         let start = Instant::now();
-        let is_enough = |fused: &Fused<ChunkKey>| request.min_score.is_none_or(|min_score| fused.score >= min_score);
-        let best: Vec<_> = ranking.fused.into_iter().take(request.k).take_while(is_enough).collect();
+        let (best, unlikely) = self.best(request, ranking.fused, ranking.vector)?;
         let hits = self.hits(best, request)?;
+        limits::answer(hits.iter().map(|hit| hit.text.len()))?;
         timings.texts = start.elapsed();
         let manifest = self.manifest();
         let response = SearchResponse {
@@ -136,10 +150,37 @@ impl Searcher {
             filter: ranking.filter,
             generation: manifest.generation,
             model_fingerprint: manifest.config.model_fingerprint.clone(),
-            warnings: self.warnings(),
+            warnings: [self.warnings(), ranking.warnings]
+                .into_iter()
+                .flatten()
+                .chain(unlikely.map(|why| format!("{NO_LIKELIHOODS}: {why}")))
+                .collect(),
             hits,
         };
         Ok((response, timings))
+    }
+
+    /// The results with their likelihoods, or what to tell whoever asks about why they have none.
+    fn best(
+        &self,
+        request: &ChunkSearch,
+        mut fused: Vec<Fused<ChunkKey>>,
+        vector: Option<Vec<f32>>,
+    ) -> Result<(Vec<Likely>, Option<Unlikely>)> {
+        if request.min_score.is_none() {
+            fused.truncate(request.k);
+        }
+        let likelihoods = match (self.scale(&request.query, vector, &request.cancel)?, request.min_score) {
+            (Ok(scale), _) => self.likelihoods(&scale, fused.iter().map(words).collect())?,
+            (Err(unlikely), Some(least)) => return Err(likelihood::refused(least, unlikely.to_string())),
+            (Err(unlikely), None) => {
+                let hits = fused.into_iter().map(|fused| (fused, None)).collect();
+                return Ok((hits, Some(unlikely).filter(|unlikely| *unlikely != Unlikely::WordsAlone))); // as asked
+            }
+        };
+        let least = request.min_score.unwrap_or(0.0);
+        let likely = fused.into_iter().zip(likelihoods).filter(|(_, likelihood)| *likelihood >= least);
+        Ok((likely.map(|(fused, likelihood)| (fused, Some(likelihood))).take(request.k).collect(), None))
     }
 
     /// Every candidate of a query, fused, best first.
@@ -156,19 +197,18 @@ impl Searcher {
         scope: Option<&Scope>,
         timings: &mut Timings,
     ) -> Result<Retrieved> {
-        if request.query.trim().is_empty() {
-            return Err(Error::EmptyQuery);
-        }
+        request.check()?;
         let mut arms = Vec::new();
-        let (mut scanned, mut vectors) = ("none", None);
+        let (mut scanned, mut vectors, mut embedded, mut warnings) = ("none", None, None, Vec::new());
         if request.mode != Mode::Lexical {
             let start = Instant::now();
-            let vector = self.embed_query(&request.query, &request.cancel)?;
+            let query = self.embed_query(&request.query, &request.cancel)?;
+            warnings.extend(self.cut(&query)?);
             timings.embed = start.elapsed();
             let start = Instant::now();
-            let found = self.dense_chunks(&vector, request, scope)?;
+            let found = self.dense_chunks(&query.vector, request, scope)?;
             timings.dense = start.elapsed();
-            (scanned, vectors) = (found.scanned, Some(found.used));
+            (scanned, vectors, embedded) = (found.scanned, Some(found.used), Some(query.vector));
             arms.push(arm(DENSE, found.chunks));
         }
         request.cancel.check()?;
@@ -181,7 +221,7 @@ impl Searcher {
         let start = Instant::now();
         let fused = fuse_arms(&mut arms, request.fusion)?;
         timings.fuse = start.elapsed();
-        Ok(Retrieved { fused, scanned, vectors, filter: None })
+        Ok(Retrieved { fused, vector: embedded, scanned, vectors, filter: None, warnings })
     }
 
     pub(crate) fn lexical_chunks(&self, request: &ChunkSearch, scope: Option<&Scope>) -> Result<Ranking> {
@@ -191,6 +231,7 @@ impl Searcher {
             unit: Unit::Row,
             depth: request.candidates,
             statistics: None,
+            cancel: &request.cancel,
         })?;
         let mut ranking = ranked.into_iter().next().unwrap_or_default();
         ranking.truncate(request.candidates);
@@ -199,19 +240,19 @@ impl Searcher {
 
     /// The idf of a term as the analyser gives it, by the live chunks whose text has it.
     pub(crate) fn idf(&self, term: &str) -> Result<f64> {
-        let statistics = self.source.statistics(Counted::Texts, &[term.to_owned()])?;
+        let statistics = self.source.statistics(Counted::Texts, &[term.to_owned()], &Cancel::default())?;
         Ok(statistics.idf(term).unwrap_or_default())
     }
 
-    fn hits(&self, best: Vec<Fused<ChunkKey>>, request: &ChunkSearch) -> Result<Vec<Hit>> {
-        let chunks: Vec<ChunkRef> = best.iter().map(|fused| fused.id.chunk).collect();
+    fn hits(&self, best: Vec<Likely>, request: &ChunkSearch) -> Result<Vec<Hit>> {
+        let chunks: Vec<ChunkRef> = best.iter().map(|(fused, _)| fused.id.chunk).collect();
         let mut explained = match request.explain {
             Explain::Terms => self.source.explain(&request.query, &chunks, None)?,
             Explain::Arms => Vec::new(),
         }
         .into_iter();
         let ranked = best.into_iter().zip(self.source.chunks(&chunks)?).enumerate();
-        let hit = |(n, (fused, chunk)): (usize, (Fused<ChunkKey>, Candidate))| Hit {
+        let hit = |(n, ((fused, likelihood), chunk)): (usize, (Likely, Candidate))| Hit {
             rank: n + 1,
             id: fused.id.id,
             document: chunk.document,
@@ -221,6 +262,7 @@ impl Searcher {
             text_kind: chunk.source,
             anchor: beginning(chunk.anchor).to_string(),
             score: fused.score,
+            likelihood,
             contributions: fused.contributions,
             lexical: explained.next().filter(|explanation| explanation.score > 0.0),
             text: chunk.text,
@@ -229,23 +271,16 @@ impl Searcher {
     }
 }
 
+/// A candidate with its BM25 score, if words found it.
+fn words(fused: &Fused<ChunkKey>) -> (ChunkRef, Option<f64>) {
+    let lexical = fused.contributions.iter().find(|part| part.arm == LEXICAL);
+    (fused.id.chunk, lexical.and_then(|part| part.raw))
+}
+
 /// Where a candidate begins, as an answer says it: page, row or line, without the sheet.
 fn beginning(anchor: Anchor) -> Anchor {
     let line = anchor.line.map(|line| Extent::from(line.first));
     Anchor { sheet: None, line, ..anchor }
-}
-
-pub(crate) fn check_k(k: usize, depth: usize) -> Result<()> {
-    let nothing = |setting, reason: &str| {
-        let (value, reason) = ("0".to_owned(), reason.to_owned());
-        Err(Error::Setting { setting, value, reason })
-    };
-    match (k, depth) {
-        (0, _) => nothing("k", "asks for nothing; ask for at least one result"),
-        (_, 0) => nothing("candidates", "leaves nothing to rank; let an arm contribute at least one"),
-        _ if k > depth => Err(Error::TooManyResults { k, depth }),
-        _ => Ok(()),
-    }
 }
 
 pub(crate) fn arm<I>(name: &'static str, hits: Vec<(I, f64)>) -> Arm<I> {

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-use cento_embedder::{DeviceChoice, Embedder, LoadOptions};
+use cento_embedder::{DeviceChoice, Embedder, Embedding, LoadOptions};
 use cento_lexical::Analyzer;
 
 use crate::cancel::Cancel;
@@ -15,7 +15,7 @@ use crate::retrieve::resolved::ResolvedContexts;
 use crate::source::local::Local;
 use crate::source::seam::Source;
 use crate::source::shards::Shards;
-use cento_collection::format::losses::Loss;
+use cento_collection::format::losses::{Loss, Stale};
 use cento_collection::format::manifest::Manifest;
 use cento_collection::keep::snapshots::At;
 use cento_models::Models;
@@ -85,9 +85,11 @@ impl Searcher {
         &self.source.describe().manifest
     }
 
-    /// Warnings to whoever asks: documents that were damaged and are not there any more.
+    /// Warnings to whoever asks: documents that were damaged and are not there any more, and documents that are older
+    /// than their files.
     pub fn warnings(&self) -> Vec<String> {
-        self.manifest().losses.iter().map(Loss::warning).collect()
+        let manifest = self.manifest();
+        manifest.losses.iter().map(Loss::warning).chain(manifest.stale.iter().map(Stale::warning)).collect()
     }
 
     /// True if writers are kept from removing its files. Without that it answers as long as its files stay mapped, but
@@ -107,9 +109,20 @@ impl Searcher {
         self.shared_encoder().map(|encoder| encoder.embedder())
     }
 
-    /// The vector of a query, embedded together with those of others that ask at the same time.
-    pub(crate) fn embed_query(&self, query: &str, cancel: &Cancel) -> Result<Vec<f32>> {
+    /// The embedding of a query, made together with those of others that ask at the same time.
+    pub(crate) fn embed_query(&self, query: &str, cancel: &Cancel) -> Result<Embedding> {
         self.shared_encoder()?.embed_query(query, cancel)
+    }
+
+    /// A warning to whoever asks, if the encoder read the beginning of a query alone.
+    pub(crate) fn cut(&self, query: &Embedding) -> Result<Option<String>> {
+        let max_tokens = self.encoder()?.max_tokens();
+        let warning = || {
+            format!(
+                "the query has more than the {max_tokens} tokens that the encoder reads: vectors are of its beginning"
+            )
+        };
+        Ok(query.truncated.then(warning))
     }
 
     /// Takes an encoder of the collection's fingerprint that another searcher loaded.

@@ -8,7 +8,7 @@ use cento_collection::format::segment::{Column, Segment};
 use cento_collection::keep::generation::Generation;
 use cento_lexical::Unit;
 use cento_vector::exact;
-use cento_vector::hnsw::{self, Found, Path};
+use cento_vector::hnsw::{self, Found, Path, Wanted};
 use roaring::RoaringBitmap;
 
 use crate::error::Result;
@@ -61,13 +61,15 @@ fn each<'q>(generation: &Generation, queries: &DenseQueries<'q>) -> impl ExactSi
 
 fn near_rows(generation: &Generation, queries: &DenseQueries<'_>) -> Result<Vec<Gathered>> {
     let at = position(generation, queries.column);
+    let stop = || queries.cancel.is_cancelled();
     let mut of_query = Vec::new();
     for (n, query) in each(generation, queries).enumerate() {
         let mut gathered = Gathered::default();
         for (number, segment) in generation.segments.iter().enumerate() {
             let allowed = allowed_rows(segment, queries.scopes.of(n).map(|scope| scope.rows(number)));
             let column = &segment.columns[at];
-            let found = rows(column, query, queries.depth, queries.scan, queries.ef, allowed.as_deref())?;
+            let (k, allowed) = (queries.depth, allowed.as_deref());
+            let found = rows(column, query, queries.scan, &Wanted { k, ef: queries.ef, allowed, stop: &stop })?;
             match found.path {
                 Path::Graph => gathered.n_graph += 1,
                 Path::Scan => gathered.n_exact += 1,
@@ -107,7 +109,7 @@ fn near_documents(generation: &Generation, queries: &DenseQueries<'_>) -> Result
         let mut distances = Vec::new();
         if graph.is_none() {
             distances.resize(of_query.len() * n_rows, 0.0);
-            exact::distances(&column.rows, queries.vectors, &mut distances)?;
+            exact::distances(&column.rows, queries.vectors, &mut distances, &|| queries.cancel.is_cancelled())?;
         }
         for (n, (gathered, query)) in of_query.iter_mut().zip(each(generation, queries)).enumerate() {
             let allowed = allowed_rows(segment, queries.scopes.of(n).map(|scope| scope.rows(number)));
@@ -143,8 +145,9 @@ pub(super) fn rescored(generation: &Generation, rescored: &Rescored<'_>) -> Resu
         for (record, _) in &records {
             wanted.insert_range(record.rows());
         }
-        let (column, n_rows) = (&segment.columns[at], wanted.len() as usize);
-        let mut near = rows(column, rescored.vector, n_rows, Scan::Exact, 0, Some(&wanted))?.neighbors;
+        let (column, stop) = (&segment.columns[at], || rescored.cancel.is_cancelled());
+        let wanted = Wanted { k: wanted.len() as usize, ef: 0, allowed: Some(&wanted), stop: &stop };
+        let mut near = rows(column, rescored.vector, Scan::Exact, &wanted)?.neighbors;
         near.sort_unstable_by_key(|near| near.row); // rows of a document follow each other, and documents ascend
         let mut rest = near.as_slice();
         for (record, found_with) in records {
@@ -158,20 +161,13 @@ pub(super) fn rescored(generation: &Generation, rescored: &Rescored<'_>) -> Resu
     keys::ranked(generation, Unit::Row, candidates, rescored.depth)
 }
 
-/// The `depth` nearest allowed rows of a column, nearest first, and how they were found. A graph is walked with a beam
-/// of `ef`, or of `depth` if that is more.
-fn rows(
-    column: &Column,
-    query: &[f32],
-    depth: usize,
-    scan: Scan,
-    ef: usize,
-    allowed: Option<&RoaringBitmap>,
-) -> Result<Found> {
+/// The wanted rows of a column, nearest first, and how they were found.
+fn rows(column: &Column, query: &[f32], scan: Scan, wanted: &Wanted<'_>) -> Result<Found> {
     Ok(match (&column.graph, scan) {
-        (Some(graph), Scan::Auto) => hnsw::search(graph, &column.rows, query, depth, ef.max(depth), allowed)?,
+        (Some(graph), Scan::Auto) => hnsw::search(graph, &column.rows, query, wanted)?,
         (None, Scan::Auto) | (_, Scan::Exact) => {
-            Found { neighbors: exact::search(&column.rows, query, depth, allowed)?, path: hnsw::Path::Scan }
+            let &Wanted { k, allowed, stop, .. } = wanted;
+            Found { neighbors: exact::search(&column.rows, query, k, allowed, stop)?, path: hnsw::Path::Scan }
         }
     })
 }
@@ -184,10 +180,11 @@ fn near_units(
     queries: &DenseQueries<'_>,
     allowed: Option<&RoaringBitmap>,
 ) -> Result<Vec<Option<f64>>> {
-    let n_chunks = GRAPH_CHUNKS_PER_DOCUMENT * queries.depth;
+    let stop = || queries.cancel.is_cancelled();
+    let wanted = Wanted { k: GRAPH_CHUNKS_PER_DOCUMENT * queries.depth, ef: queries.ef, allowed, stop: &stop };
     let units = segment.units()?;
     let mut best = vec![None; units.documents.len()];
-    for neighbor in rows(column, query, n_chunks, Scan::Auto, queries.ef, allowed)?.neighbors {
+    for neighbor in rows(column, query, Scan::Auto, &wanted)?.neighbors {
         let unit = units.of_row[neighbor.row as usize];
         keep_larger(&mut best[unit as usize], score(neighbor.distance));
     }

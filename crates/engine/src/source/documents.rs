@@ -1,5 +1,6 @@
 //! Documents of a collection by id, their parts, and the ids that are nearest to one that is not there.
 
+use std::collections::HashSet;
 use std::ops::{Range, RangeInclusive};
 
 use cento_collection::format::segment::{DocumentRecord, Segment};
@@ -31,6 +32,8 @@ pub(crate) enum Part {
 pub(crate) enum Sought<'a> {
     /// The id of a document.
     Id(&'a str),
+    /// The own ids of records of JSONL, each of which may stand in several files.
+    Records(&'a HashSet<&'a str>),
     /// The file that documents came from.
     File {
         /// Its name in the collection, as any of these.
@@ -82,6 +85,9 @@ pub struct Excerpt {
     pub n_chunks: u32,
     /// The text.
     pub text: String,
+    /// Why the document may be older than its file.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
 }
 
 /// A document in a list.
@@ -162,6 +168,7 @@ fn read(segment: &Segment, record: &DocumentRecord, id: &str, part: &Part) -> Re
         source_span: None,
         n_chunks: record.n_chunks,
         text: String::new(),
+        warnings: Vec::new(),
     };
     match part {
         Part::Whole => {}
@@ -230,7 +237,8 @@ pub(super) fn located(generation: &Generation, sought: &Sought<'_>) -> Result<Ve
     let mut found = Vec::new();
     for segment in &generation.segments {
         for document in segment.live_documents() {
-            if is_sought(segment.documents.text(segment.document(document)?.origin)?, sought) {
+            let record = segment.document(document)?;
+            if is_sought(segment.documents.text(record.id)?, segment.documents.text(record.origin)?, sought) {
                 found.push(locate(segment, document)?);
             }
         }
@@ -238,9 +246,10 @@ pub(super) fn located(generation: &Generation, sought: &Sought<'_>) -> Result<Ve
     Ok(found)
 }
 
-fn is_sought(origin: &str, sought: &Sought<'_>) -> bool {
+fn is_sought(id: &str, origin: &str, sought: &Sought<'_>) -> bool {
     match sought {
         Sought::Id(_) => false,
+        Sought::Records(names) => corpus::own_id(id, origin).is_some_and(|own| names.contains(own)),
         Sought::File { names, end } => {
             names.iter().any(|name| name == origin) || end.is_some_and(|end| origin.ends_with(end))
         }

@@ -4,26 +4,36 @@ use cento_collection::format::segment::Segment;
 use cento_collection::keep::generation::Generation;
 use cento_lexical::{self as lexical, Bm25, Explanation, Part, Searcher, Statistics, Unit};
 
-use crate::error::Result;
+use crate::cancel::Cancel;
+use crate::error::{Error, Result};
 use crate::source::keys;
 use crate::source::ranking::Ranking;
 use crate::source::refs::ChunkRef;
 use crate::source::scope::Scope;
 use crate::source::seam::{Counted, LexicalQueries};
 
-pub(super) fn statistics(generation: &Generation, counted: Counted, terms: &[String]) -> Result<Statistics> {
+pub(super) fn statistics(
+    generation: &Generation,
+    counted: Counted,
+    terms: &[String],
+    cancel: &Cancel,
+) -> Result<Statistics> {
     Ok(match counted {
-        Counted::Units(unit) => searcher(generation, unit, None)?.statistics(terms)?,
+        Counted::Units(unit) => {
+            searcher(generation, unit, None)?.unless(&|| cancel.is_cancelled()).statistics(terms)?
+        }
         Counted::Texts => lexical::text_statistics(&parts(generation, Unit::Row, None)?, terms)?,
     })
 }
 
 pub(super) fn ranked(generation: &Generation, queries: &LexicalQueries<'_>) -> Result<Vec<Ranking>> {
+    let stop = || queries.cancel.is_cancelled();
+    let searcher = |scope| Ok::<_, Error>(searcher(generation, queries.unit, scope)?.unless(&stop));
     let is_shared = (0..queries.texts.len()).any(|n| queries.scopes.own(n).is_none());
-    let of_all = is_shared.then(|| searcher(generation, queries.unit, queries.scopes.of_all)).transpose()?;
+    let of_all = is_shared.then(|| searcher(queries.scopes.of_all)).transpose()?;
     let mut rankings = Vec::with_capacity(queries.texts.len());
     for (n, text) in queries.texts.iter().enumerate() {
-        let own = queries.scopes.own(n).map(|scope| searcher(generation, queries.unit, Some(scope))).transpose()?;
+        let own = queries.scopes.own(n).map(|scope| searcher(Some(scope))).transpose()?;
         let Some(searcher) = own.as_ref().or(of_all.as_ref()) else { continue };
         let scored = match queries.statistics {
             Some(statistics) => searcher.score_under(text, statistics)?,

@@ -10,6 +10,7 @@ use cento_collection::keep::snapshots::At;
 use cento_lexical::{Explanation, Statistics};
 use roaring::RoaringBitmap;
 
+use crate::cancel::Cancel;
 use crate::error::Result;
 use crate::source::documents::{self, Excerpt, ListedDocument, LocatedDocument, Part, Sought};
 use crate::source::filter::Schema;
@@ -43,6 +44,12 @@ impl Local {
         Ok(Self { generation, description })
     }
 
+    /// The generation, at the beginning of what is asked of it: its files are looked at.
+    fn asked(&self) -> Result<&Generation> {
+        self.generation.renew()?;
+        Ok(&self.generation)
+    }
+
     fn segment(&self, chunk: ChunkRef) -> (&Segment, u32) {
         let (segment, row) = chunk.place();
         (&self.generation.segments[segment], row)
@@ -55,11 +62,11 @@ impl Source for Local {
     }
 
     fn schema(&self) -> Result<Schema> {
-        selected::schema(&self.generation)
+        selected::schema(self.asked()?)
     }
 
     fn scope(&self, wanted: Wanted<'_>) -> Result<Scoped> {
-        let segments = &self.generation.segments;
+        let segments = &self.asked()?.segments;
         let mut unknown = Vec::new();
         let documents = match wanted {
             Wanted::All => {
@@ -84,12 +91,16 @@ impl Source for Local {
         Ok(Scoped { scope, n_documents: documents.iter().map(RoaringBitmap::len).sum(), unknown })
     }
 
-    fn statistics(&self, counted: Counted, terms: &[String]) -> Result<Statistics> {
-        lexical::statistics(&self.generation, counted, terms)
+    fn statistics(&self, counted: Counted, terms: &[String], cancel: &Cancel) -> Result<Statistics> {
+        let generation = match counted {
+            Counted::Units(_) => self.asked()?,
+            Counted::Texts => &self.generation, // of single terms, many times, by a query that has begun
+        };
+        lexical::statistics(generation, counted, terms, cancel)
     }
 
     fn lexical(&self, queries: &LexicalQueries<'_>) -> Result<Vec<Ranking>> {
-        lexical::ranked(&self.generation, queries)
+        lexical::ranked(self.asked()?, queries)
     }
 
     fn explain(&self, query: &str, chunks: &[ChunkRef], statistics: Option<&Statistics>) -> Result<Vec<Explanation>> {
@@ -97,7 +108,7 @@ impl Source for Local {
     }
 
     fn nearest(&self, queries: &DenseQueries<'_>) -> Result<Vec<Near>> {
-        dense::nearest(&self.generation, queries)
+        dense::nearest(self.asked()?, queries)
     }
 
     fn rescore(&self, rescored: &Rescored<'_>) -> Result<Ranking> {
@@ -130,15 +141,15 @@ impl Source for Local {
     }
 
     fn find(&self, document: &str, number: Option<u32>) -> Result<Option<Named>> {
-        documents::find(&self.generation, document, number)
+        documents::find(self.asked()?, document, number)
     }
 
     fn located(&self, sought: &Sought<'_>) -> Result<Vec<LocatedDocument>> {
-        documents::located(&self.generation, sought)
+        documents::located(self.asked()?, sought)
     }
 
     fn excerpt(&self, document: &str, part: &Part) -> Result<Option<Excerpt>> {
-        documents::excerpt(&self.generation, document, part)
+        documents::excerpt(self.asked()?, document, part)
     }
 
     fn nearest_id(&self, id: &str) -> Result<Option<(usize, String)>> {
@@ -146,7 +157,7 @@ impl Source for Local {
     }
 
     fn documents(&self, pick: &Pick<'_>) -> Result<Vec<ListedDocument>> {
-        documents::list(&self.generation, pick)
+        documents::list(self.asked()?, pick)
     }
 
     fn at(&self, positions: &[u64]) -> Result<Vec<ChunkRef>> {
@@ -166,7 +177,7 @@ impl Source for Local {
     }
 
     fn labels(&self) -> Result<Vec<Labelled>> {
-        labels::labels(&self.generation)
+        labels::labels(self.asked()?)
     }
 }
 

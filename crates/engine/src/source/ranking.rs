@@ -15,8 +15,12 @@ pub(crate) fn keep_best<T>(candidates: &mut Vec<T>, depth: usize, score: impl Fn
     if candidates.len() <= depth {
         return;
     }
+    let Some(last) = depth.checked_sub(1) else {
+        candidates.clear();
+        return;
+    };
     let mut scores: Vec<f64> = candidates.iter().map(&score).collect();
-    let (_, cut, _) = scores.select_nth_unstable_by(depth - 1, |a, b| b.total_cmp(a));
+    let (_, cut, _) = scores.select_nth_unstable_by(last, |a, b| b.total_cmp(a));
     let cut = *cut;
     candidates.retain(|candidate| score(candidate).total_cmp(&cut).is_ge());
 }

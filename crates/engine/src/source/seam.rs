@@ -12,6 +12,7 @@ use cento_lexical::{Explanation, Statistics, Unit};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::cancel::Cancel;
 use crate::error::Result;
 use crate::source::documents::{Excerpt, ListedDocument, LocatedDocument, Part, Sought};
 use crate::source::filter::Schema;
@@ -35,7 +36,7 @@ pub(crate) trait Source: Debug + Send + Sync {
     fn scope(&self, wanted: Wanted<'_>) -> Result<Scoped>;
 
     /// Counts live units and those that have each of the terms: integers, which add up over sources.
-    fn statistics(&self, counted: Counted, terms: &[String]) -> Result<Statistics>;
+    fn statistics(&self, counted: Counted, terms: &[String], cancel: &Cancel) -> Result<Statistics>;
 
     /// Ranks by BM25: for each query the units that may be among the best.
     fn lexical(&self, queries: &LexicalQueries<'_>) -> Result<Vec<Ranking>>;
@@ -116,6 +117,7 @@ pub(crate) struct LexicalQueries<'a> {
     pub(crate) depth: usize,
     /// The statistics of the whole that this source is a part of; none where it is the whole.
     pub(crate) statistics: Option<&'a Statistics>,
+    pub(crate) cancel: &'a Cancel,
 }
 
 /// Queries by vectors.
@@ -132,6 +134,7 @@ pub(crate) struct DenseQueries<'a> {
     pub(crate) ef: usize,
     /// A device that may help where the vectors lie.
     pub(crate) accelerator: Option<&'a Accelerator>,
+    pub(crate) cancel: &'a Cancel,
 }
 
 /// Documents found by one kind of vectors, to be scored inside by another.
@@ -141,6 +144,7 @@ pub(crate) struct Rescored<'a> {
     pub(crate) found: &'a [(ChunkRef, f64)],
     pub(crate) column: VectorColumn,
     pub(crate) depth: usize,
+    pub(crate) cancel: &'a Cancel,
 }
 
 /// The way the nearest vectors are found.

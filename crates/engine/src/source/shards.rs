@@ -7,11 +7,13 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use cento_assembly::Candidate;
+use cento_collection::format::calibration::Calibration;
 use cento_collection::format::config::CollectionConfig;
 use cento_collection::keep::snapshots::At;
 use cento_lexical::{Analyzer, Explanation, Statistics, Unit};
 use serde_json::Value;
 
+use crate::cancel::Cancel;
 use crate::error::{Error, Result};
 use crate::source::documents::{Excerpt, ListedDocument, LocatedDocument, Part, Sought};
 use crate::source::filter::Schema;
@@ -118,10 +120,10 @@ impl Shards {
     }
 
     /// The statistics that were given, or those of all shards together.
-    fn under(&self, given: Option<&Statistics>, unit: Unit, texts: &[String]) -> Result<Statistics> {
+    fn under(&self, given: Option<&Statistics>, unit: Unit, texts: &[String], cancel: &Cancel) -> Result<Statistics> {
         match given {
             Some(statistics) => Ok(statistics.clone()),
-            None => self.statistics(Counted::Units(unit), &self.terms(texts)),
+            None => self.statistics(Counted::Units(unit), &self.terms(texts), cancel),
         }
     }
 }
@@ -161,16 +163,16 @@ impl Source for Shards {
         Ok(Scoped { scope: Scope::joined(scopes), n_documents, unknown })
     }
 
-    fn statistics(&self, counted: Counted, terms: &[String]) -> Result<Statistics> {
+    fn statistics(&self, counted: Counted, terms: &[String], cancel: &Cancel) -> Result<Statistics> {
         let mut sum = Statistics::default();
         for (_, source) in self.each() {
-            sum.add(&source.statistics(counted, terms)?);
+            sum.add(&source.statistics(counted, terms, cancel)?);
         }
         Ok(sum)
     }
 
     fn lexical(&self, queries: &LexicalQueries<'_>) -> Result<Vec<Ranking>> {
-        let statistics = self.under(queries.statistics, queries.unit, queries.texts)?;
+        let statistics = self.under(queries.statistics, queries.unit, queries.texts, queries.cancel)?;
         let mut of_query: Vec<Vec<Ranking>> = queries.texts.iter().map(|_| Vec::new()).collect();
         for (shard, source) in self.each() {
             let own = OwnScopes::new(queries.scopes, shard);
@@ -181,7 +183,7 @@ impl Source for Shards {
     }
 
     fn explain(&self, query: &str, chunks: &[ChunkRef], statistics: Option<&Statistics>) -> Result<Vec<Explanation>> {
-        let statistics = self.under(statistics, Unit::Row, &[query.to_owned()])?;
+        let statistics = self.under(statistics, Unit::Row, &[query.to_owned()], &Cancel::default())?;
         self.scatter(chunks, |chunk| *chunk, |source, chunks| source.explain(query, chunks, Some(&statistics)))
     }
 
@@ -342,7 +344,14 @@ fn description(sources: &[Box<dyn Source>]) -> Description {
         manifest.roots.extend(other.roots.clone());
         manifest.segments.extend(other.segments.iter().cloned());
         manifest.losses.extend(other.losses.iter().cloned());
-        manifest.calibration = None; // a median of a part is none of the whole
+        manifest.stale.extend(other.stale.iter().cloned());
+        manifest.calibration = match (manifest.calibration, &other.calibration) {
+            (Some(Calibration::Sample(all)), Some(Calibration::Sample(more))) => {
+                Some(Calibration::Sample(all.merged(more.clone())))
+            }
+            // Figures of a part are none of the whole.
+            (None | Some(Calibration::Figures(_)), _) | (_, None | Some(Calibration::Figures(_))) => None,
+        };
     }
     Description {
         manifest,

@@ -11,8 +11,8 @@ use serde_json::{Value, json};
 use super::Place;
 use crate::trace::EndpointRecord;
 use crate::{
-    BudgetTokenizer, ChunkSearch, Context, ContextSettings, Endpoint, EndpointOptions, Error, Mode, Policy, Result,
-    SealBudget, Searcher, Strategy,
+    BudgetTokenizer, ChunkSearch, Context, ContextSettings, Endpoint, EndpointOptions, Error, Mode, Policy, Reach,
+    Result, SealBudget, Searcher, Strategy,
 };
 
 const QUESTION: &str = "In which town was the director of Night Train born?";
@@ -85,6 +85,7 @@ impl Server {
             model: "small".to_owned(),
             timeout: Duration::from_secs(20),
             fallback: false,
+            reach: Reach::Any,
         }
     }
 
@@ -219,7 +220,7 @@ fn check_wrong(searcher: &Searcher, first: usize, wrong: &Reply, timeout: Durati
             assert!(matches!(error, Error::Endpoint { .. }), "{error}");
             let error = error.to_string();
             let host = server.address.to_string();
-            for word in words.iter().copied().chain([host.as_str(), "--endpoint-fallback"]) {
+            for word in words.iter().copied().chain([host.as_str(), "a fallback goes on with the patterns alone"]) {
                 assert!(error.contains(word), "no {word:?} in {error}");
             }
             assert!(!error.contains(KEY) && error.len() < 600, "{error}");
@@ -312,9 +313,12 @@ fn a_server_that_is_busy_is_asked_once_more_and_no_more_calls_are_made_than_allo
     let server = Server::start(move |_, _| busy());
     let error = seal(&searcher, Some(&Endpoint::open(&server.options(), None).unwrap())).unwrap_err().to_string();
     assert!(error.contains("503 Service Unavailable: \"busy\"") && server.n_asked() == 2, "{error}");
-    let server = Server::start(|_, _| Reply::Raw("429 Too Many Requests\r\nRetry-After: 900", "later".to_owned()));
-    let error = seal(&searcher, Some(&Endpoint::open(&server.options(), None).unwrap())).unwrap_err().to_string();
-    assert!(error.contains("429 Too Many Requests: \"later\"") && server.n_asked() == 1, "{error}");
+    for pause in ["900", "18446744073709551615"] {
+        let status: &str = Box::leak(format!("429 Too Many Requests\r\nRetry-After: {pause}").into_boxed_str());
+        let server = Server::start(|_, _| Reply::Raw(status, "later".to_owned()));
+        let error = seal(&searcher, Some(&Endpoint::open(&server.options(), None).unwrap())).unwrap_err().to_string();
+        assert!(error.contains("429 Too Many Requests: \"later\"") && server.n_asked() == 1, "{error}");
+    }
 
     // Two passages and a judgement are wanted: the judgement is made in any case, then the first passages.
     for (calls, n_untold) in [(1, 2), (2, 1), (3, 0)] {
@@ -333,6 +337,7 @@ fn what_cannot_be_asked_is_refused_before_it_is() {
         model: "small".to_owned(),
         timeout: Duration::from_secs(1),
         fallback: true,
+        reach: Reach::Any,
     };
     let refused = |url: &str, key: Option<&str>| Endpoint::open(&options(url), key).unwrap_err().to_string();
     for url in ["", "localhost:8000", "ftp://localhost/v1", "http://", "/v1"] {
@@ -351,4 +356,35 @@ fn what_cannot_be_asked_is_refused_before_it_is() {
     assert!(!format!("{endpoint:?}").contains(KEY));
     let error = context(&place.searcher(), Some(&endpoint), 16, Strategy::Flat).unwrap_err().to_string();
     assert!(["localhost:9", "flat", "of no use"].iter().all(|word| error.contains(word)), "{error}");
+}
+
+#[test]
+fn an_endpoint_is_asked_and_closed_inside_an_asynchronous_runtime() {
+    let (place, server) = (two_hops(), Server::start(reads_well));
+    let (searcher, endpoint) = (place.searcher(), Endpoint::open(&server.options(), None).unwrap());
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let made = runtime.block_on(async move { seal(&searcher, Some(&endpoint)) }).unwrap();
+    assert!(made.text.contains("Tromso"), "{}", made.text);
+}
+
+#[test]
+fn a_host_that_nobody_vouches_for_is_asked_at_a_public_address_alone() {
+    let (place, server) = (two_hops(), Server::start(reads_well));
+    let searcher = place.searcher();
+    let port = server.address.port();
+    let open = |host: &str| {
+        let options =
+            EndpointOptions { url: format!("http://{host}:{port}/v1"), reach: Reach::Public, ..server.options() };
+        Endpoint::open(&options, Some(KEY))
+    };
+    for host in
+        ["127.0.0.1", "127.1", "0x7f.1", "[::1]", "[::ffff:127.0.0.1]", "10.0.0.1", "169.254.169.254", "0.0.0.0"]
+    {
+        let error = open(host).unwrap_err().to_string();
+        assert!(error.starts_with("endpoint ") && error.contains("no public address"), "{error}");
+    }
+    // A name is looked up when it is asked, and what was looked at is what is connected to.
+    let error = seal(&searcher, Some(&open("localhost").unwrap())).unwrap_err().to_string();
+    assert!(error.contains("cannot be reached: ") && error.contains(" is no public address"), "{error}");
+    assert_eq!(server.n_asked(), 0);
 }

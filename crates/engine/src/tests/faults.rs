@@ -6,7 +6,10 @@ use std::path::Path;
 use super::random::Random;
 use super::volatile::{Fault, VolatileFs};
 use super::{Place, QuickFs, copied, index_notes};
-use crate::{At, CompactOptions, Fs, Merge, Result, create_snapshot, delete, describe, doctor, remove_snapshot};
+use crate::config::SEGMENT_ROWS_MAX;
+use crate::{
+    At, CompactOptions, Fs, IndexOptions, Merge, Result, create_snapshot, delete, describe, doctor, remove_snapshot,
+};
 use cento_collection::format::manifest::Manifest;
 use cento_collection::keep::generation::Generation;
 use cento_collection::keep::snapshots::generations;
@@ -49,18 +52,28 @@ impl Step {
         }
     }
 
-    fn take(self, place: &Place, collection: &Path, fs: &dyn Fs) -> Result<()> {
+    fn take(self, place: &Place, rows_max: usize, collection: &Path, fs: &dyn Fs) -> Result<()> {
         match self {
-            Self::Index(_) => index_notes(&place.notes(), collection, &place.options(), fs).map(drop),
+            Self::Index(_) => index_notes(&place.notes(), collection, &options(place, rows_max), fs).map(drop),
             Self::Delete(id) => delete(collection, &[id.to_owned()], fs).map(drop),
             Self::Compact => {
-                let options = CompactOptions { merge: Merge::All, graph_rows_min: 1 };
+                let merge = Merge::All;
+                let options = CompactOptions {
+                    merge,
+                    graph_rows_min: 1,
+                    segment_rows_max: rows_max,
+                    ..CompactOptions::default()
+                };
                 crate::compact(collection, &options, fs, &mut |_| {}).map(drop)
             }
             Self::Snapshot(name) => Ok(create_snapshot(collection, name, fs).map(drop)?),
             Self::RemoveSnapshot(name) => Ok(remove_snapshot(collection, name, fs).map(drop)?),
         }
     }
+}
+
+fn options(place: &Place, rows_max: usize) -> IndexOptions {
+    IndexOptions { segment_rows_max: rows_max, ..place.options() }
 }
 
 /// All that answers: each chunk with its text and its vector, and the snapshots, each of which must open. Nothing where
@@ -112,6 +125,16 @@ fn n_seeds() -> u64 {
 
 #[test]
 fn whatever_a_power_loss_forgets_a_generation_answers_whole() {
+    check_power_losses(SEGMENT_ROWS_MAX);
+}
+
+#[test]
+fn whatever_a_power_loss_forgets_of_a_run_with_several_segments_a_generation_answers_whole() {
+    check_power_losses(1);
+    check_power_losses(2);
+}
+
+fn check_power_losses(rows_max: usize) {
     let place = Place::new();
     let root = place.folder.path().join("disk");
     std::fs::create_dir(&root).unwrap();
@@ -120,7 +143,7 @@ fn whatever_a_power_loss_forgets_a_generation_answers_whole() {
     let (mut contents, mut acknowledged) = (vec![content(&collection)], vec![0]);
     for step in STEPS {
         step.prepare(&place);
-        step.take(&place, &collection, &fs).unwrap();
+        step.take(&place, rows_max, &collection, &fs).unwrap();
         contents.push(content(&collection));
         acknowledged.push(fs.n_operations());
     }
@@ -142,7 +165,7 @@ fn whatever_a_power_loss_forgets_a_generation_answers_whole() {
             }
             check_health(&collection, &when);
             if seed == 0 {
-                index_notes(&place.notes(), &collection, &place.options(), &QuickFs)
+                index_notes(&place.notes(), &collection, &options(&place, rows_max), &QuickFs)
                     .unwrap_or_else(|error| panic!("{when}: the next run failed: {}", describe(&error)));
                 let chunks = content(&collection);
                 let chunks = chunks.iter().filter(|line| !line.starts_with("snapshot"));
@@ -153,7 +176,7 @@ fn whatever_a_power_loss_forgets_a_generation_answers_whole() {
         }
     }
     println!(
-        "{n_points} power losses over {} operations: {n_old} left the old generation, {n_new} the new",
+        "{n_points} power losses over {} operations, {rows_max} rows a segment: {n_old} left the old generation, {n_new} the new",
         fs.n_operations()
     );
     assert!(n_new > 10 && n_old > n_points / 2);
@@ -161,6 +184,15 @@ fn whatever_a_power_loss_forgets_a_generation_answers_whole() {
 
 #[test]
 fn whatever_operation_fails_a_generation_answers_whole_and_the_next_run_mends_it() {
+    check_faults(SEGMENT_ROWS_MAX);
+}
+
+#[test]
+fn whatever_operation_of_a_run_with_several_segments_fails_a_generation_answers_whole_and_the_next_run_mends_it() {
+    check_faults(1);
+}
+
+fn check_faults(rows_max: usize) {
     let place = Place::new();
     let base = place.folder.path().join("disk");
     std::fs::create_dir(&base).unwrap();
@@ -170,7 +202,7 @@ fn whatever_operation_fails_a_generation_answers_whole_and_the_next_run_mends_it
         step.prepare(&place);
         let before = content(&base.join("collection"));
         let state = copied(&base);
-        step.take(&place, &base.join("collection"), &fs).unwrap();
+        step.take(&place, rows_max, &base.join("collection"), &fs).unwrap();
         let after = content(&base.join("collection"));
         for kind in [Fault::Io, Fault::Full] {
             for at in 0.. {
@@ -178,7 +210,7 @@ fn whatever_operation_fails_a_generation_answers_whole_and_the_next_run_mends_it
                 let disk = copied(state.path());
                 let collection = disk.path().join("collection");
                 let failing = VolatileFs::new(disk.path(), kind(at));
-                let ended = step.take(&place, &collection, &failing);
+                let ended = step.take(&place, rows_max, &collection, &failing);
                 let found = content(&collection);
                 assert!(found == before && ended.is_err() || found == after, "{when}: {ended:?}, {found:?}");
                 check_health(&collection, &when);
@@ -187,7 +219,7 @@ fn whatever_operation_fails_a_generation_answers_whole_and_the_next_run_mends_it
                     assert!(describe(error).contains(disk), "{when}: the message names the file: {error}");
                     (n_failed, n_new) = (n_failed + 1, n_new + usize::from(found == after));
                     if found == before {
-                        step.take(&place, &collection, &QuickFs).unwrap();
+                        step.take(&place, rows_max, &collection, &QuickFs).unwrap();
                     }
                     assert_eq!(content(&collection), after, "{when}: the next run mends it");
                     check_health(&collection, &when);
@@ -201,4 +233,21 @@ fn whatever_operation_fails_a_generation_answers_whole_and_the_next_run_mends_it
     }
     println!("{n_faults} faults: {n_failed} commands failed, {n_new} of them after their commit");
     assert!(n_failed > 400, "{n_failed}");
+}
+
+#[test]
+fn a_collection_in_new_folders_survives_a_power_loss_once_it_is_acknowledged() {
+    let place = Place::new();
+    place.write("tides.md", TIDES);
+    let root = place.folder.path().join("disk");
+    std::fs::create_dir(&root).unwrap();
+    let collection = root.join("of/many/parents/collection");
+    let fs = VolatileFs::new(&root, Fault::None);
+    index_notes(&place.notes(), &collection, &place.options(), &fs).unwrap();
+    let acknowledged = content(&collection);
+    for seed in 0..50 {
+        let after = tempfile::tempdir().unwrap();
+        fs.crash(fs.n_operations(), &mut Random::new(seed), after.path());
+        assert_eq!(content(&after.path().join("of/many/parents/collection")), acknowledged, "seed {seed}");
+    }
 }

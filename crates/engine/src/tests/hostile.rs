@@ -283,3 +283,55 @@ fn what_a_killed_run_left_is_written_over() {
     let diagnosis = doctor(&clone.place.collection()).unwrap();
     assert!(diagnosis.is_healthy() && diagnosis.remarks.is_empty(), "{diagnosis:?}");
 }
+
+#[test]
+fn what_stands_in_the_place_of_a_pin_keeps_no_garbage() {
+    let plants: [fn(&Clone); 3] = [
+        |clone| clone.fifo("pins/1"),
+        |clone| clone.link("pins/1", "precious"),
+        |clone| drop(std::fs::write(clone.at("pins/1"), "of a process that is no more")),
+    ];
+    for plant in plants {
+        let clone = Clone::indexed();
+        plant(&clone);
+        for n in 0..2 {
+            clone.place.write("more.md", &format!("# More {n}\n"));
+            clone.index_all();
+        }
+        clone.place.compact(crate::Merge::All);
+        clone.check_home();
+        assert!(!clone.at("manifests/1.json").exists() && !clone.at("segments/1-0").exists());
+    }
+}
+
+#[test]
+fn what_is_made_is_its_owners_alone() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let clone = Clone::new();
+    let collection = clone.place.folder.path().join("new/collection");
+    let cache = clone.place.folder.path().join("cache");
+    let options = crate::IndexOptions {
+        cache: Some(crate::CacheOptions { folder: cache.clone(), max_bytes: 1 << 30 }),
+        ..clone.place.options()
+    };
+    super::index_notes(&clone.place.notes(), &collection, &options, &OsFs).unwrap();
+    create_snapshot(&collection, "kept", &OsFs).unwrap();
+    clone.place.write("tides.md", "# Tides\n");
+    super::index_notes(&clone.place.notes(), &collection, &options, &OsFs).unwrap();
+    let mut folders = vec![clone.place.folder.path().join("new"), cache];
+    let mut n_files = 0;
+    while let Some(folder) = folders.pop() {
+        assert_eq!(folder.metadata().unwrap().permissions().mode() & 0o777, 0o700, "{}", folder.display());
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+                continue;
+            }
+            n_files += 1;
+            assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o600, "{}", path.display());
+        }
+    }
+    assert!(n_files > 20, "{n_files}");
+}

@@ -208,3 +208,27 @@ fn a_generation_that_was_not_committed_is_not_opened() {
     let error = place.open(At::Generation(2)).unwrap_err().to_string();
     assert!(error.contains("there are 1"), "{error}");
 }
+
+#[test]
+fn a_reader_that_hangs_does_not_hold_garbage_for_ever() {
+    let place = Place::new();
+    place.write("first.md", &note(1, 0));
+    place.index();
+    let searcher = place.searcher();
+    let before = answers(&searcher, &WORDS);
+    for n in 0..3 {
+        place.write("first.md", &note(1, n + 1));
+        place.index();
+    }
+    assert!(place.collection().join("segments/1-0").is_dir(), "it is held");
+    let week = std::time::Duration::from_secs(8 * 24 * 3600);
+    for pin in std::fs::read_dir(place.collection().join("pins")).unwrap() {
+        let pin = std::fs::File::open(pin.unwrap().path()).unwrap();
+        pin.set_modified(std::time::SystemTime::now() - week).unwrap();
+    }
+    place.write("first.md", &note(1, 9));
+    place.index();
+    assert!(!place.collection().join("segments/1-0").exists(), "but not a week after it was replaced");
+    assert_eq!(answers(&searcher, &WORDS), before, "what is mapped stays mapped");
+    assert!(place.searcher().is_pinned());
+}

@@ -4,12 +4,15 @@
 //! |---|---|
 //! | `lifecycle` | compaction, pins, snapshots: no answer changes, no file is missing, no space is lost |
 //! | `faults` | a crash, a full disk and a failing one at every operation: one generation or the other, whole |
+//! | `memory` | runs and merges within a bound of memory: several segments, and no answer changes |
 //! | `writers` | writers that meet, collections that move under one, full disks: nothing of anybody is lost |
 //! | `hostile` | links, pipes and names that lead out of a collection: nothing outside is read, written or removed |
+//! | `reads` | reads that fail and files cut short, before and while they are open: an error that names them |
 //! | `repair` | damage anywhere: found, never answered from, mended as far as it can be |
 //! | `seal` | a repair searches for what is missing, and each query once |
 //! | `endpoint` | a language model beside it: what it brings, and whatever it does wrong |
 //! | `shards` | a corpus in several collections answers as in one |
+//! | `shards::calibration` | cosines mean what they mean of the living, however a collection grew |
 //! | `requests` | requests are read strictly, with defaults and limits; their schemas say the same |
 //! | `service` | many threads at once: the answers of one at a time, of the newest generation |
 //! | `model` | random operations against a map and an exact scan |
@@ -19,7 +22,9 @@ mod faults;
 #[cfg(unix)]
 mod hostile;
 mod lifecycle;
+mod memory;
 mod model;
+mod reads;
 mod repair;
 mod resolved;
 mod requests;
@@ -139,7 +144,7 @@ impl Place {
     }
 
     fn compact(&self, merge: Merge) -> CompactReport {
-        let options = CompactOptions { merge, graph_rows_min: 1 };
+        let options = CompactOptions { merge, graph_rows_min: 1, ..CompactOptions::default() };
         crate::compact(&self.collection(), &options, &QuickFs, &mut |_| {}).unwrap()
     }
 

@@ -130,7 +130,7 @@ impl Model {
             return "nothing to compact";
         }
         let merge = [Merge::Policy, Merge::All][self.random.below(2)];
-        let options = CompactOptions { merge, graph_rows_min: 20 };
+        let options = CompactOptions { merge, graph_rows_min: 20, ..CompactOptions::default() };
         match crate::compact(&self.place.collection(), &options, &QuickFs, &mut |_| {}).unwrap().n_merged {
             0 => "nothing to compact",
             _ => "compact",

@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 use super::random::Random;
 use super::{Place, QuickFs, answers, copied};
 use crate::{
-    CACHE_BYTES_MAX, CacheOptions, ChunkSearch, IndexOptions, Losses, Missing, Mode, RepairOptions, RepairReport,
-    Searcher, SearcherOptions, delete, describe, doctor, index, repair,
+    At, CACHE_BYTES_MAX, CacheOptions, ChunkSearch, IndexOptions, Losses, Merge, Missing, Mode, RepairOptions,
+    RepairReport, Searcher, SearcherOptions, Selection, create_snapshot, delete, delete_selected, describe, doctor,
+    index, remove_snapshot, repair, snapshots, unread_snapshots,
 };
 
 const WORDS: [&str; 2] = ["moon tide bread star", "note 7 of rye"];
@@ -258,4 +259,96 @@ fn damage_elsewhere_keeps_no_index_run_from_adding() {
         assert_eq!(place.index().n_added, 1, "{file}");
         assert!(!doctor(&place.collection()).unwrap().is_healthy(), "{file}: it is still told");
     }
+}
+
+/// Two snapshots of different generations, of which one is damaged; then one generation more.
+fn with_damaged_snapshot(damage: Damage) -> Place {
+    let place = notes();
+    create_snapshot(&place.collection(), "good", &QuickFs).unwrap();
+    place.remove("tides.md");
+    place.index();
+    create_snapshot(&place.collection(), "bad", &QuickFs).unwrap();
+    damage.inflict(&place.collection().join("snapshots/bad.json"));
+    place
+}
+
+#[test]
+fn a_damaged_snapshot_is_named_and_in_nobodys_way() {
+    for damage in [Damage::Flip(0), Damage::Flip(50), Damage::Cut] {
+        let place = with_damaged_snapshot(damage);
+        let folder = place.collection();
+        let names: Vec<String> = snapshots(&folder).unwrap().into_iter().map(|snapshot| snapshot.name).collect();
+        assert_eq!(names, ["good"]);
+        let unread = unread_snapshots(&folder).unwrap();
+        assert!(unread.len() == 1 && unread[0].name == "bad" && unread[0].problem.contains("bad.json"), "{unread:?}");
+        let at = |name: &str| place.open(At::Snapshot(name.to_owned()));
+        assert!(at("good").is_ok());
+        assert!(describe(&at("bad").unwrap_err()).contains("bad.json"));
+        assert!(describe(&at("none").unwrap_err()).contains("good, bad"));
+        assert!(describe(&create_snapshot(&folder, "bad", &QuickFs).unwrap_err()).contains("bad.json"));
+        create_snapshot(&folder, "more", &QuickFs).unwrap();
+
+        // What it may have named stays, what is newer than it goes, and whoever writes is told.
+        std::fs::create_dir(folder.join("segments/99-0")).unwrap();
+        let deleted =
+            delete_selected(&folder, &Selection::Documents(vec!["notes/rye.md".to_owned()]), &QuickFs).unwrap();
+        let remark = deleted.remark.unwrap();
+        assert!(remark.contains("bad.json") && remark.contains("is kept"), "{remark}");
+        let deleted = delete_selected(&folder, &Selection::Documents(vec!["notes/bread.md".to_owned()]), &QuickFs);
+        place.compact(Merge::All);
+        place.write("more.md", "# More\n\nMore words.\n");
+        let notes = place.index().notes;
+        assert!(notes.iter().any(|note| note.contains("bad.json")), "{notes:?}");
+        for name in ["segments/1-0", "segments/2-0", "deletes/3-1-0"] {
+            assert!(folder.join(name).exists(), "{name} may be the snapshot's: {deleted:?}");
+        }
+        assert!(!folder.join("segments/99-0").exists());
+        assert!(!folder.join("manifests/4.json").exists(), "manifests go");
+
+        let diagnosis = doctor(&folder).unwrap();
+        let damaged: Vec<_> = diagnosis.checks.iter().filter(|check| check.problem.is_some()).collect();
+        assert!(damaged.len() == 1 && damaged[0].name == "snapshots/bad.json", "{diagnosis:?}");
+    }
+}
+
+#[test]
+fn a_damaged_snapshot_can_be_removed_or_set_aside_and_garbage_goes_again() {
+    for is_repaired in [false, true] {
+        let place = with_damaged_snapshot(Damage::Flip(50));
+        let folder = place.collection();
+        remove_snapshot(&folder, "good", &QuickFs).unwrap();
+        place.compact(Merge::All);
+        assert!(folder.join("segments/1-0").exists());
+        if is_repaired {
+            let report = repaired(&folder, &options(None));
+            assert!(report.notes.iter().any(|note| note.contains("snapshot bad was set aside")), "{report:?}");
+            assert!(folder.join("quarantine/bad.json").exists() && folder.join("segments/1-0").exists());
+        } else {
+            let removed = remove_snapshot(&folder, "bad", &QuickFs).unwrap();
+            assert!(removed.generation.is_none() && removed.remark.is_none(), "{removed:?}");
+            assert!(!folder.join("segments/1-0").exists());
+        }
+        assert!(!folder.join("snapshots/bad.json").exists() && doctor(&folder).unwrap().is_healthy());
+        place.write("more.md", "# More\n\nMore words.\n");
+        place.index();
+        assert!(!folder.join("segments/1-0").exists(), "with the next commit at the latest");
+    }
+}
+
+#[test]
+fn a_damaged_manifest_that_a_reader_holds_keeps_no_garbage_collection_from_the_rest() {
+    let place = notes();
+    let reader = place.searcher(); // of generation 2
+    Damage::Flip(50).inflict(&place.collection().join("manifests/2.json"));
+    for n in 0..3 {
+        place.write("rye.md", &format!("# Rye {n}\n\nRye is a grass.\n"));
+        let notes = place.index().notes;
+        assert!(n == 0 || notes.iter().any(|note| note.contains("2.json")), "{n}: {notes:?}");
+    }
+    assert!(place.collection().join("segments/2-0").exists(), "the reader has it open");
+    drop(reader);
+    place.write("rye.md", "# Rye\n");
+    let notes = place.index().notes;
+    assert!(!notes.iter().any(|note| note.contains("2.json")), "{notes:?}");
+    assert!(!place.collection().join("manifests/2.json").exists());
 }

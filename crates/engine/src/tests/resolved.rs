@@ -1,6 +1,6 @@
 //! Contexts that are kept: the same as fresh ones, and served to nobody who asks for something else.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::Place;
 use crate::context::request::key;
@@ -44,7 +44,7 @@ fn nothing_is_served_to_another_request() {
     // A mark in what is kept shows where it is served.
     let mut marked = context.clone();
     marked.text = "kept".into();
-    searcher.resolved.keep(key(&search, &[], &request), &marked, Instant::now());
+    searcher.resolved.keep(key(&search, &[], &request), &marked, Duration::from_secs(300), Instant::now());
     let is_kept =
         |search: &ChunkSearch, request: &ContextSettings<'_>| searcher.context(search, request).unwrap().text == "kept";
     assert!(is_kept(&search, &request));
@@ -91,7 +91,6 @@ fn without_the_policy_nothing_is_kept() {
         let searcher = place.searcher();
         let request = ContextSettings { strategy: Strategy::Parent, ..ContextSettings::new(120, &tokenizer, &policy) };
         searcher.context(&search, &request).unwrap();
-        let hour = std::time::Duration::from_secs(3600);
-        assert_eq!(searcher.resolved.find(&key(&search, &[], &request), hour, Instant::now()).is_some(), is_kept);
+        assert_eq!(searcher.resolved.find(&key(&search, &[], &request), Instant::now()).is_some(), is_kept);
     }
 }

@@ -122,7 +122,7 @@ fn a_service_says_what_it_does_not_know() {
     assert!(fault.code == "setting" && fault.message.contains("is none of model, o200k, cl100k"), "{fault:?}");
     let many = api::SearchRequest { k: 5, candidates: 4, ..api::SearchRequest::new("moon") };
     let fault = code(service.search("notes", &many, &cancel).unwrap_err());
-    assert_eq!(fault.message, "k: \"5\" is not from 1 to 4");
+    assert_eq!(fault.message, "k = 5 is above the candidate depth of 4; ask for at most 4");
     let get = GetRequest { citation: "notes/mon.txt".to_owned() };
     let fault = code(service.get("notes", &get, &cancel).unwrap_err());
     assert_eq!((fault.code.as_str(), &fault.data.unwrap()["nearest"]), ("unknown_document", &"notes/moon.txt".into()));
@@ -134,4 +134,39 @@ fn tokens_of_the_model_are_counted() {
     let request = ContextRequest { tokenizer: "model".to_owned(), mode: Mode::Lexical, ..ContextRequest::new("moon") };
     let answer = service.context("notes", &request, &Cancel::default()).unwrap();
     assert!(answer.tokenizer.starts_with("model:") && answer.n_tokens <= 2_000, "{answer:?}");
+}
+
+#[test]
+fn a_deadline_ends_what_takes_long() {
+    let (_place, service) = tides();
+    let request = |n_texts: usize| EmbedRequest { texts: vec!["tide ".repeat(500); n_texts], kind: TextKind::Document };
+    service.embed("notes", &request(1), &Cancel::default()).unwrap(); // the collection is open, the encoder loaded
+    let ended = service.embed("notes", &request(api::EMBED_TEXTS_MAX), &Cancel::after(Duration::from_millis(2)));
+    assert!(matches!(ended, Err(Error::Cancelled)), "100,000 tokens are not embedded in that time");
+}
+
+#[test]
+fn whoever_stops_below_is_cancelled_here() {
+    let stopped: [Error; 4] = [
+        cento_vector::Error::Cancelled.into(),
+        cento_lexical::Error::Cancelled.into(),
+        cento_embedder::Error::Cancelled.into(),
+        cento_assembly::Error::Cancelled.into(),
+    ];
+    assert!(stopped.iter().all(|error| matches!(error, Error::Cancelled) && error.code() == "cancelled"));
+}
+
+#[test]
+fn a_question_gives_more_than_its_answer() {
+    let (_place, service) = tides();
+    let request = ContextRequest { mode: Mode::Lexical, ..ContextRequest::new("moon") };
+    let answer = service.context("notes", &request, &Cancel::default()).unwrap();
+    let asked = service.ask("notes", &request, None, &Cancel::default(), |asked| {
+        let context = asked.context(asked.settle()?.budget_tokens)?;
+        let trace = asked.trace(&context)?;
+        assert_eq!((trace.assembly.query.as_str(), trace.delivered.n_tokens), ("moon", context.n_tokens));
+        assert_eq!(asked.curve(0)?.budget_tokens, asked.most_tokens());
+        asked.answer(&context)
+    });
+    assert_eq!(serde_json::to_string(&asked.unwrap()).unwrap(), serde_json::to_string(&answer).unwrap());
 }

@@ -93,7 +93,7 @@ fn answers_at(collection: &Path) -> String {
 }
 
 /// Every file and its bytes.
-fn files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+pub(super) fn files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let mut files = BTreeMap::new();
     let mut folders = vec![folder.to_owned()];
     while let Some(next) = folders.pop() {
@@ -207,4 +207,98 @@ fn a_place_that_cannot_be_written_is_named_with_the_way_out() {
             assert!(error.contains(words), "{words}: {error}");
         }
     }
+}
+
+/// Another machine: it sees the files, and not the locks of this one.
+#[derive(Debug)]
+struct Elsewhere;
+
+impl Fs for Elsewhere {
+    fn create(&self, path: &Path) -> io::Result<Box<dyn File>> {
+        let _ = QuickFs.remove_file(path); // as a collection's folder does: who has it open writes into another
+        QuickFs.create(path)
+    }
+
+    fn create_dir(&self, path: &Path) -> io::Result<()> {
+        QuickFs.create_dir(path)
+    }
+
+    fn list(&self, path: &Path) -> io::Result<Vec<String>> {
+        QuickFs.list(path)
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        QuickFs.rename(from, to)
+    }
+
+    fn sync_dir(&self, path: &Path) -> io::Result<()> {
+        QuickFs.sync_dir(path)
+    }
+
+    fn remove_file(&self, path: &Path) -> io::Result<()> {
+        QuickFs.remove_file(path)
+    }
+
+    fn remove_dir(&self, path: &Path) -> io::Result<()> {
+        QuickFs.remove_dir(path)
+    }
+
+    fn try_lock(&self, _: &std::fs::File) -> Result<(), std::fs::TryLockError> {
+        Ok(())
+    }
+
+    fn machine(&self) -> String {
+        "elsewhere".to_owned()
+    }
+}
+
+#[test]
+fn writers_that_do_not_see_each_others_locks_take_nothing_from_each_other() {
+    let place = Place::new();
+    place.write("tides.md", TIDES);
+    place.index();
+    let more = place.folder.path().join("more");
+    std::fs::create_dir(&more).unwrap();
+    std::fs::write(more.join("bread.md"), BREAD).unwrap();
+    place.write("iron.md", "# Iron\n\nIron rusts in the sea.\n");
+    let (mut n_refused, mut n) = (0, 0);
+    loop {
+        let when = format!("after operation {n}");
+        let disk = copied(&place.collection());
+        let in_the_making = Mutex::new(None);
+        let more = crate::Root { label: "more".to_owned(), path: more.clone() };
+        let fs = MeddledFs::after(n, || {
+            let segment = disk.path().join("segments/2-0");
+            let before = segment.is_dir().then(|| files(&segment));
+            let named = || cento_collection::format::manifest::Manifest::read(disk.path()).unwrap().generation;
+            let is_published = named() > 1;
+            crate::index(disk.path(), &[more], &place.options(), &Elsewhere, &mut |_| {}).unwrap();
+            if !is_published && let Some(before) = before {
+                assert_eq!(files(&segment), before, "{when}: the segment in the making is as it was");
+                *in_the_making.lock().unwrap() = Some(());
+            }
+        });
+        let ended = index_notes(&place.notes(), disk.path(), &place.options(), &fs);
+        if !fs.has_happened() {
+            break;
+        }
+        let found = answers_at(disk.path());
+        assert!(found.contains("more/bread.md"), "{when}: what the other one committed is there");
+        match &ended {
+            Ok(_) => assert!(found.contains("notes/iron.md"), "{when}: what was acknowledged is there"),
+            Err(error) => {
+                let words = describe(error);
+                assert!(words.contains("another writer"), "{when}: {words}");
+                n_refused += 1;
+            }
+        }
+        assert!(doctor(disk.path()).unwrap().is_healthy(), "{when}");
+        index_notes(&place.notes(), disk.path(), &place.options(), &QuickFs).unwrap();
+        let found = answers_at(disk.path());
+        assert!(found.contains("notes/iron.md") && found.contains("more/bread.md"), "{when}: the next run does it");
+        assert_eq!(std::fs::read(disk.path().join("LOCK")).unwrap(), b"", "{when}");
+        n += 1;
+    }
+    println!("{n} points, the first writer refused at {n_refused}");
+    assert!(n_refused > 15, "{n_refused}");
 }

@@ -12,7 +12,7 @@ use serde::Deserialize;
 
 use super::{Fact, OneOrMany, Question, Questions, answers};
 use crate::error::{Error, Result};
-use crate::lines::{self, Lines};
+use crate::lines::{self, Lines, read_bounded};
 use crate::qrels::Qrels;
 
 #[derive(Deserialize)]
@@ -133,7 +133,7 @@ fn sentences_of(
 }
 
 fn sentence_texts(path: &Path) -> Result<HashMap<String, Vec<String>>> {
-    serde_json::from_str(&fs_err::read_to_string(path)?).map_err(|error| Error::Malformed {
+    serde_json::from_slice(&read_bounded(path)?).map_err(|error| Error::Malformed {
         path: path.to_owned(),
         line: error.line() as u64,
         column: error.column(),

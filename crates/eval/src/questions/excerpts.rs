@@ -11,7 +11,7 @@ use serde::Deserialize;
 
 use super::{Evidence, OneOrMany, Question, Questions, answers};
 use crate::error::{Error, Result};
-use crate::lines::{self, Lines};
+use crate::lines::{self, Lines, read_bounded};
 
 /// Names that an error about an unknown document proposes, at most.
 const NEAR_MAX: usize = 3;
@@ -74,7 +74,7 @@ impl Files {
             let (Some(name), Some(stem)) = (path.file_name(), path.file_stem()) else { continue };
             let (name, stem) = (name.to_string_lossy().into_owned(), stem.to_string_lossy().into_owned());
             if path.is_file() && !name.starts_with('.') {
-                let text = String::from_utf8(fs_err::read(&path)?).ok().map(Text::new);
+                let text = String::from_utf8(read_bounded(&path)?).ok().map(Text::new);
                 files.insert(name.clone(), File { id: format!("docs/{name}"), stem, text });
             }
         }

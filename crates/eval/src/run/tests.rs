@@ -127,6 +127,8 @@ fn what_a_run_file_cannot_hold_is_an_error() {
 #[test]
 fn a_document_id_is_one_column() {
     assert_eq!(column("docs/my file.md"), "docs/my%20file.md");
+    assert_eq!((column("a%20b"), column("a b")), ("a%2520b".into(), "a%20b".into()), "no two ids are one");
+    assert_eq!((column("100%"), column("5 % b%2"), column("%zz")), ("100%".into(), "5%20%%20b%2".into(), "%zz".into()));
     assert_eq!(column("a\u{a0}b"), "a%C2%A0b");
     assert_eq!(column("100%"), "100%");
     let mut out = Vec::new();

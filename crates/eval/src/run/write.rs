@@ -59,14 +59,20 @@ fn invalid(message: String) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, message)
 }
 
-/// An id as one column: blanks are percent-encoded, as in a URL, and nothing else is.
+/// An id as one column: blanks are percent-encoded, as in a URL, and so is a `%` that would read as such a code, so
+/// that no two ids are one. Nothing else is.
 pub fn column(id: &str) -> Cow<'_, str> {
-    if !id.contains(char::is_whitespace) {
+    let is_code = |at: usize| {
+        let digits = id.as_bytes().get(at + 1..at + 3);
+        digits.is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit))
+    };
+    let is_encoded = |(at, c): (usize, char)| c.is_whitespace() || c == '%' && is_code(at);
+    if !id.char_indices().any(is_encoded) {
         return Cow::Borrowed(id);
     }
     let mut column = String::with_capacity(id.len() + 2);
-    for c in id.chars() {
-        if c.is_whitespace() {
+    for (at, c) in id.char_indices() {
+        if is_encoded((at, c)) {
             column.extend(c.encode_utf8(&mut [0; 4]).bytes().map(|byte| format!("%{byte:02X}")))
         } else {
             column.push(c)

@@ -5,6 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::{english, segment, text, write};
+use crate::ROWS_MAX;
 use crate::{
     Analyzer, Bm25, Error, File, Files, Language, Memory, OwnedBytes, Part, ROW_BYTES_MAX, Row, Scored, Searcher,
     Segment, Unit, Writer,
@@ -97,6 +98,19 @@ fn a_row_too_large_is_refused_and_the_others_stay() {
     let files = writer.finish().unwrap();
     let segment = Segment::open(Arc::new(Memory::from(files)), &english()).unwrap();
     assert_eq!(search(&segment).unwrap().len(), 2);
+}
+
+#[test]
+fn a_writer_has_room_for_what_it_is_sure_to_take() {
+    let mut writer = Writer::new(&english()).unwrap();
+    assert!(writer.has_room(1, ROW_BYTES_MAX) && !writer.has_room(1, 2 * ROW_BYTES_MAX));
+    assert!(writer.has_room(ROWS_MAX as usize, 0));
+    let before = writer.memory_bytes();
+    let words: String = (0..100_000).map(|n| format!("w{n} ")).collect();
+    writer.add(text(&words)).unwrap();
+    let grown = writer.memory_bytes() - before;
+    assert!(grown > words.len() && grown < 32 * words.len(), "{grown} for {}", words.len());
+    assert!(!writer.has_room(ROWS_MAX as usize, 0));
 }
 
 #[test]

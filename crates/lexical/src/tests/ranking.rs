@@ -1,6 +1,8 @@
 //! How rows and documents are scored: against a scorer that counts in plain vectors, and against themselves cut
 //! otherwise.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use proptest::prelude::*;
 use roaring::RoaringBitmap;
 
@@ -432,5 +434,27 @@ fn the_idf_of_a_term_counts_live_rows_of_all_segments() {
     for (term, df) in [("cat", 2.0), ("dog", 2.0), ("bird", 1.0), ("sleep", 1.0), ("fish", 0.0)] {
         let statistics = text_statistics(&parts, &[term.to_owned()]).unwrap();
         assert_eq!(statistics.idf(term), Some(idf(4.0, df)), "{term}");
+    }
+}
+
+#[test]
+fn postings_are_left_at_the_signal() {
+    let rows = vec![text("cats"); 20 * 128];
+    let segment = segment(&english(), &rows);
+    let run = |signal: usize| {
+        let n_looks = AtomicUsize::new(0);
+        let stop = || n_looks.fetch_add(1, Ordering::Relaxed) >= signal;
+        let part = Part { segment: &segment, live: None, allowed: None, document_of_row: &[] };
+        let searcher = Searcher::new(vec![part], Unit::Row, Bm25::default()).unwrap().unless(&stop);
+        let found = [searcher.score("cats cats"), searcher.statistics(&["cat".to_owned()]).map(|_| Vec::new())];
+        (found, n_looks.load(Ordering::Relaxed))
+    };
+    let ([scored, counted], n_looks) = run(usize::MAX);
+    assert!(scored.unwrap()[0].len() == rows.len() && counted.is_ok());
+    assert_eq!(n_looks, 2 * 20, "a look before each block of 128");
+    for signal in [0, 7, 19] {
+        let (found, n_looks) = run(signal);
+        assert!(found.iter().all(|found| matches!(found, Err(Error::Cancelled))), "{found:?}");
+        assert_eq!(n_looks, signal + 2, "each leaves the rest of its postings unread");
     }
 }

@@ -2,6 +2,7 @@
 
 use std::io::{Cursor, Write};
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use proptest::prelude::*;
 use xxhash_rust::xxh3::xxh3_64;
@@ -9,6 +10,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::writer::BUFFER_BYTES;
 use super::*;
 use crate::Error;
+use crate::faults::ReadFault;
 use crate::testing::{Folder, Random, flip};
 
 const KIND: [u8; 8] = *b"test\0\0\0\0";
@@ -317,4 +319,89 @@ proptest! {
             prop_assert_eq!(mapped.len() as u64, payload_bytes);
         }
     }
+}
+
+#[test]
+fn a_file_cut_while_it_is_open_is_an_error_and_no_signal() {
+    for is_read_before in [false, true] {
+        for n_left in [0, 1, HEADER_BYTES, BLOCK_BYTES, BLOCK_BYTES + 1, 3 * BLOCK_BYTES, 300 * BLOCK_BYTES] {
+            let when = format!("{n_left} bytes left, read before: {is_read_before}");
+            let folder = Folder::new();
+            let payload = payload(520 * BLOCK_BYTES);
+            let mapped = open(&folder, &file_of(&payload)).unwrap();
+            if is_read_before {
+                mapped.verify().unwrap();
+            }
+            assert!(!mapped.renew(Instant::now()).unwrap(), "{when}");
+            fs_err::OpenOptions::new().write(true).open(folder.path("file")).unwrap().set_len(n_left as u64).unwrap();
+            match mapped.renew(Instant::now()) {
+                Err(error @ Error::Unreadable { .. }) => assert!(error.to_string().contains("file"), "{when}: {error}"),
+                other => panic!("{when}: {other:?}"),
+            }
+            if !is_read_before {
+                match mapped.verify() {
+                    Err(Error::Unreadable { offset, source, .. }) => {
+                        assert!(offset as usize + BLOCK_BYTES >= n_left && source.to_string().contains("cut short"))
+                    }
+                    Err(Error::Corrupt { .. }) => {} // the rest of the page that the cut goes through is zeros
+                    other => panic!("{when}: {other:?}"),
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_cut_within_the_last_page_is_noticed() {
+    let folder = Folder::new();
+    let mapped = open(&folder, &file_of(&payload(100))).unwrap();
+    mapped.verify().unwrap();
+    fs_err::OpenOptions::new().write(true).open(folder.path("file")).unwrap().set_len(90).unwrap();
+    assert!(matches!(mapped.renew(Instant::now()), Err(Error::Unreadable { .. })));
+}
+
+#[test]
+fn what_was_verified_an_hour_ago_is_verified_again() {
+    let folder = Folder::new();
+    let payload = payload(3 * BLOCK_BYTES);
+    let mapped = open(&folder, &file_of(&payload)).unwrap();
+    mapped.verify().unwrap();
+    flip(&folder.path("file"), HEADER_BYTES + BLOCK_BYTES, 1);
+    let now = Instant::now();
+    assert!(!mapped.renew(now + Duration::from_secs(3500)).unwrap());
+    mapped.verify().expect("it was whole less than an hour ago");
+    assert!(mapped.renew(now + Duration::from_secs(3601)).unwrap());
+    assert!(matches!(mapped.verify(), Err(Error::Corrupt { .. })), "rot is found");
+    flip(&folder.path("file"), HEADER_BYTES + BLOCK_BYTES, 1);
+    mapped.verify().unwrap();
+    assert!(!mapped.renew(now + Duration::from_secs(7100)).unwrap(), "the next hour has begun");
+}
+
+#[test]
+fn a_page_that_cannot_be_read_is_named_with_its_offset_and_the_others_are_read() {
+    let folder = Folder::new();
+    let n_bytes = FIRST_BYTES + 4 * BLOCK_BYTES;
+    let bytes = file_of(&payload(n_bytes));
+    let n_to_open = {
+        let fault = ReadFault::at(&folder.path(""), usize::MAX);
+        open(&folder, &bytes).unwrap();
+        fault.n_reads()
+    };
+    for n in 0..n_to_open {
+        let _fault = ReadFault::at(&folder.path(""), n);
+        assert!(matches!(open(&folder, &bytes), Err(Error::Unreadable { .. })), "read {n}");
+    }
+    let mapped = open(&folder, &bytes).unwrap();
+    let _fault = ReadFault::at(&folder.path(""), 0);
+    let third = FIRST_BYTES + 2 * BLOCK_BYTES;
+    for _ in 0..2 {
+        let read = mapped.bytes(third..third + 1);
+        assert!(
+            matches!(read, Err(Error::Unreadable { offset, .. }) if offset as usize == 3 * BLOCK_BYTES),
+            "{read:?}"
+        );
+        assert!(matches!(mapped.verify(), Err(Error::Unreadable { offset, .. }) if offset as usize == 3 * BLOCK_BYTES));
+    }
+    mapped.bytes(0..third).unwrap();
+    mapped.bytes(third + BLOCK_BYTES..n_bytes).unwrap();
 }

@@ -11,9 +11,13 @@ use std::collections::BinaryHeap;
 use std::sync::Mutex;
 
 use crate::Result;
+use crate::stop::{NEVER, Stop, check};
 
 /// The end of a list of neighbours that does not fill its slots.
 pub(crate) const END: u32 = u32::MAX;
+
+/// Nodes that a walk goes on from before it looks whether to stop: some twenty microseconds.
+const LOOK_NODES: usize = 32;
 
 /// A graph, and how far its nodes are from what is searched.
 pub(crate) trait Space {
@@ -31,6 +35,11 @@ pub(crate) trait Space {
 
     /// The error for a list that names a node which does not exist.
     fn no_such_node(&self, named_by: u32) -> crate::Error;
+
+    /// The signal that ends a walk before its time.
+    fn stop(&self) -> Stop<'_> {
+        NEVER
+    }
 }
 
 /// A node and its distance, as one number: ordered by distance, then by node. The lowest bit tells whether a walk has
@@ -112,7 +121,7 @@ impl Scratch {
         self.measure(space, starts, starts[0])?;
         self.take_into_beam(space, ef);
         let mut n_visits = self.fresh.len();
-        let mut next = 0;
+        let (mut next, mut n_nodes_left) = (0, 0);
         while let Some(candidate) = self.beam.get_mut(next) {
             if candidate.is_expanded() {
                 next += 1;
@@ -123,6 +132,7 @@ impl Scratch {
             if n_visits > n_visits_max {
                 return Ok(Walk::GaveUp);
             }
+            look(space, &mut n_nodes_left)?;
             self.measure(space, space.neighbors(node)?, node)?;
             n_visits += self.fresh.len();
             next = self.take_into_beam(space, ef).min(next + 1);
@@ -145,7 +155,7 @@ impl Scratch {
         self.results.clear();
         self.measure(space, starts, starts[0])?;
         self.take_admitted(ef, &admits)?;
-        let (mut n_visits, mut walk) = (self.fresh.len(), Walk::Finished);
+        let (mut n_visits, mut walk, mut n_nodes_left) = (self.fresh.len(), Walk::Finished, 0);
         while let Some(Reverse(nearest)) = self.frontier.pop() {
             if self.results.len() >= ef && self.results.peek().is_some_and(|farthest| nearest > *farthest) {
                 break;
@@ -154,6 +164,7 @@ impl Scratch {
                 walk = Walk::GaveUp;
                 break;
             }
+            look(space, &mut n_nodes_left)?;
             self.measure(space, space.neighbors(nearest.node())?, nearest.node())?;
             n_visits += self.fresh.len();
             self.take_admitted(ef, &admits)?;
@@ -256,6 +267,17 @@ impl Scratch {
         }
         Ok(())
     }
+}
+
+/// Looks whether to stop, every [`LOOK_NODES`] nodes.
+#[inline]
+fn look(space: &impl Space, n_nodes_left: &mut usize) -> Result<()> {
+    if *n_nodes_left > 0 {
+        *n_nodes_left -= 1;
+        return Ok(());
+    }
+    *n_nodes_left = LOOK_NODES - 1;
+    check(space.stop())
 }
 
 /// Working memory that walks of several threads borrow.

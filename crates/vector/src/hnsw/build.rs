@@ -18,7 +18,7 @@ use super::draft::Draft;
 use super::graph::Graph;
 use super::order::Order;
 use super::repair::repair;
-use crate::codes::Codes;
+use crate::codes::{Codes, padded};
 use crate::threads::Threads;
 use crate::{Error, Result, Rows};
 
@@ -27,6 +27,14 @@ const BATCH_ROWS: usize = 512;
 
 /// Rows that a thread takes at a time.
 const SPAN_ROWS: usize = 8;
+
+/// Bytes of memory that a row takes beside its lists and codes: places in the order, marks and degrees.
+const BESIDE_BYTES: usize = 96;
+
+/// Bytes of memory that [`build`] takes for each row, the file of the rows not counted.
+pub const fn row_memory_bytes(dimensions: usize, config: &HnswConfig) -> usize {
+    padded(dimensions) + size_of::<u32>() * (2 * config.m + 2) + BESIDE_BYTES
+}
 
 /// Builds the graph of these rows, with so many threads; 0 takes those of the current rayon pool. Their number changes
 /// no bit. `progress` is told the number of rows done, now and then up to N, and may stop the work.

@@ -4,7 +4,6 @@
 //! read, so that no content of a file, however made, leads out of bounds. The layout is in the file `graph`.
 
 use std::ops::Range;
-use std::sync::OnceLock;
 
 use super::beam::{Candidate, Desk, END, Pool};
 use super::config::HnswConfig;
@@ -38,8 +37,6 @@ pub struct FrozenGraph {
     upper: Vec<Slots>,
     twins: Twins,
     scales: Range<usize>,
-    /// Set once all scales were verified.
-    scales_are_whole: OnceLock<()>,
     codes: Range<usize>,
     pub(super) desks: Pool<Desk>,
 }
@@ -113,7 +110,6 @@ impl FrozenGraph {
         if codes.end != file.len() {
             return Err(misfit());
         }
-        let (scales_are_whole, desks) = (OnceLock::new(), Pool::default());
         Ok(Self {
             file,
             n_rows,
@@ -125,9 +121,8 @@ impl FrozenGraph {
             upper,
             twins,
             scales,
-            scales_are_whole,
             codes,
-            desks,
+            desks: Pool::default(),
         })
     }
 
@@ -233,11 +228,7 @@ impl FrozenGraph {
     /// The scale of the codes of each row.
     #[inline]
     pub(crate) fn scales(&self) -> Result<&[f32]> {
-        if self.scales_are_whole.get().is_none() {
-            self.file.bytes(self.scales.clone())?;
-            self.scales_are_whole.get_or_init(|| ());
-        }
-        Ok(bytemuck::cast_slice(&self.file[self.scales.clone()]))
+        Ok(bytemuck::cast_slice(self.file.bytes(self.scales.clone())?))
     }
 
     /// The codes of a row.

@@ -10,10 +10,10 @@ use std::collections::VecDeque;
 use serde::Serialize;
 
 use super::frozen::FrozenGraph;
-use super::search::{check_rows, search_query};
+use super::search::{Wanted, check_rows, search_query};
 use crate::rows::Query;
 use crate::topk::TopK;
-use crate::{Neighbor, Result, Rows, exact};
+use crate::{NEVER, Neighbor, Result, Rows, exact};
 
 /// Neighbours that recall is measured on.
 const RECALL_K: usize = 10;
@@ -121,7 +121,7 @@ fn self_retrieval(graph: &FrozenGraph, rows: &Rows, config: &HealthConfig) -> Re
         let query = rows.row_as_query(row)?;
         itself.clear();
         rows.distances(&query, &[row], &mut itself)?;
-        let found = search_query(graph, rows, &query, 1, config.ef, None)?.neighbors;
+        let found = search_query(graph, rows, &query, &Wanted::new(1, config.ef))?.neighbors;
         n_found += usize::from(found.first().is_some_and(|first| first.distance <= itself[0]));
     }
     Ok(share(n_found, sample.len()))
@@ -134,12 +134,12 @@ fn recall(graph: &FrozenGraph, rows: &Rows, config: &HealthConfig) -> Result<f64
     for chosen in sample(rows.len(), config.n_exact).chunks(EXACT_QUERIES) {
         let queries: Vec<Query> = chosen.iter().map(|&row| rows.row_as_query(row)).collect::<Result<_>>()?;
         let distances = &mut distances[..chosen.len() * rows.len()];
-        exact::distances_of(rows, &queries, distances)?;
+        exact::distances_of(rows, &queries, distances, NEVER)?;
         for (query, distances) in queries.iter().zip(distances.chunks_exact(rows.len())) {
             let mut nearest = TopK::new(k);
             (0..).zip(distances).for_each(|(row, &distance)| nearest.push(Neighbor { row, distance }));
             let cut = nearest.into_sorted()[k - 1].distance;
-            let found = search_query(graph, rows, query, k, config.ef, None)?.neighbors;
+            let found = search_query(graph, rows, query, &Wanted::new(k, config.ef))?.neighbors;
             n_found += found.iter().filter(|neighbor| neighbor.distance <= cut).count();
             n_nearest += k;
         }

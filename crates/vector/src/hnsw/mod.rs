@@ -21,12 +21,12 @@ mod graph;
 mod health;
 mod search;
 
-pub use build::build;
+pub use build::{build, row_memory_bytes};
 pub use config::{EF_CONSTRUCTION_MAX, HnswConfig, M_MAX};
 pub use frozen::{FrozenGraph, KIND};
 pub use graph::{Graph, Repairs};
 pub use health::{Health, HealthConfig, IN_DEGREE_COUNTED, health};
-pub use search::{Found, Path, plan, search, search_batch};
+pub use search::{Found, Path, Wanted, plan, search, search_batch};
 
 #[cfg(test)]
 mod tests;

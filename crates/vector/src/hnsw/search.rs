@@ -13,6 +13,7 @@ use super::frozen::FrozenGraph;
 use crate::codes::{self, Coded, Target};
 use crate::distance::{Kernel, prefetch};
 use crate::rows::{Query, Rows};
+use crate::stop::{NEVER, Stop};
 use crate::threads::Threads;
 use crate::{Error, Neighbor, Result, exact};
 
@@ -30,6 +31,34 @@ pub enum Path {
     Graph,
     /// By comparing the query with all allowed rows: exactly.
     Scan,
+}
+
+/// A question to a graph.
+#[derive(Clone, Copy)]
+pub struct Wanted<'a> {
+    /// Rows wanted.
+    pub k: usize,
+    /// Width of the beam; `k` where that is more. The larger, the better and the slower.
+    pub ef: usize,
+    /// Rows that may be results; `None` for all. Bits past the last row mean nothing.
+    pub allowed: Option<&'a RoaringBitmap>,
+    /// Looked at while the graph is walked.
+    pub stop: Stop<'a>,
+}
+
+impl Wanted<'_> {
+    /// The `k` nearest of all rows.
+    #[must_use]
+    pub fn new(k: usize, ef: usize) -> Self {
+        Self { k, ef, allowed: None, stop: NEVER }
+    }
+}
+
+impl std::fmt::Debug for Wanted<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { k, ef, allowed, stop: _ } = self;
+        f.debug_struct("Wanted").field("k", k).field("ef", ef).field("allowed", allowed).finish_non_exhaustive()
+    }
 }
 
 /// The result of a search.
@@ -52,20 +81,13 @@ pub fn plan(n_rows: usize, n_allowed: u64, k: usize, ef: usize) -> Path {
 
 /// About the k nearest of the allowed rows: exactly as many as there are, up to k.
 ///
-/// `ef` is the width of the beam, at least k: the larger, the better and the slower. `allowed` keeps rows out of the
-/// results; bits past the last row mean nothing. Distances are those of [`exact`], bit for bit.
+/// Distances are those of [`exact`], bit for bit.
 ///
 /// # Errors
-/// [`Error::OtherRows`], [`Error::Dimension`], [`Error::NotFinite`], [`Error::NotUnit`], [`Error::Corrupt`].
-pub fn search(
-    graph: &FrozenGraph,
-    rows: &Rows,
-    query: &[f32],
-    k: usize,
-    ef: usize,
-    allowed: Option<&RoaringBitmap>,
-) -> Result<Found> {
-    search_query(graph, rows, &rows.query(query, 0)?, k, ef, allowed)
+/// [`Error::OtherRows`], [`Error::Dimension`], [`Error::NotFinite`], [`Error::NotUnit`], [`Error::Corrupt`],
+/// [`Error::Cancelled`].
+pub fn search(graph: &FrozenGraph, rows: &Rows, query: &[f32], wanted: &Wanted<'_>) -> Result<Found> {
+    search_query(graph, rows, &rows.query(query, 0)?, wanted)
 }
 
 /// The results of [`search`] for each query, with so many threads; 0 takes those of the current rayon pool.
@@ -78,9 +100,7 @@ pub fn search_batch(
     graph: &FrozenGraph,
     rows: &Rows,
     queries: &[f32],
-    k: usize,
-    ef: usize,
-    allowed: Option<&RoaringBitmap>,
+    wanted: &Wanted<'_>,
     n_threads: usize,
 ) -> Result<Vec<Found>> {
     let vectors = queries.chunks_exact(rows.dimensions());
@@ -89,19 +109,12 @@ pub fn search_batch(
         return Err(Error::Dimension { expected, received: queries.len() });
     }
     let queries: Vec<Query> = vectors.enumerate().map(|(q, query)| rows.query(query, q)).collect::<Result<_>>()?;
-    Threads::new(n_threads)?
-        .run(|| queries.par_iter().map(|query| search_query(graph, rows, query, k, ef, allowed)).collect())
+    Threads::new(n_threads)?.run(|| queries.par_iter().map(|query| search_query(graph, rows, query, wanted)).collect())
 }
 
-pub(crate) fn search_query(
-    graph: &FrozenGraph,
-    rows: &Rows,
-    query: &Query,
-    k: usize,
-    ef: usize,
-    allowed: Option<&RoaringBitmap>,
-) -> Result<Found> {
+pub(crate) fn search_query(graph: &FrozenGraph, rows: &Rows, query: &Query, wanted: &Wanted<'_>) -> Result<Found> {
     check_rows(graph, rows)?;
+    let &Wanted { k, ef, allowed, stop } = wanted;
     let n_allowed = match allowed {
         Some(allowed) => allowed.range_cardinality(..rows.len() as u32),
         None => rows.len() as u64,
@@ -110,13 +123,13 @@ pub(crate) fn search_query(
         return Ok(Found { neighbors: Vec::new(), path: Path::Scan });
     }
     if plan(rows.len(), n_allowed, k, ef) == Path::Graph {
-        let found = graph.desks.with(|desk| desk.walk(graph, rows, query, k, ef, allowed, n_allowed as usize))?;
+        let found = graph.desks.with(|desk| desk.walk(graph, rows, query, wanted, n_allowed as usize))?;
         if let Some(mut neighbors) = found {
             neighbors.truncate(k);
             return Ok(Found { neighbors, path: Path::Graph });
         }
     }
-    let mut neighbors = exact::search_query(rows, query, k, allowed)?;
+    let mut neighbors = exact::search_query(rows, query, k, allowed, stop)?;
     neighbors.truncate(k);
     Ok(Found { neighbors, path: Path::Scan })
 }
@@ -135,23 +148,21 @@ pub(crate) fn check_rows(graph: &FrozenGraph, rows: &Rows) -> Result<()> {
 
 impl Desk {
     /// The results of a walk, or `None` where it gave up or ended with fewer than there are.
-    #[expect(clippy::too_many_arguments, reason = "those of `search`, counted and checked")]
     fn walk(
         &mut self,
         graph: &FrozenGraph,
         rows: &Rows,
         query: &Query,
-        k: usize,
-        ef: usize,
-        allowed: Option<&RoaringBitmap>,
+        wanted: &Wanted<'_>,
         n_allowed: usize,
     ) -> Result<Option<Vec<Neighbor>>> {
+        let &Wanted { k, ef, allowed, stop } = wanted;
         self.codes.resize(codes::padded(rows.dimensions()), 0);
         let scale = codes::encode(&query.padded()[..rows.dimensions()], &mut self.codes);
         let target = Target::new(&self.codes, scale);
         let codes = FrozenCodes { graph, scales: graph.scales()?, kernel: rows.kernel() };
         let start = descend(&codes, &target, &mut self.scratch)?;
-        let (base, starts, ef) = (Base { codes, target }, [start, graph.entry()], ef.max(k));
+        let (base, starts, ef) = (Base { codes, target, stop }, [start, graph.entry()], ef.max(k));
         let walk = match allowed {
             None => self.scratch.walk(&base, rows.len(), &starts, ef, n_allowed)?,
             Some(allowed) => {
@@ -238,6 +249,7 @@ impl Coded for FrozenCodes<'_> {
 struct Base<'a> {
     codes: FrozenCodes<'a>,
     target: Target<'a>,
+    stop: Stop<'a>,
 }
 
 impl Space for Base<'_> {
@@ -258,6 +270,10 @@ impl Space for Base<'_> {
 
     fn no_such_node(&self, named_by: u32) -> Error {
         self.codes.graph.no_such_row(named_by)
+    }
+
+    fn stop(&self) -> Stop<'_> {
+        self.stop
     }
 }
 

@@ -4,13 +4,14 @@ mod damage;
 
 use std::io::Cursor;
 use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use roaring::RoaringBitmap;
 
 use super::*;
 use crate::file::Mapped;
 use crate::testing::{Folder, Random, clustered, in_pool};
-use crate::{Error, Kernel, Rows, Scalar, exact};
+use crate::{Error, Kernel, NEVER, Rows, Scalar, exact};
 
 const DIMENSIONS: usize = 32;
 
@@ -56,12 +57,16 @@ fn clusters() -> Built {
     built(&clustered(50, N_ROWS, DIMENSIONS, 20), Scalar::F32)
 }
 
+fn within(k: usize, ef: usize, allowed: Option<&RoaringBitmap>) -> Wanted<'_> {
+    Wanted { allowed, ..Wanted::new(k, ef) }
+}
+
 /// The share of the exact results that the search finds.
 fn recall(built: &Built, queries: &[Vec<f32>], k: usize, ef: usize, allowed: Option<&RoaringBitmap>) -> f64 {
     let mut n_found = 0;
     for query in queries {
-        let expected = exact::search(&built.rows, query, k, allowed).unwrap();
-        let found = search(&built.graph, &built.rows, query, k, ef, allowed).unwrap();
+        let expected = exact::search(&built.rows, query, k, allowed, NEVER).unwrap();
+        let found = search(&built.graph, &built.rows, query, &within(k, ef, allowed)).unwrap();
         assert_eq!((found.neighbors.len(), found.path), (k, Path::Graph));
         n_found += found.neighbors.iter().filter(|neighbor| neighbor.distance <= expected[k - 1].distance).count();
     }
@@ -132,28 +137,28 @@ fn a_batch_is_answered_like_its_queries_one_by_one() {
     let half: RoaringBitmap = (0..N_ROWS as u32).filter(|row| row % 2 == 0).collect();
     let few: RoaringBitmap = (0..30).collect();
     for (allowed, path) in [(None, Path::Graph), (Some(&half), Path::Graph), (Some(&few), Path::Scan)] {
-        let search = |query: &Vec<f32>| search(&built.graph, &built.rows, query, 10, 20, allowed).unwrap();
+        let search = |query: &Vec<f32>| search(&built.graph, &built.rows, query, &within(10, 20, allowed)).unwrap();
         let expected: Vec<Found> = queries.iter().map(search).collect();
         assert!(expected.iter().all(|found| found.path == path));
         for n_threads in [0, 1, 2, 3] {
             let queries = queries.concat();
-            let found = search_batch(&built.graph, &built.rows, &queries, 10, 20, allowed, n_threads).unwrap();
+            let found = search_batch(&built.graph, &built.rows, &queries, &within(10, 20, allowed), n_threads).unwrap();
             assert_eq!(found, expected, "{n_threads} threads");
         }
     }
-    assert!(search_batch(&built.graph, &built.rows, &[], 10, 20, None, 2).unwrap().is_empty());
-    let short = search_batch(&built.graph, &built.rows, &queries.concat()[1..], 10, 20, None, 2);
+    assert!(search_batch(&built.graph, &built.rows, &[], &Wanted::new(10, 20), 2).unwrap().is_empty());
+    let short = search_batch(&built.graph, &built.rows, &queries.concat()[1..], &Wanted::new(10, 20), 2);
     assert!(matches!(short, Err(Error::Dimension { .. })));
     let mut broken = queries.concat();
     broken[3 * DIMENSIONS + 5] = f32::NAN;
-    let broken = search_batch(&built.graph, &built.rows, &broken, 10, 20, None, 2);
+    let broken = search_batch(&built.graph, &built.rows, &broken, &Wanted::new(10, 20), 2);
     assert!(matches!(broken, Err(Error::NotFinite { vector: 3, dimension: 5 })));
 }
 
 #[test]
 fn a_query_that_is_no_unit_vector_of_these_dimensions_is_refused() {
     let built = &clusters();
-    let ask = |query: &[f32]| search(&built.graph, &built.rows, query, 10, 64, None);
+    let ask = |query: &[f32]| search(&built.graph, &built.rows, query, &Wanted::new(10, 64));
     let with = |value: f32| -> Vec<f32> {
         let mut query = vec![0.0; DIMENSIONS];
         query[7] = value;
@@ -178,9 +183,9 @@ fn distances_are_those_of_the_exact_scan_to_the_bit() {
             let rows = Rows::with_kernel(built.rows.file().clone(), kernel).unwrap();
             for query in clustered(55, 20, 40, 8) {
                 let mut distances = vec![0.0; rows.len()];
-                exact::distances(&rows, &query, &mut distances).unwrap();
+                exact::distances(&rows, &query, &mut distances, NEVER).unwrap();
                 for n_threads in [1, 2] {
-                    let found = in_pool(n_threads, || search(&built.graph, &rows, &query, 10, 64, None));
+                    let found = in_pool(n_threads, || search(&built.graph, &rows, &query, &Wanted::new(10, 64)));
                     let found = found.unwrap().neighbors;
                     assert!(found.is_sorted());
                     for neighbor in found {
@@ -203,7 +208,7 @@ fn a_filter_keeps_rows_out_and_all_places_filled() {
         let allowed: RoaringBitmap = (0..N_ROWS as u32).filter(|_| random.below(1_000) < n_in_thousand).collect();
         for query in &queries {
             for k in [1, 10, 100] {
-                let found = search(&built.graph, &built.rows, query, k, 32, Some(&allowed)).unwrap().neighbors;
+                let found = search(&built.graph, &built.rows, query, &within(k, 32, Some(&allowed))).unwrap().neighbors;
                 assert_eq!(found.len() as u64, allowed.len().min(k as u64), "{n_in_thousand} in thousand, k {k}");
                 assert!(found.iter().all(|neighbor| allowed.contains(neighbor.row)));
                 assert!(found.is_sorted_by(|a, b| a < b), "nearest first, none twice");
@@ -220,13 +225,13 @@ fn a_filter_keeps_rows_out_and_all_places_filled() {
 fn a_filter_far_from_the_query_still_fills_all_places() {
     let built = &clusters();
     let query = built.rows.row(0).unwrap().into_owned();
-    let mut all = exact::search(&built.rows, &query, N_ROWS, None).unwrap();
+    let mut all = exact::search(&built.rows, &query, N_ROWS, None, NEVER).unwrap();
     all.reverse();
     // The farther half: the walk passes the nearer half first, and gives up for the scan.
     let allowed: RoaringBitmap = all[..N_ROWS / 2].iter().map(|neighbor| neighbor.row).collect();
     assert_eq!(plan(N_ROWS, allowed.len(), 10, 32), Path::Graph);
-    let found = search(&built.graph, &built.rows, &query, 10, 32, Some(&allowed)).unwrap().neighbors;
-    let expected = exact::search(&built.rows, &query, 10, Some(&allowed)).unwrap();
+    let found = search(&built.graph, &built.rows, &query, &within(10, 32, Some(&allowed))).unwrap().neighbors;
+    let expected = exact::search(&built.rows, &query, 10, Some(&allowed), NEVER).unwrap();
     assert_eq!(found.len(), 10);
     let n_right = found.iter().filter(|neighbor| neighbor.distance <= expected[9].distance).count();
     assert!(n_right >= 9, "{n_right} of 10");
@@ -236,9 +241,9 @@ fn a_filter_far_from_the_query_still_fills_all_places() {
 fn asking_for_more_than_there_is_gives_all() {
     let built = &clusters();
     let query = built.rows.row(7).unwrap().into_owned();
-    let all = search(&built.graph, &built.rows, &query, 2 * N_ROWS, 10, None).unwrap().neighbors;
-    assert_eq!(all, exact::search(&built.rows, &query, 2 * N_ROWS, None).unwrap());
-    assert!(search(&built.graph, &built.rows, &query, 0, 64, None).unwrap().neighbors.is_empty());
+    let all = search(&built.graph, &built.rows, &query, &Wanted::new(2 * N_ROWS, 10)).unwrap().neighbors;
+    assert_eq!(all, exact::search(&built.rows, &query, 2 * N_ROWS, None, NEVER).unwrap());
+    assert!(search(&built.graph, &built.rows, &query, &Wanted::new(0, 64)).unwrap().neighbors.is_empty());
 }
 
 #[test]
@@ -253,7 +258,7 @@ fn thousands_of_equal_rows_neither_hide_one_another_nor_their_neighbours() {
     assert!(health.self_retrieval >= 0.999 && health.recall_at_10 >= 0.99, "{health:?}");
 
     assert_eq!(plan(vectors.len(), vectors.len() as u64, 10, 64), Path::Graph);
-    let ask = |k, allowed| search(&built.graph, &built.rows, &same, k, 64, allowed).unwrap().neighbors;
+    let ask = |k, allowed| search(&built.graph, &built.rows, &same, &within(k, 64, allowed)).unwrap().neighbors;
     let rows: Vec<u32> = ask(10, None).iter().map(|neighbor| neighbor.row).collect();
     assert_eq!(rows, [0, 600, 601, 602, 603, 604, 605, 606, 607, 608], "equal rows, by row");
     let odd: RoaringBitmap = (0..2_200).filter(|row| row % 2 == 1).collect();
@@ -270,10 +275,10 @@ fn small_graphs_are_whole() {
         let health = health(&built.graph, &built.rows, &HealthConfig::default()).unwrap();
         assert_eq!((health.n_unreachable, health.reachable, health.recall_at_10), (0, 1.0, 1.0), "{n_rows} rows");
         let query = Random::new(1).unit(DIMENSIONS);
-        let found = search(&built.graph, &built.rows, &query, 10, 64, None).unwrap().neighbors;
+        let found = search(&built.graph, &built.rows, &query, &Wanted::new(10, 64)).unwrap().neighbors;
         assert_eq!(found.len(), n_rows.min(10));
         let allowed: RoaringBitmap = [1, 2, 50, 5_000].into();
-        let found = search(&built.graph, &built.rows, &query, 10, 64, Some(&allowed)).unwrap().neighbors;
+        let found = search(&built.graph, &built.rows, &query, &within(10, 64, Some(&allowed))).unwrap().neighbors;
         assert_eq!(found.len() as u64, allowed.range_cardinality(..n_rows as u32));
     }
 }
@@ -325,7 +330,7 @@ fn a_graph_is_not_searched_with_rows_of_another_segment() {
     let built = &clusters();
     let others = built.folder.rows("others", &clustered(60, 10, DIMENSIONS, 3), DIMENSIONS, Scalar::F32);
     let query = others.row(0).unwrap().into_owned();
-    let result = search(&built.graph, &others, &query, 1, 64, None);
+    let result = search(&built.graph, &others, &query, &Wanted::new(1, 64));
     assert!(matches!(result, Err(Error::OtherRows { graph: N_ROWS, rows: 10, .. })));
     assert!(matches!(health(&built.graph, &others, &HealthConfig::default()), Err(Error::OtherRows { .. })));
 }
@@ -341,4 +346,23 @@ fn recall_on_real_vectors_has_a_floor() {
     let recall = [32, 64, 128].map(|ef| recall(&built, queries, 10, ef, None));
     println!("bge-base, {N_BASE} rows of f16, {N_QUERIES} queries: recall@10 at ef 32, 64, 128: {recall:.4?}");
     assert!(recall[1] >= 0.95 && recall[2] >= 0.98, "{recall:?}");
+}
+
+#[test]
+fn a_walk_ends_where_it_is_told_to_stop() {
+    let built = clusters();
+    let query = built.rows.row(7).unwrap().into_owned();
+    let all: RoaringBitmap = (0..N_ROWS as u32).collect();
+    for allowed in [None, Some(&all)] {
+        for n_first in [0, 1] {
+            let n_asked = AtomicUsize::new(0);
+            let stop = || n_asked.fetch_add(1, Ordering::Relaxed) >= n_first;
+            let wanted = Wanted { stop: &stop, ..within(1, 64, allowed) };
+            assert_eq!(plan(N_ROWS, N_ROWS as u64, 1, 64), Path::Graph);
+            let found = search(&built.graph, &built.rows, &query, &wanted);
+            assert!(matches!(found, Err(Error::Cancelled)), "{found:?}");
+            assert_eq!(n_asked.into_inner(), n_first + 1, "it goes on from no node behind the signal");
+        }
+    }
+    assert_eq!(search(&built.graph, &built.rows, &query, &Wanted::new(1, 64)).unwrap().neighbors[0].row, 7);
 }

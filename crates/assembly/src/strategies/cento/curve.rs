@@ -13,6 +13,7 @@
 use super::problem::{Same, problem, relevant, weighed};
 use super::rules::Rules;
 use crate::budget::Ledger;
+use crate::error::Result;
 use crate::optimum::{self, NODES_MAX};
 use crate::select::chooser::Choice;
 use crate::select::decision::Certificate;
@@ -55,8 +56,8 @@ impl Curve {
         frame: usize,
         bounds: &[f64],
         n_solved: usize,
-        mut solve: impl FnMut(usize) -> Certificate,
-    ) -> Self {
+        mut solve: impl FnMut(usize) -> Result<Certificate>,
+    ) -> Result<Self> {
         let rises = |&at: &usize| bounds[at] > at.checked_sub(1).map_or(0.0, |before| bounds[before]);
         let points: Vec<Point> =
             (0..bounds.len()).filter(rises).map(|at| Point { tokens: frame + at, value: bounds[at] }).collect();
@@ -67,8 +68,8 @@ impl Curve {
         budgets.retain(|&tokens| tokens > frame && !points.is_empty());
         budgets.sort_unstable();
         budgets.dedup();
-        let solved = budgets.into_iter().map(|tokens| Solved { tokens, certificate: solve(tokens) }).collect();
-        Self { points, solved, knee }
+        let solved = budgets.into_iter().map(|tokens| Ok(Solved { tokens, certificate: solve(tokens)? }));
+        Ok(Self { points, solved: solved.collect::<Result<_>>()?, knee })
     }
 
     /// The value that no context within a budget exceeds.
@@ -88,21 +89,22 @@ fn knee(points: &[Point], most: usize) -> Option<usize> {
 }
 
 /// The worth of the pool at every budget up to the ledger's, solved at so many and at the knee.
-pub(super) fn curve(rules: &Rules<'_>, choice: &Choice<'_>, ledger: &mut Ledger<'_>, n_solved: usize) -> Curve {
-    let &Choice { pool, lines, similarity, needs, include, .. } = choice;
+pub(super) fn curve(rules: &Rules<'_>, choice: &Choice<'_>, ledger: &mut Ledger<'_>, n_solved: usize) -> Result<Curve> {
+    let &Choice { pool, lines, similarity, include, .. } = choice;
     let frame = ledger.used().max(0) as usize;
     let relevant = relevant(ledger.candidates(), lines, rules);
     let weighed = weighed(pool, &relevant, rules, &HashMap::new(), include);
     let same = Same::new(lines, rules, similarity);
     let is_must = |place: usize| include.contains(&lines.candidates[place]);
     let conflict = |a: usize, b: usize| !(is_must(a) && is_must(b)) && same.is_same(a, b);
-    let mut problem = problem(&weighed, needs, ledger, lines, rules, &conflict);
+    let mut problem = problem(&weighed, choice, ledger, rules, &conflict)?;
     problem.force(include.iter().map(|&candidate| lines.place(candidate)).collect());
-    let bounds = optimum::by_tokens(&problem).unwrap_or_default();
+    let bounds = optimum::by_tokens(&problem)?.unwrap_or_default();
     let solve = |tokens: usize| {
         problem.budget = (tokens - frame) as i64;
-        let solved = optimum::solve(&problem, NODES_MAX);
-        Certificate { value: solved.value, bound: solved.bound, gap: solved.gap(), n_relaxations: solved.n_nodes }
+        let solved = optimum::solve(&problem, NODES_MAX)?;
+        let (gap, n_relaxations) = (solved.gap(), solved.n_nodes);
+        Ok(Certificate { value: solved.value, bound: solved.bound, gap, n_relaxations })
     };
     Curve::new(frame, &bounds, n_solved, solve)
 }
@@ -111,29 +113,29 @@ pub(super) fn curve(rules: &Rules<'_>, choice: &Choice<'_>, ledger: &mut Ledger<
 mod tests {
     use super::*;
 
-    fn no_solution(_: usize) -> Certificate {
-        Certificate { value: 0.0, bound: 0.0, gap: 0.0, n_relaxations: 0 }
+    fn no_solution(_: usize) -> Result<Certificate> {
+        Ok(Certificate { value: 0.0, bound: 0.0, gap: 0.0, n_relaxations: 0 })
     }
 
     #[test]
     fn the_knee_is_where_the_curve_bends() {
         // 10 a token up to 20 tokens, then 1 a token.
         let bounds: Vec<f64> = (0..=100).map(|t: i32| f64::from(t.min(20) * 10 + (t - 20).max(0))).collect();
-        let curve = Curve::new(5, &bounds, 10, no_solution);
+        let curve = Curve::new(5, &bounds, 10, no_solution).unwrap();
         assert_eq!(curve.knee, Some(25));
         assert_eq!((curve.bound(4), curve.bound(5), curve.bound(15), curve.bound(1_000)), (0.0, 0.0, 100.0, 280.0));
         assert_eq!(
             curve.solved.iter().map(|solved| solved.tokens).collect::<Vec<_>>(),
             [10, 21, 25, 31, 42, 52, 63, 73, 84, 94, 105]
         );
-        let unsolved = Curve::new(5, &bounds, 0, |tokens| panic!("{tokens} tokens are solved"));
+        let unsolved = Curve::new(5, &bounds, 0, |tokens| panic!("{tokens} tokens are solved")).unwrap();
         assert_eq!(unsolved, Curve { solved: Vec::new(), ..curve });
     }
 
     #[test]
     fn where_nothing_is_worth_anything_there_is_no_knee() {
-        let curve = Curve::new(0, &[0.0; 50], 10, no_solution);
+        let curve = Curve::new(0, &[0.0; 50], 10, no_solution).unwrap();
         assert_eq!((curve.knee, curve.points.len(), curve.solved.len()), (None, 0, 0));
-        assert_eq!(Curve::new(3, &[], 10, no_solution).knee, None);
+        assert_eq!(Curve::new(3, &[], 10, no_solution).unwrap().knee, None);
     }
 }

@@ -23,6 +23,7 @@ use crate::select::chooser::{ALONE, Asked, Choice, Chooser, Valued, Walk};
 use crate::select::decision::StepDetails;
 use crate::select::gates::{Gates, Sameness, Told, beyond};
 use crate::select::sections::Sections;
+use crate::stop::check;
 use crate::value::bridge::{self, Bridge};
 use crate::value::coverage::coverage;
 use crate::value::evidence::Evidence;
@@ -43,7 +44,7 @@ impl<'p> Segments<'p> {
     }
 
     /// The worth of the pool at every budget up to the ledger's, solved at so many and at the knee.
-    pub(crate) fn curve(&self, choice: &Choice<'_>, ledger: &mut Ledger<'_>, n_solved: usize) -> Curve {
+    pub(crate) fn curve(&self, choice: &Choice<'_>, ledger: &mut Ledger<'_>, n_solved: usize) -> Result<Curve> {
         curve::curve(&self.rules, choice, ledger, n_solved)
     }
 }
@@ -51,12 +52,13 @@ impl<'p> Segments<'p> {
 impl Chooser for Segments<'_> {
     fn value(&self, asked: &Asked<'_>) -> Result<Valued> {
         let Cento { bridges, coverage: weight, .. } = self.rules.settings;
-        let &Asked { query, candidates, lines, reading } = asked;
+        let &Asked { query, candidates, lines, reading, stop } = asked;
         let mut likelihoods = likelihood::of_candidates(candidates, lines)?;
         let bridges: Vec<Option<Bridge>> =
             if bridges { bridge::lift(query, candidates, &mut likelihoods) } else { vec![None; candidates.len()] };
         let scores = prior::by_likelihood(candidates, &likelihoods, self.priors);
-        let needs = if weight > 0.0 { coverage(query, candidates, &scores.pool, &reading) } else { Vec::new() };
+        check(stop)?;
+        let needs = if weight > 0.0 { coverage(query, candidates, &scores.pool, &reading, stop) } else { Vec::new() };
         Ok(Valued { scores, bridges, needs })
     }
 

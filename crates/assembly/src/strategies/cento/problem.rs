@@ -4,13 +4,14 @@
 use super::rules::Rules;
 use crate::budget::Ledger;
 use crate::candidate::Candidate;
+use crate::error::Result;
 use crate::line::Lines;
 use crate::optimum::{Cap, Need, Problem};
 use crate::pack::Excerpt;
-use crate::select::chooser::Verdict;
+use crate::select::chooser::{Choice, Verdict};
 use crate::select::redundancy::Gate;
 use crate::select::similarity::Similarity;
-use crate::value::coverage::Covered;
+use crate::stop::check;
 use crate::value::prior::Scored;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
@@ -52,17 +53,17 @@ pub(super) fn relevant(candidates: &[&Candidate], lines: &Lines, rules: &Rules<'
 /// The choice among the weighed candidates, of which the others are out.
 pub(super) fn problem<'p>(
     weighed: &[usize],
-    needs: &[Covered],
+    &Choice { lines, needs, stop, .. }: &Choice<'p>,
     ledger: &mut Ledger<'_>,
-    lines: &'p Lines,
     rules: &Rules<'_>,
     conflict: &'p dyn Fn(usize, usize) -> bool,
-) -> Problem<'p> {
+) -> Result<Problem<'p>> {
     let n = lines.len();
     let (mut values, mut tokens, mut headers) = (vec![0.0; n], vec![0; n], vec![0; n]);
     let mut is_out = vec![true; n];
     let mut gap = 0;
     for &candidate in weighed {
+        check(stop)?; // before a text is counted
         let place = lines.place(candidate);
         is_out[place] = false;
         tokens[place] = ledger.text_tokens(&Excerpt { candidate, part: None });
@@ -78,7 +79,7 @@ pub(super) fn problem<'p>(
         Need { weight: rules.settings.coverage * covered.share * best, places }
     });
     let needs = needs.collect();
-    Problem {
+    Ok(Problem {
         lines,
         values,
         tokens,
@@ -91,7 +92,8 @@ pub(super) fn problem<'p>(
         conflict,
         must: Vec::new(),
         must_not: (0..n).filter(|&place| is_out[place]).collect(),
-    }
+        stop,
+    })
 }
 
 /// The most that documents and sections may have of the context.

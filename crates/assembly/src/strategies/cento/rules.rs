@@ -2,6 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::select::gates::{Gates, RUN_MAX};
+use crate::value::evidence::SUPPORTED;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -31,9 +32,6 @@ pub struct Cento {
 /// in runs.
 const COVERAGE: f64 = 2.0;
 
-/// Support below which nothing is delivered.
-const MIN_SUPPORT: f64 = 0.62;
-
 impl Default for Cento {
     fn default() -> Self {
         Self {
@@ -43,7 +41,7 @@ impl Default for Cento {
             same_meaning: 0.98,
             bridges: true,
             coverage: COVERAGE,
-            min_support: MIN_SUPPORT,
+            min_support: SUPPORTED,
         }
     }
 }

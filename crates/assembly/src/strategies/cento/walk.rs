@@ -3,16 +3,23 @@
 use super::problem::{Same, problem, relevant, weighed};
 use super::rules::Rules;
 use crate::budget::{Ledger, Quote};
+use crate::error::Result;
 use crate::optimum::{self, NODES_MAX, Optimum, Problem};
 use crate::pack::Excerpt;
 use crate::rank::best_first;
 use crate::select::chooser::{Choice, First, Selection, Verdict, admit_first, quoted};
 use crate::select::decision::{Certificate, Reason, Stage, StepDetails};
+use crate::stop::check;
 use std::collections::HashMap;
 
 /// Chooses from the pool, which is in the order of `scored.score`; `scored.raw` is the likelihood with priors.
-pub(super) fn walk(rules: &Rules<'_>, choice: &Choice<'_>, ledger: &mut Ledger<'_>, firsts: &[First]) -> Selection {
-    let &Choice { pool, lines, similarity, needs, .. } = choice;
+pub(super) fn walk(
+    rules: &Rules<'_>,
+    choice: &Choice<'_>,
+    ledger: &mut Ledger<'_>,
+    firsts: &[First],
+) -> Result<Selection> {
+    let &Choice { pool, lines, similarity, .. } = choice;
     let mut verdicts: HashMap<usize, Verdict> = HashMap::new();
     for first in firsts.iter().filter(|first| !first.included) {
         verdicts.insert(first.excerpt.candidate, admit_first(ledger, first));
@@ -23,23 +30,23 @@ pub(super) fn walk(rules: &Rules<'_>, choice: &Choice<'_>, ledger: &mut Ledger<'
     let same = Same::new(lines, rules, similarity);
     let is_must = |place: usize| must.contains(&lines.candidates[place]);
     let conflict = |a: usize, b: usize| !(is_must(a) && is_must(b)) && same.is_same(a, b);
-    let mut problem = problem(&weighed, needs, ledger, lines, rules, &conflict);
+    let mut problem = problem(&weighed, choice, ledger, rules, &conflict)?;
     problem.force(must.iter().map(|&candidate| lines.place(candidate)).collect());
-    let solved = optimum::solve(&problem, NODES_MAX);
+    let solved = optimum::solve(&problem, NODES_MAX)?;
 
     let densities = problem.densities();
     let mut admission = Admission { problem: &problem, densities, ledger, verdicts, admitted: Vec::new() };
     admission.include(firsts);
     admission.admit_all(solved.chosen.iter().map(|&place| lines.candidates[place]).collect());
-    admission.fill(&weighed, solved.multiplier, &same);
+    admission.fill(&weighed, solved.multiplier, &same)?;
     let verdicts = pool
         .iter()
         .map(|scored| admission.decided(scored.candidate, relevant[scored.candidate], solved.multiplier, rules))
         .collect();
     let admitted = admission.admitted;
     let needs = problem.need_weights();
-    let certificate = Some(certificate(solved, &mut problem, &admitted, ledger));
-    Selection { verdicts, needs, certificate, ..Selection::default() }
+    let certificate = Some(certificate(solved, &mut problem, &admitted, ledger)?);
+    Ok(Selection { verdicts, needs, certificate, ..Selection::default() })
 }
 
 /// The candidates admitted so far, and the verdicts so far.
@@ -71,10 +78,11 @@ impl Admission<'_, '_> {
     }
 
     /// Fills the room that the count of the whole leaves: the rest by value per token, where it breaks nothing.
-    fn fill(&mut self, weighed: &[usize], price: f64, same: &Same<'_>) {
+    fn fill(&mut self, weighed: &[usize], price: f64, same: &Same<'_>) -> Result<()> {
         let lines = self.problem.lines;
         let rest = weighed.iter().copied().filter(|candidate| !self.admitted.contains(candidate)).collect();
         for candidate in self.densest_first(rest) {
+            check(self.problem.stop)?;
             let place = lines.place(candidate);
             let mut with: Vec<usize> = self.admitted.iter().map(|&other| lines.place(other)).chain([place]).collect();
             with.sort_unstable();
@@ -94,6 +102,7 @@ impl Admission<'_, '_> {
                 None => self.admit(candidate),
             }
         }
+        Ok(())
     }
 
     fn admit(&mut self, candidate: usize) {
@@ -195,15 +204,20 @@ fn refused(
 
 /// The distance of the admitted set to the best. Where the whole counts fewer tokens than its parts, the bound is that
 /// of a budget which is larger by as many: others may save as much.
-fn certificate(mut solved: Optimum, problem: &mut Problem<'_>, admitted: &[usize], ledger: &Ledger<'_>) -> Certificate {
+fn certificate(
+    mut solved: Optimum,
+    problem: &mut Problem<'_>,
+    admitted: &[usize],
+    ledger: &Ledger<'_>,
+) -> Result<Certificate> {
     let mut places: Vec<usize> = admitted.iter().map(|&candidate| problem.lines.place(candidate)).collect();
     places.sort_unstable();
     let saved = problem.cost(&places) - (problem.budget - ledger.left());
     if saved > 0 {
         problem.budget += saved;
-        solved.bound = optimum::solve(problem, NODES_MAX).bound;
+        solved.bound = optimum::solve(problem, NODES_MAX)?.bound;
     }
     let value = problem.value(&places);
     let bound = solved.bound.max(value);
-    Certificate { value, bound, gap: optimum::gap(value, bound), n_relaxations: solved.n_nodes }
+    Ok(Certificate { value, bound, gap: optimum::gap(value, bound), n_relaxations: solved.n_nodes })
 }

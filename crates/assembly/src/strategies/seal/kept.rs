@@ -11,7 +11,7 @@ pub(crate) struct Kept;
 
 impl Chooser for Kept {
     fn plan<'w>(&'w self, choice: &'w Choice<'w>, ledger: &mut Ledger<'_>) -> Result<Walk<'w>> {
-        Ok(given(ledger.candidates(), choice.kept).offered(choice.pool))
+        Ok(given(ledger.candidates(), choice.kept).offered(choice))
     }
 
     fn it_needs(&self) -> &'static str {

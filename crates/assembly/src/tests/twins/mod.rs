@@ -138,6 +138,7 @@ fn assembled(case: &Case, strategy: Strategy, policy: &Policy) -> Result<Context
         tokenizer: "x",
         reading: Reading { terms: &words, idf: &|_| 1.0, sentences: &super::sentences },
         cosine,
+        stop: NEVER,
     })
 }
 

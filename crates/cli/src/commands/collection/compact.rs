@@ -9,7 +9,10 @@ use crate::output::{self, Bar, Beside};
 pub(crate) fn execute(args: &Compact, global: &Global) -> anyhow::Result<Outcome> {
     let merge = if args.all { Merge::All } else { Merge::Policy };
     crate::interrupt::end_on_interrupt("the collection is as it was")?;
-    let report = run(CompactOptions { merge, graph_rows_min: args.graph_rows_min }, global)?;
+    let memory_bytes = args.memory.memory_bytes.map(|memory| memory.0);
+    let options =
+        CompactOptions { merge, graph_rows_min: args.graph_rows_min, memory_bytes, ..CompactOptions::default() };
+    let report = run(options, global)?;
     if global.json {
         output::json(&report)?;
     } else if report.n_merged == 0 {

@@ -1,9 +1,7 @@
 //! `cento get`, `list`, `fields` and `delete`: the documents themselves.
 
-use std::io::Write;
-
-use cento_engine::api::{DocumentList, FieldList, ListRequest};
-use cento_engine::{OsFs, Searcher, SearcherOptions, Selection};
+use cento_engine::api::{GetRequest, ListRequest};
+use cento_engine::{At, Cancel, OsFs, Searcher, SearcherOptions, Selection, Service, ServiceOptions};
 
 use crate::args::{Delete, Get, Global, List, Which};
 use crate::exit_code::Outcome;
@@ -15,18 +13,22 @@ struct Deleted<'a> {
     dry_run: bool,
     generation: u64,
     deleted: &'a [String],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    remark: Option<&'a str>,
 }
 
-fn open(global: &Global) -> anyhow::Result<Searcher> {
-    Ok(Searcher::open(&global.collection, SearcherOptions::default())?)
+fn service(at: At) -> anyhow::Result<Service> {
+    Ok(Service::new(ServiceOptions { at, ..ServiceOptions::default() })?)
 }
 
 pub(crate) fn get(args: &Get, global: &Global) -> anyhow::Result<Outcome> {
-    let excerpt = open(global)?.get(&args.citation)?;
+    let request = GetRequest { citation: args.citation.clone() };
+    let excerpt = service(At::Current)?.get(global.collection.as_path(), &request, &Cancel::default())?;
     if global.json {
         output::json(&excerpt)?;
     } else {
-        std::io::stdout().write_all(excerpt.text.as_bytes())? // the bytes that were cited, not one more
+        excerpt.warnings.iter().for_each(|warning| eprintln!("warning: {warning}"));
+        output::text(&excerpt.text) // the bytes that were cited, not one more
     }
     Ok(Outcome::Done)
 }
@@ -34,8 +36,8 @@ pub(crate) fn get(args: &Get, global: &Global) -> anyhow::Result<Outcome> {
 pub(crate) fn list(args: &List, global: &Global) -> anyhow::Result<Outcome> {
     let request = ListRequest { filter: args.filter.clone() };
     options::filter(request.filter.as_deref())?; // what is wrong with it is said before the collection is opened
-    let options = SearcherOptions { at: options::at(&args.at), ..SearcherOptions::default() };
-    let list = DocumentList::new(&Searcher::open(&global.collection, options)?, &request)?;
+    let service = service(options::at(&args.at))?;
+    let list = service.list(global.collection.as_path(), &request, &Cancel::default())?;
     options::remark_filter(global, list.filter.as_ref());
     if global.json {
         output::json(&list)?
@@ -46,7 +48,7 @@ pub(crate) fn list(args: &List, global: &Global) -> anyhow::Result<Outcome> {
 }
 
 pub(crate) fn fields(global: &Global) -> anyhow::Result<Outcome> {
-    let list = FieldList::new(&open(global)?)?;
+    let list = service(At::Current)?.fields(global.collection.as_path(), &Cancel::default())?;
     if global.json {
         output::json(&list)?;
         return Ok(Outcome::Done);
@@ -66,17 +68,20 @@ pub(crate) fn delete(args: &Delete, global: &Global) -> anyhow::Result<Outcome> 
         (None, Some(filter)) => Selection::Filter(filter),
         (None, None) => Selection::Documents(documents.clone()),
     };
-    let (generation, deleted) = if args.dry_run {
-        let searcher = open(global)?;
+    let (generation, deleted, remark) = if args.dry_run {
+        let searcher = Searcher::open(&global.collection, SearcherOptions::default())?;
         let listed = searcher.list(&selection)?.into_iter().map(|document| document.id);
-        (searcher.manifest().generation, listed.collect())
+        (searcher.manifest().generation, listed.collect(), None)
     } else {
         let deleted = cento_engine::delete_selected(&global.collection, &selection, &OsFs)?;
-        (deleted.generation, deleted.documents)
+        (deleted.generation, deleted.documents, deleted.remark)
     };
+    if let Some(remark) = remark.as_ref().filter(|_| !global.quiet) {
+        eprintln!("{remark}");
+    }
     if global.json {
         let (version, dry_run) = (output::JSON_VERSION, args.dry_run);
-        output::json(&Deleted { version, dry_run, generation, deleted: &deleted })?;
+        output::json(&Deleted { version, dry_run, generation, deleted: &deleted, remark: remark.as_deref() })?;
     } else if args.dry_run {
         deleted.iter().for_each(|id| println!("{id}"));
     } else if !deleted.is_empty() {

@@ -52,6 +52,7 @@ pub(crate) fn status(args: &Status, global: &Global) -> anyhow::Result<Outcome> 
         println!("\n{}", output::table(&header, graphs));
     }
     status.losses.iter().for_each(|loss| println!("\nwarning: {}", loss.warning()));
+    status.stale.iter().for_each(|stale| println!("\nwarning: {}", stale.warning()));
     if status.n_quarantined_bytes > 0 {
         println!("\n{} in quarantine/, which nothing reads", output::bytes(status.n_quarantined_bytes));
     }

@@ -1,6 +1,6 @@
 //! `cento snapshot`: generations that stay.
 
-use cento_engine::{NamedGeneration, OsFs};
+use cento_engine::{NamedGeneration, OsFs, UnreadSnapshot};
 
 use crate::args::{Global, Snapshot};
 use crate::exit_code::Outcome;
@@ -10,28 +10,58 @@ use crate::output;
 struct Answer {
     version: u32,
     snapshots: Vec<NamedGeneration>,
+    /// Of a list: those that cannot be read.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    unread: Vec<UnreadSnapshot>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    remark: Option<String>,
 }
 
 pub(crate) fn execute(verb: &Snapshot, global: &Global) -> anyhow::Result<Outcome> {
     let folder = &global.collection;
-    let (did, snapshots) = match verb {
-        Snapshot::Create { name } => ("kept as", vec![cento_engine::create_snapshot(folder, name, &OsFs)?]),
-        Snapshot::Remove { name } => ("no longer kept as", vec![cento_engine::remove_snapshot(folder, name, &OsFs)?]),
-        Snapshot::List => ("", cento_engine::snapshots(folder)?),
-    };
-    if global.json {
-        output::json(&Answer { version: output::JSON_VERSION, snapshots })?;
-        return Ok(Outcome::Done);
-    }
+    let mut answer = Answer { version: output::JSON_VERSION, snapshots: Vec::new(), unread: Vec::new(), remark: None };
     match verb {
-        Snapshot::List if snapshots.is_empty() => println!("no snapshots"),
+        Snapshot::Create { name } => answer.snapshots.push(cento_engine::create_snapshot(folder, name, &OsFs)?),
+        Snapshot::Remove { name } => {
+            let removed = cento_engine::remove_snapshot(folder, name, &OsFs)?;
+            answer.snapshots.extend(removed.generation);
+            answer.remark = removed.remark;
+        }
         Snapshot::List => {
+            answer.snapshots = cento_engine::snapshots(folder)?;
+            answer.unread = cento_engine::unread_snapshots(folder)?;
+        }
+    }
+    if !global.quiet {
+        for UnreadSnapshot { name, problem } in &answer.unread {
+            eprintln!("snapshot {name} cannot be read: {problem}, `cento snapshot remove {name}` gives it up");
+        }
+        answer.remark.iter().for_each(|remark| eprintln!("{remark}"));
+    }
+    if global.json {
+        output::json(&answer)?;
+    } else {
+        show(verb, &answer.snapshots);
+    }
+    Ok(if answer.unread.is_empty() { Outcome::Done } else { Outcome::Partial })
+}
+
+fn show(verb: &Snapshot, snapshots: &[NamedGeneration]) {
+    let first = snapshots.first();
+    match (verb, first) {
+        (Snapshot::List, None) => println!("no snapshots"),
+        (Snapshot::List, Some(_)) => {
             let row = |named: &NamedGeneration| {
                 vec![named.name.clone(), named.generation.to_string(), named.n_segments.to_string()]
             };
             println!("{}", output::table(&["snapshot", "generation", "segments"], snapshots.iter().map(row)));
         }
-        _ => snapshots.iter().for_each(|named| println!("generation {} {did} {}", named.generation, named.name)),
+        (Snapshot::Create { name }, Some(named)) => println!("generation {} kept as {name}", named.generation),
+        (Snapshot::Remove { name }, Some(named)) => {
+            println!("generation {} no longer kept as {name}", named.generation)
+        }
+        (Snapshot::Create { name } | Snapshot::Remove { name }, None) => {
+            println!("what {name} kept is not known; it is removed");
+        }
     }
-    Ok(Outcome::Done)
 }

@@ -37,7 +37,7 @@ pub(crate) fn execute(args: &Compare, global: &Global) -> anyhow::Result<Outcome
             "--strategy {given}: {n_files} files are compared; name a strategy for each, in their order"
         )));
     }
-    let read = Reader::new(args)?;
+    let read = Reader::new(args, global)?;
     let bootstrap = Bootstrap { n_resamples: args.resamples, seed: args.seed, ..Bootstrap::default() };
     let a = read.figures(&args.a, 0)?;
     let mut rows = Vec::new();
@@ -90,17 +90,20 @@ fn names(figures: &Figures) -> String {
 struct Reader<'a> {
     args: &'a Compare,
     qrels: Option<Qrels>,
+    collection: &'a Path,
 }
 
 impl<'a> Reader<'a> {
-    fn new(args: &'a Compare) -> anyhow::Result<Self> {
-        Ok(Self { args, qrels: args.qrels.as_deref().map(Qrels::read).transpose()? })
+    fn new(args: &'a Compare, global: &'a Global) -> anyhow::Result<Self> {
+        let qrels = args.qrels.as_deref().map(Qrels::read).transpose()?;
+        Ok(Self { args, qrels, collection: &global.collection })
     }
 
     fn figures(&self, path: &Path, at: usize) -> anyhow::Result<Figures> {
         let Some(qrels) = &self.qrels else { return answered(path, self.args.strategy_of(at)) };
         let measures = judge::measures(&self.args.judging)?;
-        let evaluation = judge::run(path, qrels, &measures, judge::options(&self.args.judging))?;
+        let mut judged = judge::Judged::new(qrels, self.collection);
+        let evaluation = judge::run(path, &mut judged, &measures, judge::options(&self.args.judging))?;
         let by_query = |values: &Vec<f64>| evaluation.queries.iter().cloned().zip(values.iter().copied()).collect();
         Ok(measures.iter().map(ToString::to_string).zip(evaluation.values.iter().map(by_query)).collect())
     }
@@ -110,7 +113,7 @@ impl<'a> Reader<'a> {
 /// `--per-query --json`.
 fn answered(path: &Path, strategy: Option<&str>) -> anyhow::Result<Figures> {
     let name = path.display();
-    let bytes = std::fs::read(path).with_context(|| name.to_string())?;
+    let bytes = cento_engine::read_bounded(path, output::ANSWER_BYTES_MAX).with_context(|| name.to_string())?;
     let way_out =
         "give --qrels to compare runs, or what `cento eval` or `cento eval-context` wrote with --per-query --json";
     let value: Value =

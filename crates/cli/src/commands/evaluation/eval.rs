@@ -41,9 +41,9 @@ pub(crate) fn execute(args: &Eval, global: &Global) -> anyhow::Result<Outcome> {
     let baseline = args.baseline.as_deref().map(|path| baseline(path, &measures)).transpose()?;
     let how = judge::options(&args.judging);
     let qrels = Qrels::read(&args.qrels)?;
-    let mut runs = Vec::new();
+    let (mut judged, mut runs) = (judge::Judged::new(&qrels, &global.collection), Vec::new());
     for path in &args.runs {
-        runs.push((path.display().to_string(), judge::run(path, &qrels, &measures, how)?));
+        runs.push((path.display().to_string(), judge::run(path, &mut judged, &measures, how)?));
     }
     let mut checks = Vec::new();
     for (run, evaluation) in &runs {
@@ -82,7 +82,8 @@ fn place(measures: &[Measure], measure: &Measure) -> usize {
 
 /// The means of an earlier answer, in the order of `measures`.
 fn baseline(path: &Path, measures: &[Measure]) -> anyhow::Result<Vec<f64>> {
-    let text = std::fs::read(path).with_context(|| path.display().to_string())?;
+    let text =
+        cento_engine::read_bounded(path, output::ANSWER_BYTES_MAX).with_context(|| path.display().to_string())?;
     let value: Value = serde_json::from_slice(&text).with_context(|| path.display().to_string())?;
     let figure = |measure: &Measure| {
         value[measure.to_string()].as_f64().ok_or_else(|| {

@@ -47,7 +47,7 @@ pub(crate) fn execute(args: &Fuse, global: &Global) -> anyhow::Result<Outcome> {
         n_results += best.len();
         write(&mut out, query, best, &args.tag, Ties::Break)?;
     }
-    std::io::Write::flush(&mut out)?;
+    out.finish()?;
     if global.json {
         let n_topics = queries.len();
         output::json(&Answer { version: output::JSON_VERSION, n_topics, n_results, tag: args.tag.clone() })?;

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use cento_engine::{Gold, JudgedQuestion, LearnedLabel, LearnedPriors, PriorQuestions, Scan, learned};
+use cento_engine::{Gold, JudgedQuestion, LearnedLabel, LearnedPriors, PriorQuestions, Scan, Searcher, learned};
 use cento_eval::qrels::Qrels;
 use cento_eval::questions::Questions;
 use cento_eval::topics;
@@ -21,12 +21,13 @@ pub(crate) fn execute(args: &Priors, global: &Global) -> anyhow::Result<Outcome>
     if learned::in_policy(0.0, args.strategy).is_none() {
         return Err(options::usage(format!("--strategy {}: has no priors; cento and bubble have", args.strategy)));
     }
-    let judged = args.topics.as_deref().map(|topics| judged(topics, args.qrels.as_deref())).transpose()?;
+    let mut judged = args.topics.as_deref().map(|topics| judged(topics, args.qrels.as_deref())).transpose()?;
+    let searcher = options::searcher(global, &args.retrieval)?;
+    resolve(judged.as_deref_mut().unwrap_or_default(), &searcher)?;
     let questions = match &judged {
         Some(judged) => PriorQuestions::Judged(judged),
         None => PriorQuestions::Sentences(args.sentences.unwrap_or_default()),
     };
-    let searcher = options::searcher(global, &args.retrieval)?;
     let search = options::request(String::new(), 1, &args.retrieval, Scan::Auto)?;
     let bar = Bar::new(global, Beside::AnyAnswer);
     let learned = searcher.learn_priors(&search, questions, &mut |n_done, n| bar.count(n_done, n, "questions"))?;
@@ -47,6 +48,18 @@ pub(crate) fn execute(args: &Priors, global: &Global) -> anyhow::Result<Outcome>
     };
     eprintln!("{nothing}");
     Ok(Outcome::Nothing)
+}
+
+/// Gives records of JSONL that are judged by their own ids those that they have in the collection.
+fn resolve(judged: &mut [JudgedQuestion], searcher: &Searcher) -> anyhow::Result<()> {
+    let gold = || judged.iter().flat_map(|question| &question.gold);
+    let records = searcher.of_records(&gold().map(|gold| gold.id.clone()).collect::<Vec<_>>())?;
+    for gold in judged.iter_mut().flat_map(|question| &mut question.gold) {
+        if let Some(id) = records.get(&gold.id) {
+            gold.id.clone_from(id);
+        }
+    }
+    Ok(())
 }
 
 /// The questions of a set that has judgements of its own, or of topics with qrels beside them.

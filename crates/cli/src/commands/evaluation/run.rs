@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::Path;
 
 use cento_engine::{
-    BudgetTokenizer, ChunkSearch, Context, ContextSettings, Filtered, Policy, Pool, RunQuery, RunRequest, Scan,
+    BudgetTokenizer, ChunkSearch, Context, ContextSettings, Filtered, Mode, Policy, Pool, RunQuery, RunRequest, Scan,
     Searcher, Strategy,
 };
 use cento_eval::context::redundancy::mean_pairwise_cosine;
@@ -99,6 +99,9 @@ fn rank(
     let rankings = searcher.run(&queries, &request, &mut |n_done| bar.count(n_done, queries.len(), "topics"));
     bar.finish();
     let mut rankings = rankings?;
+    if mode != Mode::Lexical {
+        warn_of_cut(&queries, searcher)?;
+    }
     let mut out = output::file(&args.output)?;
     for (topic, ranking) in topics.iter().zip(&mut rankings) {
         if args.remove_query {
@@ -108,9 +111,22 @@ fn rank(
         let ties = if args.ties == Ties::Break { run::Ties::Break } else { run::Ties::Keep };
         run::write(&mut out, &topic.id, ranking.iter().map(|(document, score)| (document, *score)), &args.tag, ties)?;
     }
-    out.flush()?;
+    out.finish()?;
     let n_empty = rankings.iter().filter(|ranking| ranking.is_empty()).count();
     Ok((rankings.iter().map(Vec::len).sum(), n_empty))
+}
+
+/// Says how many topics the encoder reads the beginning of alone.
+fn warn_of_cut(queries: &[RunQuery], searcher: &Searcher) -> anyhow::Result<()> {
+    let (n_cut, max_tokens) = (searcher.n_cut(queries)?, searcher.encoder()?.max_tokens());
+    if n_cut > 0 {
+        let n_topics = queries.len();
+        eprintln!(
+            "warning: {n_cut} of {n_topics} topics have more than the {max_tokens} tokens that the encoder reads: \
+             vectors are of their beginning"
+        );
+    }
+    Ok(())
 }
 
 /// The topic's scope, narrowed to what the command line allows.
@@ -204,7 +220,7 @@ impl Variants {
             bar.count((n_batch * BATCH_TOPICS + batch.len()).min(topics.len()), topics.len(), "topics in context");
         }
         bar.finish();
-        out.flush()?;
+        out.finish()?;
         Ok(n_contexts)
     }
 

@@ -58,6 +58,8 @@ fn check(settings: &Settings, json: bool) -> anyhow::Result<()> {
 
 pub(crate) fn completions(args: &Completions) -> anyhow::Result<Outcome> {
     let mut command = Settings::default().command();
-    clap_complete::generate(args.shell, &mut command, "cento", &mut std::io::stdout());
+    let mut script = Vec::new();
+    clap_complete::generate(args.shell, &mut command, "cento", &mut script); // panics where it cannot write
+    print!("{}", String::from_utf8_lossy(&script));
     Ok(Outcome::Done)
 }

@@ -14,10 +14,11 @@ use crate::{options, output};
 #[derive(serde::Serialize)]
 struct Answer<'a> {
     version: u32,
-    /// The same bytes were delivered.
-    same: bool,
-    /// Differences, in the order in which one thing follows from another; something may even if the bytes are the
+    /// The same bytes were delivered, and the trace is of this context, word for word where all that decides is the
     /// same.
+    same: bool,
+    /// Differences, in the order in which one thing follows from another; something may differ even so: what decides,
+    /// and what follows from that.
     differences: &'a [Difference],
     generation: u64,
     context: &'a str,
@@ -54,7 +55,7 @@ pub(crate) fn execute(args: &Replay, invocation: &Invocation) -> anyhow::Result<
     let context = searcher.context(&search, &request)?;
     options::remark_device(global, &searcher);
     let now = ContextTrace::new(&searcher, &search, &request, &context)?;
-    let (same, differences) = (trace.delivers_as(&now), trace.differences(&now));
+    let (same, differences) = (trace.holds(&now), trace.differences(&now));
     if global.json {
         output::json(&Answer {
             version: output::JSON_VERSION,
@@ -71,7 +72,11 @@ pub(crate) fn execute(args: &Replay, invocation: &Invocation) -> anyhow::Result<
         for Difference { what, before, after } in &differences {
             eprintln!("differs: {what}: {before} in the trace, {after} now");
         }
-        eprintln!("{} bytes as in the trace", if same { "the same" } else { "not the same" });
+        match (same, trace.delivers_as(&now)) {
+            (true, _) => eprintln!("the same bytes as in the trace"),
+            (false, true) => eprintln!("the same bytes, but not the trace of them: it was changed after it was made"),
+            (false, false) => eprintln!("not the same bytes as in the trace"),
+        }
     }
     Ok(if same { Outcome::Done } else { Outcome::Nothing })
 }

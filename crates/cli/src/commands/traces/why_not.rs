@@ -2,12 +2,12 @@
 
 use std::fmt::Write as _;
 
-use anyhow::Context as _;
 use cento_engine::reasons::number;
-use cento_engine::{ContextTrace, Mode, Standing, WhereLost, WhyNot};
+use cento_engine::{Cancel, Mode, Standing, WhereLost, WhyNot};
 
 use crate::args;
 use crate::exit_code::Outcome;
+use crate::output::Readers;
 use crate::settings::Invocation;
 use crate::{options, output};
 
@@ -17,25 +17,23 @@ const SHOWN: usize = 3;
 pub(crate) fn execute(args: &args::WhyNot, invocation: &Invocation) -> anyhow::Result<Outcome> {
     let global = &invocation.cli.global;
     let context = &args.context;
-    let asked = crate::commands::context::request(context, global)?;
-    let search = asked.search().resolve()?;
-    let searcher = options::searcher(global, &context.retrieval)?;
-    let tokenizer = options::tokenizer(&asked.tokenizer, &searcher)?;
+    let request = crate::commands::context::request(context, global)?;
+    let (service, searcher) = options::service(global, &context.retrieval, Some(&request.tokenizer))?;
     let endpoint = options::endpoint(&context.endpoint, invocation.endpoint_author)?;
-    let request = asked.resolve(&tokenizer, endpoint.as_ref());
-    let answer = searcher.why_not(&search, &request, &args.doc)?;
-    options::remark_device(global, &searcher);
-    if let Some(path) = &context.trace {
-        let made = searcher.context(&search, &request)?;
-        let trace = ContextTrace::new(&searcher, &search, &request, &made)?;
-        std::fs::write(path, trace.json()).with_context(|| path.display().to_string())?;
-    }
-    if global.json {
-        output::json(&answer)?;
-    } else {
-        print!("{}", followed(&answer, search.mode));
-    }
-    Ok(Outcome::Done)
+    service.ask(global.collection.as_path(), &request, endpoint.as_ref(), &Cancel::default(), |asked| {
+        let answer = asked.why_not(&args.doc)?;
+        options::remark_device(global, &searcher);
+        if let Some(path) = &context.trace {
+            let made = asked.context(asked.most_tokens())?;
+            output::whole_file(path, &asked.trace(&made)?.json(), Readers::Owner)?;
+        }
+        if global.json {
+            output::json(&answer)?;
+        } else {
+            print!("{}", followed(&answer, request.mode));
+        }
+        Ok(Outcome::Done)
+    })
 }
 
 /// A line or more for each stage, then where it was lost.

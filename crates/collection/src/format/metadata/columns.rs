@@ -9,7 +9,7 @@ use cento_vector::file;
 use roaring::RoaringBitmap;
 
 use super::layout::{ColumnRecord, FieldType, KIND, ValueRecord};
-use super::writer::MetadataWriter;
+use super::writer::{MetadataWriter, memory_bytes};
 use crate::error::{Error, Result};
 use crate::fs::Folder;
 
@@ -67,6 +67,11 @@ struct Column {
 }
 
 impl MetadataColumns {
+    /// The mapped file itself.
+    pub(crate) fn file(&self) -> &file::Mapped {
+        &self.mapped
+    }
+
     /// Opens the file of a segment with so many documents; reads header and block table only.
     pub fn open(folder: &Folder, name: &str, n_documents: usize) -> Result<Self> {
         let columns = Self { mapped: folder.map(name, &[KIND])?, directory: OnceLock::new() };
@@ -124,6 +129,15 @@ impl MetadataColumns {
             found |= self.documents(column, values)?;
         }
         Ok(found)
+    }
+
+    /// Bytes of memory that a writer takes to gather the same values.
+    pub(crate) fn memory_bytes(&self) -> Result<u64> {
+        let directory = self.directory()?;
+        let columns = || directory.fields.values().flatten();
+        let n_values: usize = columns().map(|column| column.values.len()).sum();
+        let n_pairs: usize = columns().map(|column| column.documents.len()).sum();
+        Ok(memory_bytes(n_values as u64, (self.mapped.len() - directory.heap) as u64, n_pairs as u64))
     }
 
     /// Checks every block, and that the columns are those of these documents.

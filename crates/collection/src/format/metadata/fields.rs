@@ -80,6 +80,16 @@ impl Key {
     }
 }
 
+impl Key {
+    /// Bytes that it has beside its place in a column.
+    pub(crate) fn text_bytes(&self) -> usize {
+        match self {
+            Self::String(text) => text.len(),
+            Self::Boolean(_) | Self::Integer(_) | Self::Float(_) | Self::Date(_) => 0,
+        }
+    }
+}
+
 impl From<&Value> for Key {
     fn from(value: &Value) -> Self {
         match value {

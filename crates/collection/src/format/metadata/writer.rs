@@ -18,15 +18,44 @@ use crate::fs::Fs;
 pub struct MetadataWriter {
     fields: BTreeMap<String, BTreeMap<Key, Vec<u32>>>,
     n_documents: u32,
+    /// Pairs of a value and a document.
+    n_pairs: u64,
+    /// Values, and the bytes of those that are strings.
+    n_values: u64,
+    n_value_bytes: u64,
+}
+
+/// Bytes of memory of a value: its key and its list in a node of a tree, two allocations, its place when it is written.
+const VALUE_BYTES: u64 = 240;
+
+/// Bytes of memory that so many values take, with so many bytes of text and in so many pairs with documents.
+pub(super) fn memory_bytes(n_values: u64, n_value_bytes: u64, n_pairs: u64) -> u64 {
+    VALUE_BYTES * n_values + 3 * n_value_bytes + 4 * size_of::<u32>() as u64 * n_pairs
 }
 
 impl MetadataWriter {
+    /// Bytes of memory that the values take while they are written.
+    pub fn memory_bytes(&self) -> u64 {
+        memory_bytes(self.n_values, self.n_value_bytes, self.n_pairs)
+    }
+
+    /// Pairs of a value and a document so far.
+    pub fn n_pairs(&self) -> u64 {
+        self.n_pairs
+    }
+
     /// Adds the next document.
     pub fn push(&mut self, document: &Described<'_>) {
         for (name, key) in document.fields() {
+            let n_bytes = key.text_bytes();
             let documents = self.fields.entry(name).or_default().entry(key).or_default();
+            if documents.is_empty() {
+                self.n_values += 1;
+                self.n_value_bytes += n_bytes as u64;
+            }
             if documents.last() != Some(&self.n_documents) {
                 documents.push(self.n_documents);
+                self.n_pairs += 1;
             }
         }
         self.n_documents += 1;

@@ -5,7 +5,7 @@ use std::io;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use cento_vector::{self as vector, Scalar, hnsw};
+use cento_vector::{self as vector, Scalar, file, hnsw};
 
 use crate::error::{AtPath, Error, Result};
 use crate::format::config::{CollectionConfig, VectorColumn};
@@ -39,6 +39,16 @@ impl Column {
     /// Opens the file of the vectors alone.
     pub(crate) fn open_rows(folder: &Folder, at: usize) -> Result<vector::Rows> {
         Ok(vector::Rows::open(folder.map(NAMES[at][0], &Scalar::KINDS)?)?)
+    }
+
+    /// Its mapped files.
+    pub(crate) fn files(&self) -> impl Iterator<Item = &file::Mapped> {
+        std::iter::once(self.rows.file()).chain(self.graph.as_ref().map(hnsw::FrozenGraph::file))
+    }
+
+    /// Bytes of memory that a row takes while a graph over all is built and examined.
+    pub(crate) fn graph_row_bytes(&self) -> u64 {
+        graph_row_bytes(self.rows.dimensions(), self.rows.scalar())
     }
 
     /// Its files with each one checked.
@@ -90,6 +100,16 @@ impl NewColumn {
         Ok(())
     }
 
+    /// Bytes of memory that a row takes while the graph over all is built and examined.
+    pub(crate) fn graph_row_bytes(&self) -> u64 {
+        graph_row_bytes(self.out.dimensions(), self.out.scalar())
+    }
+
+    /// Bytes of the vectors that wait for those of rows before theirs.
+    pub(crate) fn waiting_bytes(&self) -> usize {
+        self.waiting.len() * self.out.dimensions() * size_of::<f32>()
+    }
+
     /// Writes and syncs the files; from `graph_rows_min` rows on there is a graph, whose health comes back. A graph
     /// that is not fit to be searched is an error.
     pub(crate) fn finish(
@@ -114,11 +134,17 @@ impl NewColumn {
         let path = folder.join(NAMES[self.at][1]);
         let out = fs.create(&path).at(&path)?;
         graph.write(out).map_err(at_path(&path))?.sync().at(&path)?;
+        drop(graph); // as large as the file that is mapped now
         let frozen = hnsw::FrozenGraph::open(opened.map(NAMES[self.at][1], &[hnsw::KIND])?)?;
         let health = GraphHealth::measure(self.vectors, &frozen, &rows)?;
         health.check()?;
         Ok(Some(health))
     }
+}
+
+/// Of a row in its file, which is mapped, and in the graph.
+fn graph_row_bytes(dimensions: usize, scalar: Scalar) -> u64 {
+    (scalar.row_bytes(dimensions) + hnsw::row_memory_bytes(dimensions, &hnsw::HnswConfig::default())) as u64
 }
 
 /// The vector crate writes to whatever it is given; only here is the file's name known.

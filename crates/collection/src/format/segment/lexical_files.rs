@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::ops::Range;
 use std::sync::Arc;
+use std::time::Instant;
 
 use cento_lexical::{self as lexical, OwnedBytes};
 use cento_vector::file;
@@ -11,6 +12,9 @@ use cento_vector::file;
 use super::files::LEXICAL_KIND;
 use crate::error::{AtPath, Result};
 use crate::fs::Folder;
+
+/// Ends of the names of the files that tantivy goes on reading without asking for the bytes again: its dictionaries.
+const HELD: [&str; 1] = [".term"];
 
 /// The files, by name.
 #[derive(Debug)]
@@ -29,6 +33,21 @@ impl LexicalFiles {
             files.insert(name, Arc::new(LexicalFile(mapped)));
         }
         Ok(Self { files })
+    }
+
+    /// As [`Mapped::renew`](file::Mapped::renew); what tantivy holds of a file is verified here, since it will not ask
+    /// again.
+    pub(crate) fn renew(&self, now: Instant) -> Result<()> {
+        for (name, file) in &self.files {
+            if file.0.renew(now)? && HELD.iter().any(|held| name.ends_with(held)) {
+                file.0.verify()?;
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn n_bytes(&self) -> usize {
+        self.files.values().map(|file| file.0.len()).sum()
     }
 
     pub(crate) fn verify(&self) -> Result<()> {

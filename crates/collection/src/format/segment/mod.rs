@@ -25,8 +25,9 @@ mod open;
 mod salvage;
 
 pub use self::column::Column;
+pub(crate) use self::open::POSTINGS_BYTES_MIN;
 pub use self::open::{Segment, Units, folder};
 pub use self::records::{ChunkRecord, DocumentRecord, SectionRecord};
 pub use self::salvage::Salvage;
 pub use self::stored::{DocumentReader, StoredDocument};
-pub use self::writer::{NewChunk, NewDocument, SegmentWriter};
+pub use self::writer::{NewChunk, NewDocument, SegmentLimits, SegmentWriter};

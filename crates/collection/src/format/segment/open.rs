@@ -3,6 +3,7 @@
 use std::io;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
+use std::time::Instant;
 
 use cento_corpus::{self as corpus, HeaderStyle};
 use cento_lexical as lexical;
@@ -21,6 +22,13 @@ use crate::format::metadata::{Described, MetadataColumns, MetadataWriter, read_m
 use crate::format::table::Table;
 use crate::format::text::Texts;
 use crate::fs::Folder;
+
+/// Bytes of memory that a byte of a lexical file takes while it is written anew, both forms of its postings: rather too
+/// many than too few, for a merge that is reckoned too small fills up and gives two segments.
+const POSTINGS_PER_FILE_BYTE: usize = 6;
+
+/// Bytes of memory that postings take however few they are, both forms: 22 MB were measured.
+pub(crate) const POSTINGS_BYTES_MIN: u64 = 24 << 20;
 
 /// An open segment: memory maps, and the set of its rows that are alive.
 #[derive(Debug)]
@@ -121,6 +129,16 @@ impl Segment {
         Err(Error::Corrupt { path: format!("segments/{}", self.name).into(), reason })
     }
 
+    /// As [`Mapped::renew`](cento_vector::file::Mapped::renew), of each of its files.
+    pub fn renew(&self, now: Instant) -> Result<()> {
+        let tables = [self.documents.file(), self.sections.file(), self.chunks.file()];
+        let files = tables.into_iter().chain([self.texts.file(), self.metadata.file()]);
+        for file in files.chain(self.columns.iter().flat_map(Column::files)) {
+            file.renew(now)?;
+        }
+        self.lexical_files.renew(now)
+    }
+
     /// Rows that answer queries.
     pub fn n_live_rows(&self) -> usize {
         self.live.as_ref().map_or(self.chunks.len(), |live| live.len() as usize)
@@ -144,6 +162,18 @@ impl Segment {
             let _ = self.units.set(units); // another thread computed the same
         }
         Ok(self.units.get().expect("set above"))
+    }
+
+    /// Bytes of memory that a writer takes to gather its documents again, reckoned from its files, dead ones too;
+    /// beside [`POSTINGS_BYTES_MIN`], which all documents of a writer share.
+    pub(crate) fn gathered_bytes(&self) -> Result<u64> {
+        let tables = self.documents.n_bytes() + self.sections.n_bytes() + self.chunks.n_bytes();
+        Ok((tables + POSTINGS_PER_FILE_BYTE * self.lexical_files.n_bytes()) as u64 + self.metadata.memory_bytes()?)
+    }
+
+    /// Bytes of memory that a row takes while a graph is built; columns have theirs one after the other.
+    pub(crate) fn graph_row_bytes(&self) -> u64 {
+        self.columns.iter().map(Column::graph_row_bytes).max().unwrap_or(0)
     }
 
     /// The record of a document.

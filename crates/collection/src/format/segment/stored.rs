@@ -104,8 +104,9 @@ impl<'s> DocumentReader<'s> {
             chunks: Vec::new(),
         };
         let first_row = record.first_row as usize;
+        let headers = corpus::Headers::new(&stored.document, self.header);
         for record in self.chunks.records(first_row..first_row + record.n_rows as usize)? {
-            stored.chunks.push(self.read_chunk(&record, &stored.document)?);
+            stored.chunks.push(self.read_chunk(&record, &stored.document, &headers)?);
         }
         Ok(stored)
     }
@@ -139,7 +140,12 @@ impl<'s> DocumentReader<'s> {
         sections.collect()
     }
 
-    fn read_chunk(&self, record: &ChunkRecord, document: &corpus::Document) -> Result<StoredChunk> {
+    fn read_chunk(
+        &self,
+        record: &ChunkRecord,
+        document: &corpus::Document,
+        headers: &corpus::Headers<'_>,
+    ) -> Result<StoredChunk> {
         let span = record.start as usize..record.end as usize;
         let is_intact = document.text.get(span.clone()).is_some_and(|text| record.is_of(text));
         if !is_intact || record.section as usize >= document.sections.len().max(1) {
@@ -160,7 +166,7 @@ impl<'s> DocumentReader<'s> {
             },
             header_skip: record.header_skip,
         };
-        let header = corpus::header(document, &chunk, self.header);
+        let header = headers.of(&chunk);
         Ok(StoredChunk { index: record.index, chunk, header })
     }
 }

@@ -7,6 +7,7 @@ use super::*;
 use crate::cross::CrossEncoder;
 use crate::device::DeviceChoice;
 use crate::embedder::LoadOptions;
+use crate::encoder::stop::NEVER;
 use crate::kernels::cuda::emulation;
 use crate::precision::Precision;
 
@@ -108,19 +109,19 @@ fn pieces_come_in_order_and_the_first_failure_ends_it() {
         taken.extend(all.map(|text| text.ids));
         Ok(())
     };
-    embedder.tokenize(&texts, Kind::Document, take).unwrap();
+    embedder.tokenize(&texts, Kind::Document, NEVER, take).unwrap();
     let expected = texts.iter().map(|text| embedder.encode("", text).unwrap().ids);
     assert!(taken.into_iter().eq(expected));
     let none = |all: &mut dyn Iterator<Item = Encoded>| {
         assert!(all.next().is_none());
         Ok(())
     };
-    embedder.tokenize(&[], Kind::Document, none).unwrap();
+    embedder.tokenize(&[], Kind::Document, NEVER, none).unwrap();
     let stop = |all: &mut dyn Iterator<Item = Encoded>| match all.nth(100) {
         Some(_) => Err(Error::Vector { index: 100, reason: "has length zero" }), // with the threads still at work
         None => Ok(()),
     };
-    assert!(matches!(embedder.tokenize(&texts, Kind::Document, stop), Err(Error::Vector { index: 100, .. })));
+    assert!(matches!(embedder.tokenize(&texts, Kind::Document, NEVER, stop), Err(Error::Vector { index: 100, .. })));
 }
 
 /// A device that has memory for so many tokens, and for nothing beside them.

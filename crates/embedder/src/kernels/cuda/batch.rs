@@ -1,8 +1,9 @@
 //! A batch as the kernels read it: all its numbers in one copy to the device.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use candle_core::{Device, Result, Tensor};
+use parking_lot::Mutex;
 
 use super::attention::{Bias, TILE_WORDS, tiles};
 use super::transfer::upload;
@@ -59,7 +60,7 @@ impl OnDevice {
     /// Values a bias adds within texts as long as those of this batch, and its reach; copied once for all layers that
     /// share it.
     pub(crate) fn bias(&self, bias: &Arc<RelativeBias>) -> Result<(Tensor, usize)> {
-        let mut known = self.biases.lock().expect("no thread panics while it holds this");
+        let mut known = self.biases.lock();
         let reach = self.n_tokens_max.saturating_sub(1);
         if let Some((_, values)) = known.iter().find(|(of, _)| Arc::ptr_eq(of, bias)) {
             return Ok((values.clone(), reach));

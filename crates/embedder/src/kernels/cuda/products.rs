@@ -46,7 +46,7 @@ pub(crate) fn scores(queries: &Tensor, rows: &Tensor, onto: Option<Tensor>) -> R
 #[cfg(feature = "cuda")]
 mod cuda {
     use std::collections::HashMap;
-    use std::sync::{Arc, LazyLock, Mutex};
+    use std::sync::{Arc, LazyLock};
 
     use candle_core::cuda_backend::cudarc::cublas;
     use candle_core::cuda_backend::cudarc::cublaslt::result::CublasError;
@@ -54,6 +54,7 @@ mod cuda {
     use candle_core::cuda_backend::{CudaStorageSlice, DeviceId, WrapErr};
     use candle_core::op::BackpropOp;
     use candle_core::{CudaDevice, CudaStorage, DType, Error, Result, Storage, Tensor};
+    use parking_lot::Mutex;
 
     use crate::kernels::cuda::launch::{Address, unfilled};
 
@@ -64,7 +65,7 @@ mod cuda {
     /// One handle a device, with its workspace.
     fn lt(device: &CudaDevice) -> Result<Arc<CudaBlasLT>> {
         static HANDLES: LazyLock<Mutex<HashMap<DeviceId, Arc<CudaBlasLT>>>> = LazyLock::new(Mutex::default);
-        let mut handles = HANDLES.lock().expect("no thread panics while it holds this");
+        let mut handles = HANDLES.lock();
         if let Some(handle) = handles.get(&device.id()) {
             return Ok(handle.clone());
         }

@@ -55,12 +55,11 @@ impl Download {
 
 #[cfg(feature = "cuda")]
 mod cuda {
-    use std::sync::Mutex;
-
     use candle_core::cuda_backend::cudarc::driver::{CudaEvent, DevicePtr, PinnedHostSlice, result, sys};
     use candle_core::cuda_backend::{CudaStorageSlice, DeviceId, WrapErr};
     use candle_core::op::BackpropOp;
     use candle_core::{CudaDevice, CudaStorage, DType, Error, Result, Shape, Storage, Tensor};
+    use parking_lot::Mutex;
 
     /// Page-locked memory, and what must have happened on the device before it may be read or written again.
     #[derive(Debug)]
@@ -84,7 +83,7 @@ mod cuda {
     impl Pinned {
         /// A buffer of at least that many bytes which nothing uses any more.
         fn take(device: &CudaDevice, n_bytes: usize) -> Result<Self> {
-            let mut spare = SPARE.lock().expect("no thread panics while it holds this");
+            let mut spare = SPARE.lock();
             let fits = |pinned: &Self| {
                 pinned.device == device.id() && (n_bytes..=8 * n_bytes.max(BYTES_MIN)).contains(&pinned.memory.len())
             };
@@ -118,7 +117,7 @@ mod cuda {
         }
 
         fn give(self) {
-            SPARE.lock().expect("no thread panics while it holds this").push(self);
+            SPARE.lock().push(self);
         }
     }
 

@@ -1,14 +1,25 @@
 //! One POST at a time, bounded in time and bytes.
 
 use std::fmt;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
 use reqwest::{Client, Response, StatusCode, Url};
 use tokio::runtime::{Builder, Runtime};
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{sleep, timeout};
 
+use super::address::{self, PublicOnly};
 use crate::error::{Error, Result};
+
+/// The hosts that an endpoint may be at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reach {
+    /// Any: whoever runs the program named the host.
+    Any,
+    /// Public addresses alone, without a proxy: somebody else named the host, and would have the machine's own
+    /// services, its network and its cloud's metadata asked.
+    Public,
+}
 
 /// Most bytes of an answer that are read.
 pub(super) const BODY_BYTES_MAX: usize = 1 << 20;
@@ -44,7 +55,7 @@ impl Drop for Line {
 }
 
 impl Line {
-    pub(super) fn open(address: &str, key: Option<&str>, timeout: Duration) -> Result<Self> {
+    pub(super) fn open(address: &str, key: Option<&str>, timeout: Duration, reach: Reach) -> Result<Self> {
         let wrong = |setting, value: &str, reason: &str| {
             let (value, reason) = (value.to_owned(), reason.to_owned());
             Error::Setting { setting, value, reason }
@@ -72,9 +83,14 @@ impl Line {
         };
         let authorization = key.as_ref().map(header).transpose()?;
         let mut client = Client::builder()
-            .redirect(reqwest::redirect::Policy::none()) // the key goes where it was sent
+            .redirect(reqwest::redirect::Policy::none()) // neither key nor passages go anywhere else
             .user_agent(concat!("cento/", env!("CARGO_PKG_VERSION")));
-        if ["localhost", "127.0.0.1", "[::1]"].contains(&url.host_str().unwrap_or_default()) {
+        if reach == Reach::Public {
+            if let Some(ip) = address::private(&url) {
+                return Err(Error::PrivateEndpoint { host: host(&url), ip });
+            }
+            client = client.dns_resolver(PublicOnly).no_proxy(); // what a proxy connects to cannot be looked at
+        } else if ["localhost", "127.0.0.1", "[::1]"].contains(&url.host_str().unwrap_or_default()) {
             client = client.no_proxy();
         }
         let failed =
@@ -98,18 +114,26 @@ impl Line {
     }
 
     /// The body that answers a JSON body; why there is none, otherwise.
+    ///
+    /// The exchange runs on a thread of its own: the caller's may be one of an asynchronous runtime, which another one
+    /// cannot be entered from.
     pub(super) fn post(&self, body: &[u8]) -> Result<String, String> {
         let within = || format!("no answer within {} s", self.timeout.as_secs_f64());
         let exchange = async { timeout(self.timeout, self.exchange(body)).await.unwrap_or_else(|_| Err(within())) };
-        self.runtime.as_ref().expect("there until dropped").block_on(exchange)
+        let Some(runtime) = &self.runtime else { return Err("is being closed".to_owned()) };
+        std::thread::scope(|scope| {
+            let asking = std::thread::Builder::new().spawn_scoped(scope, || runtime.block_on(exchange));
+            let asking = asking.map_err(|error| format!("no thread to ask from: {error}"))?;
+            asking.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        })
     }
 
     async fn exchange(&self, body: &[u8]) -> Result<String, String> {
-        let end = Instant::now() + self.timeout;
+        let start = Instant::now();
         let mut response = self.send(body).await?;
         if [StatusCode::TOO_MANY_REQUESTS, StatusCode::SERVICE_UNAVAILABLE].contains(&response.status()) {
             let pause = pause(&response);
-            if Instant::now() + pause < end {
+            if pause < self.timeout.saturating_sub(start.elapsed()) {
                 drop(response);
                 sleep(pause).await;
                 response = self.send(body).await?;

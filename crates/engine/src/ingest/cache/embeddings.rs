@@ -40,8 +40,8 @@ pub(crate) struct CachedEmbeddings {
 
 impl CachedEmbeddings {
     /// Reads the keys, 48 bytes a text. A folder that is not there yet is an empty cache.
-    pub(crate) fn open(options: &CacheOptions, model: &str, fingerprint: &str, dimensions: usize) -> Result<Self> {
-        let model = ModelFile { model: model.to_owned(), fingerprint: fingerprint.to_owned(), dimensions };
+    pub(crate) fn open(options: &CacheOptions, model: ModelFile) -> Result<Self> {
+        let dimensions = model.dimensions;
         let folder = model.folder(&options.folder);
         let mut opened = Self {
             options: options.clone(),

@@ -1,41 +1,53 @@
 //! The folder of a model, and the file in it that says what the model is called.
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use cento_collection::fs::{create_private_folders, private_file, read_bounded};
 use serde::{Deserialize, Serialize};
 
 use super::segment;
 use crate::error::{AtPath, Result};
 
-/// Contents of `model.json`.
+/// A longer `model.json` is none.
+const FILE_BYTES_MAX: u64 = 1 << 16;
+
+/// Contents of `model.json`: whose vectors are in a folder.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct ModelFile {
+pub(crate) struct ModelFile {
     /// The card or folder that was embedded with last.
-    pub(super) model: String,
-    pub(super) fingerprint: String,
-    pub(super) dimensions: usize,
+    pub(crate) model: String,
+    pub(crate) fingerprint: String,
+    pub(crate) dimensions: usize,
+    /// [`Embedder::arithmetic`](cento_embedder::Embedder::arithmetic). Earlier versions did not tell: what lies in
+    /// their folders is found by nobody, and goes as what was used longest ago.
+    #[serde(default)]
+    pub(crate) arithmetic: String,
 }
 
 impl ModelFile {
     pub(super) const NAME: &str = "model.json";
 
     pub(super) fn folder(&self, cache: &Path) -> PathBuf {
-        cache.join(format!("{}-{}", self.fingerprint, self.dimensions))
+        let plain = |c: char| if c.is_ascii_alphanumeric() || c == '_' { c } else { '-' };
+        let arithmetic: String = self.arithmetic.chars().map(plain).collect();
+        cache.join(format!("{}-{}-{arithmetic}", self.fingerprint, self.dimensions))
     }
 
     /// Nothing if the folder is no model's.
     pub(super) fn read(model_folder: &Path) -> Option<Self> {
-        serde_json::from_slice(&std::fs::read(model_folder.join(Self::NAME)).ok()?).ok()
+        serde_json::from_slice(&read_bounded(&model_folder.join(Self::NAME), FILE_BYTES_MAX).ok()?).ok()
     }
 
     pub(super) fn write(&self, model_folder: &Path) -> Result<()> {
         if Self::read(model_folder).as_ref() == Some(self) {
             return Ok(());
         }
-        std::fs::create_dir_all(model_folder).at(model_folder)?;
+        create_private_folders(model_folder).at(model_folder)?;
         let (path, new) = (model_folder.join(Self::NAME), model_folder.join(format!("model.{}", std::process::id())));
         let json = serde_json::to_vec_pretty(self).expect("plain data becomes JSON");
-        std::fs::write(&new, json).at(&new)?;
+        let file = private_file().write(true).create(true).truncate(true).open(&new);
+        file.and_then(|mut file| file.write_all(&json)).at(&new)?;
         std::fs::rename(&new, &path).at(&path)
     }
 }

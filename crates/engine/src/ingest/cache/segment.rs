@@ -9,7 +9,7 @@ use std::io::{self, BufReader, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use cento_collection::fs::{Fs, OsFs};
+use cento_collection::fs::{Fs, OsFs, create_private_folder, private_file};
 use cento_embedder::cache::{self, ENTRY_BYTES, Entry, HEADER_BYTES, Key};
 
 use crate::error::{AtPath, Result};
@@ -154,7 +154,7 @@ impl SegmentWriter {
         let (path, name) = loop {
             let name = name();
             let path = model_folder.join(format!("{name}.{NEW}"));
-            match std::fs::create_dir(&path) {
+            match create_private_folder(&path) {
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => {} // made within the same microsecond
                 created => {
                     created.at(&path)?;
@@ -162,7 +162,10 @@ impl SegmentWriter {
                 }
             }
         };
-        let create = |file: &str| File::create_new(path.join(file)).at(&path.join(file));
+        let create = |file: &str| {
+            let file = path.join(file);
+            private_file().write(true).create_new(true).open(&file).at(&file)
+        };
         let (mut keys, vectors) = (create(KEYS)?, create(VECTORS)?);
         keys.try_lock().map_err(io::Error::from).at(&path)?;
         keys.write_all(&cache::header(dimensions)).at(&path)?;

@@ -34,6 +34,10 @@ pub struct CachedModel {
     pub fingerprint: String,
     /// Of its vectors.
     pub dimensions: usize,
+    /// The part of the machine that decides their bits, see
+    /// [`Embedder::arithmetic`](cento_embedder::Embedder::arithmetic); empty for vectors of an earlier version, which
+    /// are not used any more.
+    pub arithmetic: String,
     /// Vectors, those of one text kept twice counted twice.
     pub n_embeddings: u64,
     /// Segments they lie in.
@@ -52,6 +56,7 @@ pub fn status(options: &CacheOptions) -> Result<CacheStatus> {
             model: file.model,
             fingerprint: file.fingerprint,
             dimensions: file.dimensions,
+            arithmetic: file.arithmetic,
             n_embeddings: 0,
             n_segments: 0,
             n_bytes: 0,

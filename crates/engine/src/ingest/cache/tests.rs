@@ -29,7 +29,7 @@ impl Place {
     }
 
     fn open(&self, fingerprint: &str) -> CachedEmbeddings {
-        CachedEmbeddings::open(&self.options(), "tiny", fingerprint, DIMENSIONS).unwrap()
+        CachedEmbeddings::open(&self.options(), file("tiny", fingerprint)).unwrap()
     }
 
     /// A run that keeps these texts; all of them in one segment.
@@ -46,12 +46,17 @@ impl Place {
     }
 
     fn segments(&self) -> Vec<PathBuf> {
-        segment::list(&self.folder.path().join(format!("cache/{FINGERPRINT}-{DIMENSIONS}"))).unwrap()
+        segment::list(&self.folder.path().join(format!("cache/{FINGERPRINT}-{DIMENSIONS}-a-machine"))).unwrap()
     }
 
     fn prune(&self, request: &CachePrune) -> CachePruned {
         prune(&self.options(), request).unwrap()
     }
+}
+
+fn file(model: &str, fingerprint: &str) -> ModelFile {
+    let (model, fingerprint, arithmetic) = (model.to_owned(), fingerprint.to_owned(), "a machine".to_owned());
+    ModelFile { model, fingerprint, dimensions: DIMENSIONS, arithmetic }
 }
 
 fn text_key(text: u32) -> cento_embedder::cache::Key {
@@ -213,7 +218,7 @@ fn the_limit_removes_what_was_used_longest_ago() {
     assert_eq!(place.found(4), [0, 1, 2, 3]);
     // The third is used now; the run that used it wrote something, so the limit holds after it.
     let options = CacheOptions { max_bytes: bytes(3), ..place.options() };
-    let mut cache = CachedEmbeddings::open(&options, "tiny", FINGERPRINT, DIMENSIONS).unwrap();
+    let mut cache = CachedEmbeddings::open(&options, file("tiny", FINGERPRINT)).unwrap();
     assert!(is_found(&mut cache, 3));
     append(&mut cache, 4..5);
     cache.finish().unwrap();
@@ -239,7 +244,7 @@ fn many_small_segments_become_one() {
 fn prune_takes_a_name_or_the_beginning_of_a_fingerprint() {
     let place = Place::new();
     place.keep(0..1);
-    let mut other = CachedEmbeddings::open(&place.options(), "other", "beef01", DIMENSIONS).unwrap();
+    let mut other = CachedEmbeddings::open(&place.options(), file("other", "beef01")).unwrap();
     append(&mut other, 0..5);
     other.finish().unwrap();
     let only = |model: &str| CachePrune { all: true, model: Some(model.to_owned()), ..CachePrune::default() };
@@ -289,4 +294,33 @@ fn a_segment_that_has_its_name_outlives_a_power_loss() {
             assert_eq!(kept.ok().as_deref(), Some(name.as_bytes()), "seed {seed}: {name}");
         }
     }
+}
+
+#[test]
+fn a_machine_that_computes_otherwise_finds_its_own_vectors_alone() {
+    let place = Place::new();
+    place.keep(0..3);
+    let other = ModelFile { arithmetic: "another machine".to_owned(), ..file("tiny", FINGERPRINT) };
+    let mut cache = CachedEmbeddings::open(&place.options(), other).unwrap();
+    assert!((0..3).all(|text| !is_found(&mut cache, text)));
+    append(&mut cache, 2..4);
+    cache.finish().unwrap();
+    assert_eq!(place.found(4), [0, 1, 2]);
+    let arithmetics: Vec<String> =
+        status(&place.options()).unwrap().models.into_iter().map(|model| model.arithmetic).collect();
+    assert_eq!(arithmetics, ["a machine", "another machine"]);
+}
+
+#[test]
+fn what_a_version_kept_that_did_not_tell_its_machine_is_listed_and_found_by_nobody() {
+    let place = Place::new();
+    place.keep(0..3);
+    let (kept, before) = (place.segments(), place.options().folder.join(format!("{FINGERPRINT}-{DIMENSIONS}")));
+    std::fs::rename(kept[0].parent().unwrap(), &before).unwrap();
+    let json = format!("{{\"model\": \"tiny\", \"fingerprint\": \"{FINGERPRINT}\", \"dimensions\": {DIMENSIONS}}}");
+    std::fs::write(before.join(ModelFile::NAME), json).unwrap();
+    assert_eq!(place.found(3), [] as [u32; 0]);
+    let models = status(&place.options()).unwrap().models;
+    assert_eq!((models.len(), models[0].n_embeddings, models[0].arithmetic.as_str()), (1, 3, ""));
+    assert_eq!(place.prune(&CachePrune { all: true, ..CachePrune::default() }).n_removed, 3);
 }

@@ -10,6 +10,12 @@ use super::{FilterError, Place};
 use cento_collection::Result;
 use cento_collection::format::metadata::{BUILT_IN, Comparison, FieldType, MetadataColumns, Stored};
 
+/// The field that may be written as ids show it, with the root before it.
+const PATH: &str = "path";
+
+/// The field with the name of a document's root.
+const ROOT: &str = "root";
+
 /// The fields of a collection and the types of their values.
 #[derive(Debug, Clone)]
 pub(crate) struct Schema {
@@ -111,7 +117,7 @@ impl Condition {
         let any_of = |literals: &[Literal]| {
             literals.iter().try_fold(RoaringBitmap::new(), |found, literal| {
                 let equal = columns.matching(field, Comparison::Equal, |stored| literal.constant.position(stored))?;
-                Result::Ok(found | equal)
+                Result::Ok(found | equal | literal.constant.shown_path(field, columns, Constant::position)?)
             })
         };
         match &self.test {
@@ -121,7 +127,9 @@ impl Condition {
             Test::AnyOf(literals) => any_of(literals),
             Test::NoneOf(literals) => Ok(columns.having(field)? - any_of(literals)?),
             Test::StartsWith(literal) => {
-                columns.matching(field, Comparison::Equal, |stored| literal.constant.prefix_position(stored))
+                let constant = &literal.constant;
+                let begins = columns.matching(field, Comparison::Equal, |stored| constant.prefix_position(stored))?;
+                Ok(begins | constant.shown_path(field, columns, Constant::prefix_position)?)
             }
             Test::Exists => columns.having(field),
             Test::Missing => Ok(columns.all() - columns.having(field)?),
@@ -158,6 +166,26 @@ impl Constant {
             Self::Date(_) => "a date",
             Self::String(..) => "a string",
         }
+    }
+
+    /// Documents whose path this is where the root stands before it, as in their ids; nothing for other fields.
+    fn shown_path(
+        &self,
+        field: &str,
+        columns: &MetadataColumns,
+        position: fn(&Self, Stored<'_>) -> Option<Ordering>,
+    ) -> Result<RoaringBitmap> {
+        let (PATH, Self::String(shown, _)) = (field, self) else { return Ok(RoaringBitmap::new()) };
+        let string = |text: &str| Self::String(text.to_owned(), None);
+        let Some((root, path)) = shown.split_once('/') else {
+            // The beginning of a root's name begins the paths in it; a whole path goes on behind it.
+            let is_path = position(self, Stored::String(&format!("{shown}/"))) == Some(Ordering::Equal);
+            let roots = || columns.matching(ROOT, Comparison::Equal, |stored| position(self, stored));
+            return if is_path { roots() } else { Ok(RoaringBitmap::new()) };
+        };
+        let (root, path) = (string(root), string(path));
+        let of_root = columns.matching(ROOT, Comparison::Equal, |stored| root.position(stored))?;
+        Ok(of_root & columns.matching(PATH, Comparison::Equal, |stored| position(&path, stored))?)
     }
 
     /// Where a stored value stands: before this, in it, or after it; `None` if the two do not compare.

@@ -21,7 +21,7 @@
 //! dates too, if it is one. A field with a list is compared value by value: `tags = "x"` holds where one of them is
 //! `x`. Where a field is missing every comparison is false, `!=` and `not in` too, which hold where the field exists
 //! and none of its values is among those named; `not` is the true complement, so `not (year = 2020)` holds where there
-//! is no year.
+//! is no year. A `path` may be written as ids show it, with its root: `path starts with "docs/drafts/"`.
 
 mod error;
 mod tree;

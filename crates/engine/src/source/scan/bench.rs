@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use cento_embedder::{Accelerator, DeviceChoice};
 use cento_vector::file::Mapped;
-use cento_vector::{RowWriter, Rows, Scalar, exact};
+use cento_vector::{NEVER, RowWriter, Rows, Scalar, exact};
 use rayon::prelude::*;
 use serde::Serialize;
 
@@ -87,7 +87,7 @@ pub fn bench_scan(request: &ScanBenchRequest) -> Result<ScanBench> {
     let n_checked = request.n_queries.min(CHECKED);
     let start = Instant::now();
     let mut distances = vec![0.0; n_checked * request.n_rows];
-    exact::distances(&rows, &queries[..n_checked * request.dimensions], &mut distances)?;
+    exact::distances(&rows, &queries[..n_checked * request.dimensions], &mut distances, NEVER)?;
     let of_query = |distances: &[f32]| {
         let scored = distances.iter().enumerate().map(|(row, &distance)| (row as u32, ranking::score(distance)));
         ranking(scored.collect(), request.k)

@@ -203,7 +203,7 @@ mod tests {
             let accelerator = Accelerator::open(DeviceChoice::Cpu).unwrap();
             let found = best_units(&accelerator, &rows, &units, &queries, depth, allowed.as_ref()).unwrap();
             let mut distances = vec![0.0; 3 * n_rows];
-            exact::distances(&rows, &queries, &mut distances).unwrap();
+            exact::distances(&rows, &queries, &mut distances, cento_vector::NEVER).unwrap();
             for (mut found, distances) in found.into_iter().zip(distances.chunks(n_rows)) {
                 let mut best = vec![None; units.n_units];
                 for (row, &distance) in distances.iter().enumerate() {

@@ -17,7 +17,7 @@ fn check(built: &Built, path: &std::path::Path, expected: &[Found], what: &str) 
         let graph = FrozenGraph::open(Mapped::open(path, KIND)?)?;
         for (row, expected) in expected.iter().enumerate() {
             let query = built.rows.row(row as u32)?;
-            assert_eq!(search(&graph, &built.rows, &query, 10, 40, None)?, *expected, "{what}");
+            assert_eq!(search(&graph, &built.rows, &query, &Wanted::new(10, 40))?, *expected, "{what}");
         }
         Ok(())
     };
@@ -29,7 +29,9 @@ fn check(built: &Built, path: &std::path::Path, expected: &[Found], what: &str) 
 }
 
 fn expected_of(built: &Built) -> Vec<Found> {
-    (0..3).map(|row| search(&built.graph, &built.rows, &built.rows.row(row).unwrap(), 10, 40, None).unwrap()).collect()
+    (0..3)
+        .map(|row| search(&built.graph, &built.rows, &built.rows.row(row).unwrap(), &Wanted::new(10, 40)).unwrap())
+        .collect()
 }
 
 #[test]
@@ -142,11 +144,11 @@ fn a_crafted_graph_leads_to_an_error_never_out_of_bounds() {
     let rows = thousand_rows(&folder);
     let query = rows.row(0).unwrap().into_owned();
     let ask = |words: &Words| -> Result<Found, Error> {
-        search(&crafted(&folder, &words.payload(), COUNTS)?, &rows, &query, 10, 64, None)
+        search(&crafted(&folder, &words.payload(), COUNTS)?, &rows, &query, &Wanted::new(10, 64))
     };
     let ask_list = |entry, list| ask(&Words::new(1_000, entry, list));
     // Lists that reach two rows only: the scan gives the rest.
-    let neighbors = exact::search(&rows, &query, 10, None).unwrap();
+    let neighbors = exact::search(&rows, &query, 10, None, NEVER).unwrap();
     assert_eq!(ask_list(5, [1, 2]).unwrap(), Found { neighbors, path: Path::Scan });
     assert!(matches!(ask_list(5, [1, 1_000]), Err(Error::Corrupt { .. })), "names a row past the last");
     assert!(matches!(ask_list(5, [1, u32::MAX - 1]), Err(Error::Corrupt { .. })), "names no row at all");
@@ -228,7 +230,7 @@ proptest! {
         }
         if let Ok(graph) = crafted(&folder, &words, COUNTS) {
             let _ = graph.verify();
-            if let Ok(found) = search(&graph, &rows, &rows.row(3).unwrap(), 10, 64, None) {
+            if let Ok(found) = search(&graph, &rows, &rows.row(3).unwrap(), &Wanted::new(10, 64)) {
                 prop_assert_eq!(found.neighbors.len(), 10);
             }
         }
@@ -246,7 +248,7 @@ proptest! {
             let _ = graph.verify();
             let allowed = (0..800).collect();
             for allowed in [None, Some(&allowed)] {
-                if let Ok(found) = search(&graph, &built.rows, &built.rows.row(3).unwrap(), 10, 30, allowed) {
+                if let Ok(found) = search(&graph, &built.rows, &built.rows.row(3).unwrap(), &within(10, 30, allowed)) {
                     prop_assert_eq!(found.neighbors.len(), 10);
                 }
             }

@@ -16,7 +16,7 @@ fn write(analyzer: &Analyzer, rows: &[Row<'_>]) -> Vec<(String, Vec<u8>)> {
     for &row in rows {
         writer.add(row).unwrap();
     }
-    writer.finish().unwrap()
+    writer.finish().unwrap().into_iter().map(|(name, bytes)| (name, bytes.to_vec())).collect()
 }
 
 /// A segment with these rows, open.

@@ -7,7 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 /// The files of a folder that hold its ignore rules.
-pub(crate) const IGNORE_FILES: [&str; 2] = [".gitignore", ".centoignore"];
+pub(super) const IGNORE_FILES: [&str; 2] = [".gitignore", ".centoignore"];
 
 /// A file or folder that the system did not let be read.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -21,7 +21,7 @@ pub struct Unread {
 }
 
 /// Says that `origin` is one of `places`, or lies in a folder that is one of them.
-pub fn lies_in(origin: &str, places: &BTreeSet<String>) -> bool {
+pub(super) fn lies_in(origin: &str, places: &BTreeSet<String>) -> bool {
     let folders = origin.rmatch_indices('/').map(|(end, _)| &origin[..end]);
     std::iter::once(origin).chain(folders).any(|place| places.contains(place))
 }
@@ -29,7 +29,7 @@ pub fn lies_in(origin: &str, places: &BTreeSet<String>) -> bool {
 /// The ignore file of `folder` that is there and cannot be read, with the reason.
 ///
 /// The walk itself takes such a file for an absent one.
-pub(crate) fn unread_rules(folder: &Path) -> Option<(PathBuf, io::Error)> {
+pub(super) fn unread_rules(folder: &Path) -> Option<(PathBuf, io::Error)> {
     IGNORE_FILES.iter().map(|name| folder.join(name)).find_map(|path| {
         let read = match std::fs::metadata(&path) {
             Ok(metadata) if metadata.is_file() => std::fs::read(&path).map(drop),
@@ -42,7 +42,7 @@ pub(crate) fn unread_rules(folder: &Path) -> Option<(PathBuf, io::Error)> {
 }
 
 /// The path that an error of the walk speaks of; none where the listing of some folder broke off.
-pub(crate) fn error_path(error: &ignore::Error) -> Option<&Path> {
+pub(super) fn error_path(error: &ignore::Error) -> Option<&Path> {
     match error {
         ignore::Error::WithPath { path, .. } => Some(path),
         ignore::Error::WithDepth { err, .. } | ignore::Error::WithLineNumber { err, .. } => error_path(err),
@@ -51,7 +51,7 @@ pub(crate) fn error_path(error: &ignore::Error) -> Option<&Path> {
 }
 
 /// The system's error, without the path, which is told beside it.
-pub(crate) fn reason(error: &ignore::Error) -> String {
+pub(super) fn reason(error: &ignore::Error) -> String {
     match error.io_error() {
         Some(error) => match error.get_ref().and_then(|inner| inner.source()) {
             Some(cause) => cause.to_string(),

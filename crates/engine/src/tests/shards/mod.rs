@@ -1,7 +1,10 @@
 //! Shards: a corpus cut into several collections answers as the same corpus in one, byte for byte.
 
+mod calibration;
+
 use std::path::{Path, PathBuf};
 
+use cento_collection::format::calibration::Calibration;
 use serde::Serialize;
 
 use super::random::Random;
@@ -298,6 +301,17 @@ fn reasons_are_those_of_the_whole() {
 #[test]
 fn documents_are_those_of_the_whole() {
     check(Pooling::Plain, documents);
+}
+
+#[test]
+fn calibrations_are_those_of_the_whole() {
+    let place = whole(Pooling::Plain);
+    let calibration = |searcher: &Searcher| searcher.manifest().calibration.clone();
+    let expected = calibration(&place.searcher());
+    assert!(matches!(&expected, Some(Calibration::Sample(sample)) if sample.chunks.len() > 100), "{expected:?}");
+    for n in CUTS {
+        assert_eq!(calibration(&shards(&cut(&place, n, Pooling::Plain))), expected, "{n} shards");
+    }
 }
 
 #[test]

@@ -1,0 +1,92 @@
+//! The bounds of every request: what one question may cost at most, whoever asks it.
+
+use crate::error::{Error, Result};
+
+/// The longest query. An encoder reads its beginning alone; BM25 reads all of it.
+pub const QUERY_BYTES_MAX: usize = 64 << 10;
+
+/// The most candidates of an arm; each costs an id and a text.
+pub const CANDIDATES_MAX: usize = 100_000;
+
+/// The widest beam of a graph.
+pub const EF_MAX: usize = 100_000;
+
+/// The largest budget; the optimiser's cost grows with it.
+pub const BUDGET_TOKENS_MAX: usize = 1_000_000;
+
+/// The most ids in a list of a request.
+pub const IDS_MAX: usize = 10_000;
+
+/// The most texts that are embedded at once.
+pub const EMBED_TEXTS_MAX: usize = 1_024;
+
+/// The longest text that is embedded, and the longest id.
+pub const TEXT_BYTES_MAX: usize = 1 << 20;
+
+/// Bytes of text in an answer, at most; what is longer is asked for in parts.
+pub const ANSWER_BYTES_MAX: usize = 256 << 20;
+
+/// An error unless `value` is from `least` to `most`.
+pub(crate) fn within(setting: &'static str, value: usize, least: usize, most: usize) -> Result<()> {
+    if (least..=most).contains(&value) {
+        return Ok(());
+    }
+    Err(Error::Setting { setting, value: value.to_string(), reason: format!("is not from {least} to {most}") })
+}
+
+/// An error if a number is no likelihood.
+pub(crate) fn likelihood(setting: &'static str, value: Option<f64>) -> Result<()> {
+    match value.filter(|value| !(0.0..=1.0).contains(value)) {
+        Some(value) => {
+            let (value, reason) = (value.to_string(), "is no likelihood; give a number from 0 to 1".to_owned());
+            Err(Error::Setting { setting, value, reason })
+        }
+        None => Ok(()),
+    }
+}
+
+/// An error if a text has more than `most` bytes; it is not repeated.
+pub(crate) fn text(setting: &'static str, text: &str, most: usize) -> Result<()> {
+    if text.len() <= most {
+        return Ok(());
+    }
+    let value = format!("{} bytes", text.len());
+    Err(Error::Setting { setting, value, reason: format!("are more than the {most} that are read") })
+}
+
+/// An error if a list has too many ids, or one that is too long.
+pub(crate) fn ids(setting: &'static str, ids: &[String]) -> Result<()> {
+    if ids.len() > IDS_MAX {
+        let value = format!("{} ids", ids.len());
+        return Err(Error::Setting { setting, value, reason: format!("are more than the {IDS_MAX} that are read") });
+    }
+    ids.iter().try_for_each(|id| text(setting, id, TEXT_BYTES_MAX))
+}
+
+/// An error if the texts of an answer are too long together.
+pub(crate) fn answer(texts: impl Iterator<Item = usize>) -> Result<()> {
+    let n_bytes: usize = texts.fold(0, usize::saturating_add);
+    if n_bytes <= ANSWER_BYTES_MAX {
+        return Ok(());
+    }
+    Err(Error::AnswerTooLarge { n_bytes, n_bytes_max: ANSWER_BYTES_MAX })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bound_is_the_last_that_passes() {
+        assert!(answer([ANSWER_BYTES_MAX - 1, 1].into_iter()).is_ok());
+        let error = answer([ANSWER_BYTES_MAX, usize::MAX].into_iter()).unwrap_err().to_string();
+        assert!(error.contains(&ANSWER_BYTES_MAX.to_string()) && error.contains("ask for fewer"), "{error}");
+        assert!(within("k", 1, 1, 2).is_ok() && within("k", 2, 1, 2).is_ok());
+        assert!(within("k", 0, 1, 2).is_err() && within("k", 3, 1, 2).is_err());
+        assert!(text("query", "abc", 3).is_ok() && text("query", "abcd", 3).is_err());
+        for none in [f64::NAN, f64::INFINITY, -0.1, 1.1] {
+            assert!(likelihood("min-score", Some(none)).is_err(), "{none}");
+        }
+        assert!(likelihood("min-score", Some(1.0)).is_ok() && likelihood("min-score", None).is_ok());
+    }
+}
