@@ -109,11 +109,11 @@ impl Writer {
         self.writer.mem_usage()
     }
 
-    /// True if rows that have so many bytes of text, headers and titles together are sure to find room.
+    /// True if rows that have so many bytes of text, headers and titles together are sure to be taken.
     #[must_use]
     pub fn has_room(&self, n_rows: usize, n_bytes: usize) -> bool {
         let n_bytes = n_bytes.saturating_mul(BYTES_PER_TEXT_BYTE).saturating_add(self.memory_bytes());
-        n_bytes <= ADDRESSED_BYTES && n_rows.saturating_add(self.n_rows as usize) <= ROWS_MAX as usize
+        n_bytes <= WRITER_BYTES_MAX && n_rows.saturating_add(self.n_rows as usize) <= ROWS_MAX as usize
     }
 
     /// Rows added so far.

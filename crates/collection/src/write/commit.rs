@@ -4,7 +4,7 @@
 //! manifest → `manifest.json` by rename → the folder synced. Whatever comes first is complete before what names it, so
 //! a crash at any point leaves the old generation or the new one.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 
 use roaring::RoaringBitmap;
@@ -72,6 +72,27 @@ pub struct Committed {
     pub remark: Option<String>,
 }
 
+/// The stale documents of a generation that do not die.
+fn stale_without(old: &Generation, dying: &BTreeMap<usize, RoaringBitmap>) -> Result<Vec<Stale>> {
+    let mut stale = old.manifest.stale.clone();
+    if stale.is_empty() {
+        return Ok(stale);
+    }
+    let mut ids = HashSet::new();
+    for (&at, documents) in dying {
+        for document in documents {
+            ids.insert(old.segments[at].document_id(document)?);
+        }
+    }
+    for stale in &mut stale {
+        let n_named = stale.documents.len();
+        stale.documents.retain(|id| !ids.contains(id.as_str()));
+        stale.n_documents -= (n_named - stale.documents.len()) as u64;
+    }
+    stale.retain(|stale| stale.n_documents > 0);
+    Ok(stale)
+}
+
 impl Commit {
     /// Publishes the generation after another; then removes what only older generations named.
     pub fn publish(self, fs: &dyn Fs, folder: &Path, old: Option<&Generation>) -> Result<Committed> {
@@ -79,7 +100,7 @@ impl Commit {
             manifest: old.map(|old| &old.manifest),
             deleted: &|at| old.map(|old| old.segments[at].deleted.clone()).unwrap_or_default(),
             losses: old.map(|old| old.manifest.losses.clone()).unwrap_or_default(),
-            stale: old.map(|old| old.manifest.stale.clone()).unwrap_or_default(),
+            stale: old.map(|old| stale_without(old, &self.deleted)).transpose()?.unwrap_or_default(),
             calibration: old.map(|old| old.calibration_without(&self.deleted)).transpose()?.flatten(),
             is_answered_alike: false,
         };

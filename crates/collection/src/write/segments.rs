@@ -113,7 +113,7 @@ struct Written<'a> {
 
 impl Drop for Written<'_> {
     fn drop(&mut self) {
-        for segment in &self.segments {
+        for segment in self.segments.iter().filter(|segment| segment.n_documents > 0) {
             let _ = self.fs.remove_dir(&self.folder.join(SEGMENTS).join(&segment.name)); // or with the next commit
         }
     }

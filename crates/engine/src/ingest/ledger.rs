@@ -2,7 +2,7 @@
 //!
 //! Cost: about 50 bytes of memory for each document that is read, and as many for each that the collection has.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 
 use cento_corpus::{self as corpus, Document, FoundFile, Root};
 use roaring::RoaringBitmap;
@@ -97,8 +97,6 @@ pub(crate) struct Ledger<'a> {
     snapshot: Option<&'a Generation>,
     /// Labels of the roots of this run.
     labels: Vec<String>,
-    /// Origins of the files found under them.
-    found: BTreeSet<String>,
     known: HashMap<IdHash, Known>,
     seen: Seen,
     /// Origins of files and folders that could not be read whole, and why: what the collection has of them stays.
@@ -120,7 +118,6 @@ impl<'a> Ledger<'a> {
         Ok(Self {
             snapshot,
             labels: roots.iter().map(|root| root.label.clone()).collect(),
-            found: found.files.iter().map(|file| file.origin.clone()).collect(),
             known: snapshot.map(known_documents).transpose()?.unwrap_or_default(),
             seen: Seen::default(),
             unread: found.unread.clone(),
@@ -258,8 +255,9 @@ impl<'a> Ledger<'a> {
             if self.seen.origin(id).is_some() {
                 continue;
             }
-            // A record that an earlier version knew by its own id alone is still there, under its file's.
-            let is_renamed = self.seen.origin(&format!("{origin}/{id}")).is_some();
+            // A record has its file's id and its own, or its own alone: of earlier versions, and in a BEIR corpus.
+            let is_renamed = self.seen.origin(&format!("{origin}/{id}")).is_some()
+                || corpus::own_id(id, origin).is_some_and(|own| self.seen.origin(own) == Some(origin));
             if let Some(place) = unread_place(origin, &self.unread).filter(|_| !is_renamed) {
                 kept.entry(place.to_owned()).or_default().push(id.to_owned());
                 continue;
@@ -318,7 +316,7 @@ impl<'a> Ledger<'a> {
 
     /// True if a file of the collection is still where it was, as far as this run can tell.
     fn is_there(&self, origin: &str) -> bool {
-        !is_covered(&self.labels, origin) || self.found.contains(origin) || unread_place(origin, &self.unread).is_some()
+        !is_covered(&self.labels, origin) || unread_place(origin, &self.unread).is_some()
     }
 
     /// Why a new collection would be empty.

@@ -20,6 +20,9 @@ use cento_collection::format::manifest::Manifest;
 use cento_collection::keep::snapshots::At;
 use cento_models::Models;
 
+/// Files with stale documents that every answer names; of the others it says how many there are.
+const STALE_NAMED_MAX: usize = 5;
+
 /// The way a collection is opened for searching.
 #[derive(Debug, Clone)]
 pub struct SearcherOptions {
@@ -89,7 +92,13 @@ impl Searcher {
     /// than their files.
     pub fn warnings(&self) -> Vec<String> {
         let manifest = self.manifest();
-        manifest.losses.iter().map(Loss::warning).chain(manifest.stale.iter().map(Stale::warning)).collect()
+        let (named, others) = manifest.stale.split_at(manifest.stale.len().min(STALE_NAMED_MAX));
+        let rest = (!others.is_empty()).then(|| {
+            let n_documents: u64 = others.iter().map(|stale| stale.n_documents).sum();
+            format!("{n_documents} documents of {} other files answer with the text they had before", others.len())
+        });
+        let warnings = manifest.losses.iter().map(Loss::warning).chain(named.iter().map(Stale::warning));
+        warnings.chain(rest).collect()
     }
 
     /// True if writers are kept from removing its files. Without that it answers as long as its files stay mapped, but
