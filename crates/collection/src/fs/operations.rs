@@ -15,7 +15,7 @@ pub trait File: Write + Seek + Send {
 
 /// The file operations of a collection.
 pub trait Fs: Send + Sync + Debug {
-    /// A new, empty file; an old one of that name is emptied.
+    /// A new, empty file in the place of an old one of that name, or of a link.
     fn create(&self, path: &Path) -> io::Result<Box<dyn File>>;
     /// Makes the folder and its parents.
     fn create_dir(&self, path: &Path) -> io::Result<()>;
@@ -66,7 +66,11 @@ impl File for std::fs::File {
 
 impl Fs for OsFs {
     fn create(&self, path: &Path) -> io::Result<Box<dyn File>> {
-        Ok(Box::new(std::fs::File::create(path)?))
+        // A link that lies there, as anybody may plant one, is replaced and not followed.
+        match std::fs::remove_file(path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => Ok(Box::new(std::fs::File::options().write(true).create_new(true).open(path)?)),
+        }
     }
 
     fn create_dir(&self, path: &Path) -> io::Result<()> {

@@ -1,9 +1,11 @@
 //! Both ways to reach entries keep the same claims: links are refused, and removed without what they lead to.
 
+use std::io::Write as _;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
 use super::access::Access;
+use super::operations::{Fs as _, OsFs};
 
 macro_rules! check {
     ($Handle:ty) => {{
@@ -53,4 +55,16 @@ macro_rules! check {
 fn no_handle_leads_through_a_link() {
     check!(super::unix::Handle);
     check!(super::paths::Handle);
+}
+
+#[test]
+fn a_link_in_the_place_of_a_new_file_is_replaced_and_not_followed() {
+    let place = tempfile::tempdir().unwrap();
+    let (kept, new) = (place.path().join("kept"), place.path().join("new"));
+    std::fs::write(&kept, "kept").unwrap();
+    symlink(&kept, &new).unwrap();
+    OsFs.create(&new).unwrap().write_all(b"new").unwrap();
+    OsFs.create(&new).unwrap().write_all(b"newer").unwrap();
+    assert_eq!((std::fs::read(&kept).unwrap(), std::fs::read(&new).unwrap()), (b"kept".to_vec(), b"newer".to_vec()));
+    assert!(!new.is_symlink());
 }
