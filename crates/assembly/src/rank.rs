@@ -1,4 +1,4 @@
-//! The order of rankings: where ties are decided, for the whole crate.
+//! The order of rankings: where ties are decided, for the whole crate. Rankings of searches: `source/ranking.rs` of `engine`.
 //!
 //! What has a public id goes by score descending, then id descending. Names and terms have none: equal ones go by the
 //! alphabet. What lies in a text keeps the order of the text where it is worth the same.

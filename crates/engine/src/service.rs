@@ -3,6 +3,8 @@
 //! It is asked by many threads at once. A collection is opened at its first request and again when a writer has
 //! committed; requests in progress end on the generation they began with. Of each encoder there is one, whatever
 //! collections use it.
+//!
+//! A verb is a request and an answer in `api`, their names in `api/schema.rs`, a method here, and a command of a door.
 
 mod asked;
 

@@ -28,7 +28,6 @@ mod codes;
 #[cfg(any(test, feature = "testing"))]
 pub mod faults;
 pub mod file;
-mod mmap;
 mod rows;
 
 pub mod exact;

@@ -12,7 +12,7 @@
 //! Cost: `PEAKS` texts, read once, and `COMMON_AMONG_MAX` where a title is found; each run of at most
 //! `TITLE_WORDS_MAX` words is looked up among the titles.
 
-use super::likelihood;
+use super::share;
 use crate::candidate::{Candidate, by_id};
 use crate::error::Result;
 use crate::line::Lines;
@@ -107,7 +107,7 @@ pub fn gaps(
 ) -> Result<Vec<String>> {
     let candidates = by_id(candidates)?;
     let lines = Lines::new(&candidates);
-    let likelihoods = likelihood::of_candidates(&candidates, &lines)?;
+    let likelihoods = share::of_candidates(&candidates, &lines)?;
     let of_title = by_title(&candidates);
     let texts = peaks(&candidates, &likelihoods).into_iter().map(|at| candidates[at].text.as_str());
     let mut common = Common::new();

@@ -15,7 +15,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::value::likelihood::PRIOR;
+use crate::value::share::PRIOR;
 
 /// The support below which a collection is taken to have no answer.
 pub const SUPPORTED: f64 = 0.62;

@@ -132,7 +132,10 @@ impl<'a> Ledger<'a> {
     }
 
     pub(crate) fn fail(&mut self, file: &FoundFile, error: &corpus::Error) {
-        let issue = Issue { path: file.origin.clone(), reason: crate::describe(error) };
+        let said = crate::describe(error);
+        // The issue names the file already.
+        let reason = said.strip_prefix(&format!("{}: ", file.path.display())).unwrap_or(&said).to_owned();
+        let issue = Issue { path: file.origin.clone(), reason };
         self.unread.entry(file.origin.clone()).or_insert_with(|| issue.reason.clone());
         match error {
             corpus::Error::Io { .. } => self.report.unread.push(issue),
@@ -324,11 +327,10 @@ impl<'a> Ledger<'a> {
         let report = &self.report;
         let mut failed = report.unread.iter().chain(&report.failed);
         let n_failed = failed.clone().count();
+        let files = if n_failed == 1 { "file" } else { "files" };
         let first = failed.next().map(|issue| format!("; first: {}: {}", issue.path, issue.reason)).unwrap_or_default();
-        let reason = format!(
-            "no document could be read ({n_failed} files failed, {} were left out{first})",
-            report.skipped.len()
-        );
+        let reason =
+            format!("no document could be read ({n_failed} {files} failed, {} left out{first})", report.skipped.len());
         Error::NothingToIndex { reason }
     }
 }

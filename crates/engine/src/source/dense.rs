@@ -12,9 +12,9 @@ use cento_vector::hnsw::{self, Found, Path, Wanted};
 use roaring::RoaringBitmap;
 
 use crate::error::Result;
+use crate::source::device_scan;
 use crate::source::keys;
 use crate::source::ranking::{Ranking, keep_larger, score};
-use crate::source::scan;
 use crate::source::seam::{DenseQueries, Near, Rescored, Scan};
 
 /// Chunks the graph is asked for per candidate document: several may be of one document.
@@ -92,10 +92,10 @@ fn near_documents(generation: &Generation, queries: &DenseQueries<'_>) -> Result
         let graph = column.graph.as_ref().filter(|_| queries.scan == Scan::Auto);
         if let Some(device) = device.filter(|_| graph.is_none() && queries.scopes.of_query.iter().all(Option::is_none))
         {
-            let found = scan::best_units(
+            let found = device_scan::best_units(
                 device,
                 &column.rows,
-                &scan::Units { of_row: &segment.units()?.of_row, n_units: segment.units()?.documents.len() },
+                &device_scan::Units { of_row: &segment.units()?.of_row, n_units: segment.units()?.documents.len() },
                 queries.vectors,
                 queries.depth,
                 allowed_rows(segment, queries.scopes.of_all.map(|scope| scope.rows(number))).as_deref(),

@@ -8,7 +8,7 @@ pub(crate) mod seam;
 
 mod keys;
 mod lexical;
-pub(crate) mod scan;
+pub(crate) mod device_scan;
 mod dense;
 pub(crate) mod chunks;
 mod labels;

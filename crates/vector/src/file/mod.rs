@@ -21,11 +21,11 @@
 //! zeros.
 
 mod layout;
+mod mapped;
 mod writer;
 #[cfg(test)]
 mod tests;
 
 pub use self::layout::{BLOCK_BYTES, FORMAT_VERSION, HEADER_BYTES};
-pub(crate) use self::layout::{Header, block_of, block_range, checksum, n_blocks, table_bytes};
+pub use self::mapped::Mapped;
 pub use self::writer::Writer;
-pub use crate::mmap::Mapped;

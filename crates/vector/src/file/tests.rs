@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use proptest::prelude::*;
 use xxhash_rust::xxh3::xxh3_64;
 
+use super::layout::Header;
 use super::writer::BUFFER_BYTES;
 use super::*;
 use crate::Error;

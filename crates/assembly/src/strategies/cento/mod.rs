@@ -1,6 +1,6 @@
 //! Cento: the segments that hold most relevant text within the budget, with a bound on what any others could hold.
 //!
-//! A chunk is worth its likelihood (see `value::likelihood` and `value::bridge`) times the tokens
+//! A chunk is worth its likelihood (see `value::share` and `value::bridge`) times the tokens
 //! that it costs alone, so that its length by itself neither helps nor harms, and a chunk that touches a chosen one is
 //! the cheaper by a header. What the question needs (see `value::coverage`) is worth something once. What is
 //! worth most together is chosen by `optimum`; two chunks that say the same are in conflict. Then everything
@@ -27,8 +27,8 @@ use crate::stop::check;
 use crate::value::bridge::{self, Bridge};
 use crate::value::coverage::coverage;
 use crate::value::evidence::Evidence;
-use crate::value::likelihood;
 use crate::value::prior::{self, Priors};
+use crate::value::share;
 use curve::Curve;
 use rules::Rules;
 
@@ -53,7 +53,7 @@ impl Chooser for Segments<'_> {
     fn value(&self, asked: &Asked<'_>) -> Result<Valued> {
         let Cento { bridges, coverage: weight, .. } = self.rules.settings;
         let &Asked { query, candidates, lines, reading, stop } = asked;
-        let mut likelihoods = likelihood::of_candidates(candidates, lines)?;
+        let mut likelihoods = share::of_candidates(candidates, lines)?;
         let bridges: Vec<Option<Bridge>> =
             if bridges { bridge::lift(query, candidates, &mut likelihoods) } else { vec![None; candidates.len()] };
         let scores = prior::by_likelihood(candidates, &likelihoods, self.priors);

@@ -26,11 +26,11 @@ use memmap2::{Advice, Mmap};
 use stable_deref_trait::{CloneStableDeref, StableDeref};
 use xxhash_rust::xxh3::xxh3_64;
 
-#[cfg(any(test, feature = "testing"))]
-use crate::faults::begin;
-use crate::file::{
+use super::layout::{
     BLOCK_BYTES, FORMAT_VERSION, HEADER_BYTES, Header, block_of, block_range, checksum, n_blocks, table_bytes,
 };
+#[cfg(any(test, feature = "testing"))]
+use crate::faults::begin;
 use crate::{Error, Result};
 
 /// Blocks that the system is asked for at a time.
