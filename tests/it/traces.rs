@@ -555,6 +555,63 @@ fn is(value: &Value, kind: &Value) -> bool {
 }
 
 #[test]
+fn a_repair_is_seen_in_the_trace_in_why_and_beside_the_context() {
+    let place = Place::new();
+    place.write("notes/film.md", "# Night Train\n\nNight Train is a 1931 drama film directed by Ada Quist.\n");
+    place.write("notes/ada.md", "# Ada Quist\n\nAda Quist was born in Tromso to a baker.\n");
+    for number in 0..6 {
+        let text = format!("# Town {number}\n\nThe town has a station, and a director was born in town {number}.\n");
+        place.write(&format!("notes/town{number}.md"), &text);
+    }
+    place.index(&["notes"]);
+    place.write("policy.toml", "[seal]\nbudget = { items = 2 }\n");
+    let question = "In which town was the director of Night Train born?";
+    let asked = ["context", question, "--mode", "lexical", "--strategy", "seal", "--policy", "policy.toml"];
+    let ran = place.ok(&[&asked[..], &["--trace", "trace.json", "--explain"]].concat());
+    let trace = trace(&place, "trace.json");
+    let repair = &trace["assembly"]["manifest"]["repair"];
+    let swap = repair["loops"][0]["swaps"].as_array().unwrap().last().unwrap().clone();
+    let (out, came) = (swap["out"].as_str().unwrap(), swap["in"].as_str().unwrap());
+    assert_eq!(came, "notes/ada.md#0", "{repair}");
+    let schema: Value = serde_json::from_str(&place.ok(&["replay", "--schema"]).out).unwrap();
+    hold(&schema, &trace, &schema, "seal").unwrap();
+
+    let why = place.ok(&["why", "trace.json", out]).out;
+    assert!(why.contains(&format!("replaced in loop 1 by {came}: S ")), "{why}");
+    for told in [&ran.err, &why] {
+        let lines = ["asked for  ", "loop 1", "ledger     ", "verdict    ", "gaps       ", "Ada Quist", "end"];
+        assert!(lines.iter().all(|line| told.contains(line)), "{told}");
+        assert!(told.contains(&format!("  swap       {came}")) && told.contains(" > S(v) "), "{told}");
+    }
+    assert!(ran.err.contains(&format!("delivered     {came}")), "{}", ran.err);
+    let answer = place.json(&["why", "trace.json", out]);
+    let details = &answer["chunks"][0]["record"]["step_details"];
+    assert_eq!((&details["partner"], &details["value"]), (&swap["in"], &swap["out_score"]["total"]), "{details}");
+    assert_eq!(details["value_needed"], swap["in_score"]["total"]);
+    assert_eq!(&answer["repair"], repair);
+
+    assert!(place.ok(&["replay", "trace.json"]).err.contains("the same bytes as in the trace"));
+    damage(
+        &place,
+        "trace.json",
+        "bent.json",
+        "/assembly/manifest/repair/loops/0/swaps/0/in",
+        json!("notes/town1.md#0"),
+    );
+    assert_eq!(place.run(&["replay", "bent.json"]).code, 1, "a repair that was changed does not hold");
+    // A trace that was written before traces had repairs.
+    let mut earlier = trace.clone();
+    earlier["assembly"]["manifest"].as_object_mut().unwrap().remove("repair");
+    for record in earlier["assembly"]["records"].as_array_mut().unwrap() {
+        if record["final_reason"] == "not_proposed" {
+            record["step_details"] = json!({});
+        }
+    }
+    place.write("earlier.json", earlier.to_string());
+    assert!(place.ok(&["replay", "earlier.json"]).err.contains("the same bytes as in the trace"));
+}
+
+#[test]
 fn every_trace_is_what_the_schema_says() {
     let place = tides();
     let published = place.ok(&["replay", "--schema"]).out;

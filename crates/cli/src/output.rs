@@ -26,6 +26,11 @@ macro_rules! eprintln {
     ($($argument:tt)*) => { $crate::output::remark(&format!("{}\n", $crate::output::visible(&format!($($argument)*)))) };
 }
 
+/// A name as answers and traces write it.
+pub(crate) fn name(of: &impl serde::Serialize) -> String {
+    serde_json::to_value(of).ok().and_then(|name| name.as_str().map(str::to_owned)).unwrap_or_default()
+}
+
 /// A text in which what a terminal would obey is written out: control characters, but line ends and tabs.
 pub(crate) fn visible(text: &str) -> Cow<'_, str> {
     if !text.contains(|c: char| c.is_control() && c != '\n' && c != '\t') {

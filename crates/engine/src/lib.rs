@@ -63,7 +63,7 @@ mod tests;
 pub use cento_assembly::fuse;
 pub use cento_assembly::learned;
 pub use cento_assembly::pipeline::Stated;
-pub use cento_assembly::seal::{Budget as SealBudget, Outcome as SealOutcome, SealConfig};
+pub use cento_assembly::seal::{self, Budget as SealBudget, Outcome as SealOutcome, SealConfig};
 pub use cento_assembly::{
     Anchor, Citation, Context, Curve, Evidence, Extent, Format, Order, Pipeline, Policy, Strategy, Why,
     explain as reasons, trace,

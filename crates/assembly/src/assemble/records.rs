@@ -85,6 +85,7 @@ pub(super) fn manifest(
         searched_for: Vec::new(),
         support: None,
         endpoint: None,
+        repair: None,
     }
 }
 

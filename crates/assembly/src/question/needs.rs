@@ -7,6 +7,7 @@
 //! Range: a need weighs the idf of its terms together; a comparison, which no single passage can satisfy, weighs 0.
 
 use super::names::{self, Aliases, Date, Kind, Mention, is_opener, mentions, words};
+use super::quantity::Quantity;
 use super::reading::Reading;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -14,7 +15,7 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 
 /// The needs of a question.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Needs {
     /// Every need once, in the order of the question.
     pub needs: Vec<Need>,
@@ -25,7 +26,7 @@ pub struct Needs {
 }
 
 /// One thing a question asks for.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Need {
     /// Its kind.
     pub kind: NeedKind,
@@ -39,6 +40,9 @@ pub struct Need {
     pub weight: f64,
     /// Number of its clause.
     pub clause: usize,
+    /// The value of a number; none where it is no single one ("2-1").
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub value: Option<Quantity>,
 }
 
 /// The kind of a need.
@@ -58,7 +62,7 @@ pub enum NeedKind {
 }
 
 /// The kind of answer a question wants.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Wanted {
     /// "When", "what year".
@@ -102,7 +106,8 @@ impl Needs {
             let known = needs.iter().any(|need| need.key == key || (kind == NeedKind::Relation && need.terms == terms));
             if !terms.is_empty() && !known {
                 let clause = clauses.iter().rposition(|clause| clause.start <= span.start).unwrap_or(0);
-                needs.push(Need { kind, text: text.to_owned(), key, terms, weight, clause });
+                let value = (kind == NeedKind::Number).then(|| Quantity::at(question, &span)).flatten();
+                needs.push(Need { kind, text: text.to_owned(), key, terms, weight, clause, value });
             }
         };
         for mention in &mentioned {
@@ -206,16 +211,12 @@ fn wanted(question: &str, words: &[Range<usize>]) -> (Wanted, Vec<usize>) {
     (Wanted::Any, Vec::new())
 }
 
-/// Says if a passage has the number or the date of a need.
-pub(crate) fn says_qualifier(need: &Need, text: &str, mentions: &[Mention]) -> bool {
-    let digits = |text: &str| text.chars().filter(char::is_ascii_digit).collect::<String>();
+/// Says if a passage has the date of a need.
+pub(crate) fn says_date(need: &Need, text: &str, mentions: &[Mention]) -> bool {
+    let mut said = mentions.iter().filter(|mention| mention.kind.is_qualifier());
     let date = Date::parse(&need.text);
-    mentions.iter().filter(|mention| mention.kind.is_qualifier()).any(|mention| {
-        let said = &text[mention.span.clone()];
-        match (need.kind, date) {
-            (NeedKind::Date, Some(date)) => Date::parse(said).is_some_and(|said| said.agrees(&date)),
-            _ => digits(said) == digits(&need.text),
-        }
+    date.is_some_and(|date| {
+        said.any(|said| Date::parse(&text[said.span.clone()]).is_some_and(|said| said.agrees(&date)))
     })
 }
 

@@ -10,7 +10,7 @@ use crate::figure::count;
 use crate::select::chooser::Chooser;
 use crate::select::decision::{Reason, StepDetails};
 use crate::select::gates::{Told, below, beyond, too_many};
-use crate::strategies::{bubble, cento};
+use crate::strategies::{bubble, cento, seal};
 use crate::value::prior::Relevance;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -94,12 +94,26 @@ impl Case<'_> {
         } else {
             "delivered whole"
         };
-        match (self.details.tokens_needed, self.details.tokens_used) {
+        let delivered = match (self.details.tokens_needed, self.details.tokens_used) {
             (Some(needed), Some(used)) => {
                 format!("{slack}: {needed} tokens beside {used} used, within the budget of {}", self.budget())
             }
             _ => slack.to_owned(),
+        };
+        let repair = self.trace.manifest.repair.as_ref();
+        match repair.and_then(|repair| seal::told::came(repair, &self.trace.config.policy.seal, &self.record.chunk_id))
+        {
+            Some(came) => format!("{delivered}; {came}"),
+            None => delivered,
         }
+    }
+
+    /// Why a repair did not keep it, where there was one.
+    fn lost(&self) -> Option<String> {
+        let found = |id: &str| self.trace.records.iter().find(|record| record.chunk_id == id);
+        let relevance = |id: &str| found(id).map(|record| record.retrieval_score);
+        let (repair, settings) = (self.trace.manifest.repair.as_ref()?, &self.trace.config.policy.seal);
+        seal::told::lost(repair, settings, &self.record.chunk_id, &relevance)
     }
 
     fn cut(&self) -> String {
@@ -204,6 +218,9 @@ impl Case<'_> {
     }
 
     fn not_proposed(&self) -> Told {
+        if let Some(lost) = self.lost() {
+            return (lost, Vec::new());
+        }
         let found = if self.record.is_neighbor { "not found by itself, and " } else { "" };
         let (what, changes) = self.chooser.not_proposed().unwrap_or_else(|| {
             let strategy = self.trace.config.strategy;

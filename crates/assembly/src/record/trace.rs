@@ -11,9 +11,11 @@ use crate::policy::Policy;
 use crate::question::NeedKind;
 use crate::select::sections::Slack;
 use crate::strategies::Strategy;
+use crate::strategies::seal;
 use crate::value::evidence::Evidence;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
 use std::ops::Range;
 
 pub use crate::select::decision::{BoundaryStop, Certificate, Reallocated, Reason, Stage, StepDetails};
@@ -102,6 +104,37 @@ pub struct Manifest {
     /// The language model that was asked by whoever drove a repair, and what it said; none if none was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub endpoint: Option<EndpointRecord>,
+    /// The repair behind a context of `seal`: ledger, gaps, micro-queries, swaps and verdict of every loop, and what
+    /// beat the passages that are not kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repair: Option<seal::Outcome>,
+}
+
+impl Trace {
+    /// Takes in the repair that chose what this context is made of; what lost says who beat it, and at which scores.
+    pub fn repaired(&mut self, repair: seal::Outcome) {
+        let losses: HashMap<&str, &seal::Loss> = repair.lost.iter().map(|loss| (loss.id.as_str(), loss)).collect();
+        for record in self.records.iter_mut().filter(|record| record.final_reason == Reason::NotProposed) {
+            if let Some(seal::Loss { score, by, by_score, .. }) = losses.get(record.chunk_id.as_str()) {
+                let details = &mut record.step_details;
+                details.partner.clone_from(by);
+                (details.value, details.value_needed) =
+                    (score.map(|score| score.total), by_score.map(|score| score.total));
+            }
+        }
+        self.manifest.repair = Some(repair);
+    }
+
+    /// Takes out what [`repaired`](Self::repaired) took in.
+    pub fn unrepaired(&mut self) {
+        if self.manifest.repair.take().is_none() {
+            return;
+        }
+        for record in self.records.iter_mut().filter(|record| record.final_reason == Reason::NotProposed) {
+            let details = &mut record.step_details;
+            (details.partner, details.value, details.value_needed) = (None, None, None);
+        }
+    }
 }
 
 /// One need of the question.

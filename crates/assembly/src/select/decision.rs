@@ -64,7 +64,7 @@ pub struct StepDetails {
     /// Overlap with what was chosen before, in [0, 1].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub overlap: Option<f64>,
-    /// The chosen chunk that has most of it.
+    /// The chosen chunk that has most of it; for `seal` the passage that beat this one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub partner: Option<String>,
     /// Tokens of its section before this candidate.
@@ -88,10 +88,11 @@ pub struct StepDetails {
     /// Cosine of its vector and the partner's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cosine: Option<f64>,
-    /// Its worth to the strategy: tokens weighed by likelihood for `cento`, the value of its block for others.
+    /// Its worth to the strategy: tokens weighed by likelihood for `cento`, S(c) for `seal`, the value of its block for
+    /// others.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub value: Option<f64>,
-    /// The worth it would need for its tokens, at the price that tokens had.
+    /// The worth it would need for its tokens, at the price that tokens had; for `seal` the S of what beat it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub value_needed: Option<f64>,
     /// The budget at which it would have fitted beside what was chosen.

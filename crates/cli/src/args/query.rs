@@ -131,6 +131,10 @@ pub(crate) struct Context {
     /// Write the decision on every candidate as JSON, with all that `cento replay` needs to do the same again
     #[arg(long, value_name = "FILE")]
     pub(crate) trace: Option<PathBuf>,
+    /// Say on stderr why each passage is in the context and what kept out the next best; of seal every loop: what was
+    /// known, what was missing, what was asked, who replaced whom on which scores
+    #[arg(long, value_parser = clap::builder::BoolishValueParser::new())]
+    pub(crate) explain: bool,
     #[command(flatten)]
     pub(crate) endpoint: Endpoint,
     #[command(flatten)]

@@ -8,6 +8,7 @@ use cento_engine::trace::{Certificate, EndpointRecord};
 use cento_engine::{Asked, Cancel, Scan, Why, trace};
 
 use crate::args::{Context, Global};
+use crate::commands::traces;
 use crate::exit_code::Outcome;
 use crate::output::Readers;
 use crate::settings::Invocation;
@@ -137,6 +138,9 @@ fn answer(args: &Context, global: &Global, asked: &Asked<'_>) -> anyhow::Result<
     if let Some(path) = &args.trace {
         output::whole_file(path, &asked.trace(&context)?.json(), Readers::Owner)?;
     }
+    if args.explain {
+        explain(&context.trace);
+    }
     if global.json {
         output::json(&asked.answer(&context)?)?;
     } else {
@@ -149,6 +153,28 @@ fn answer(args: &Context, global: &Global, asked: &Asked<'_>) -> anyhow::Result<
         remark(&context);
     }
     Ok(if context.citations.is_empty() { Outcome::Nothing } else { Outcome::Done })
+}
+
+/// Candidates that are not delivered and yet explained, the first in the walk; the trace has all.
+const LOST_SHOWN: usize = 10;
+
+/// Writes to stderr why the delivered chunks are delivered and the next ones are not, and the repair behind them.
+pub(crate) fn explain(trace: &trace::Trace) {
+    if let Some(repair) = &trace.manifest.repair {
+        eprintln!("{}", traces::repair::told(repair, trace).trim_end());
+    }
+    let whys = trace.records.iter().map(|record| Why::of(trace, record));
+    let (delivered, lost): (Vec<Why>, Vec<Why>) = whys.partition(Why::is_delivered);
+    let titles = traces::repair::titles(trace);
+    for why in delivered.iter().chain(lost.iter().take(LOST_SHOWN)) {
+        let decided = if why.is_delivered() { "delivered    " } else { "not delivered" };
+        let id = why.record.chunk_id.as_str();
+        let title = titles.get(id).map_or_else(String::new, |title| format!(" ({title})"));
+        eprintln!("{decided} {id}{title}: {}", why.because);
+    }
+    if lost.len() > LOST_SHOWN {
+        eprintln!("and {} more that are not delivered", lost.len() - LOST_SHOWN);
+    }
 }
 
 /// Writes the remarks on a context to stderr.

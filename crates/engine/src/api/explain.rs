@@ -1,6 +1,7 @@
 //! Explanation: why a chunk is in a context, and where a document was lost on its way there.
 
 use cento_assembly::Why;
+use cento_assembly::seal::Outcome as SealOutcome;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -39,6 +40,9 @@ pub struct WhyAnswer {
     pub query: String,
     /// Its chunks that were candidates, in the order of the trace.
     pub chunks: Vec<Why>,
+    /// The repair that chose, where the strategy is `seal`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub repair: Option<SealOutcome>,
 }
 
 impl WhyAnswer {
@@ -47,6 +51,7 @@ impl WhyAnswer {
     /// # Errors
     /// Those of [`ContextTrace::why`].
     pub fn new(trace: &ContextTrace, id: &str) -> Result<Self> {
-        Ok(Self { version: VERSION, id: id.to_owned(), query: trace.assembly.query.clone(), chunks: trace.why(id)? })
+        let (chunks, query) = (trace.why(id)?, trace.assembly.query.clone());
+        Ok(Self { version: VERSION, id: id.to_owned(), query, chunks, repair: trace.assembly.manifest.repair.clone() })
     }
 }

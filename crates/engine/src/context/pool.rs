@@ -90,7 +90,7 @@ impl Searcher {
             evidence: OnceCell::new(),
             counts: RefCell::default(),
             vectors: RefCell::default(),
-            repaired: OnceCell::new(),
+            repaired: RefCell::default(),
             retrieval: OnceCell::new(),
         };
         timings.texts = start.elapsed();
@@ -115,8 +115,8 @@ pub struct Pool<'s> {
     evidence: OnceCell<Option<Evidence>>,
     /// Documents that are no candidates, whatever a further search finds.
     removed: Vec<String>,
-    /// Result of the search by name, once for contexts of all budgets.
-    repaired: OnceCell<Repaired>,
+    /// Results of the search by name, once for contexts of all budgets that exclude the same.
+    repaired: RefCell<HashMap<Vec<String>, Rc<Repaired>>>,
     /// Further searches of a repair, kept for contexts of other budgets.
     retrieval: OnceCell<Retrieval<'s>>,
 }
@@ -149,7 +149,7 @@ impl Pool<'_> {
             (Strategy::Cento, None) => {
                 let mut context = self.ask(request, self.with_repaired(request)?, &[], assembly::assemble)?;
                 if request.policy.cento.bridges {
-                    context.trace.manifest.searched_for.clone_from(&self.repaired()?.names);
+                    context.trace.manifest.searched_for.clone_from(&self.repaired(request.exclude)?.names);
                 }
                 Ok(context)
             }
@@ -173,33 +173,46 @@ impl Pool<'_> {
             retrieval.seal(&self.search.query, &config, request.exclude, request.tokenizer, request.endpoint)?;
         let mut kept: Vec<&str> = sealed.outcome.kept.iter().map(String::as_str).collect();
         if kept.is_empty() {
-            // No passage fits whole: the best one is offered, and cut.
-            let best_first = |a: &&Candidate, b: &&Candidate| a.relevance.total_cmp(&b.relevance).then(a.id.cmp(&b.id));
-            kept.extend(sealed.candidates.iter().max_by(best_first).map(|best| best.id.as_str()));
+            kept.extend(sealed.outcome.to_cut.as_deref());
         }
         let mut context = self.ask(request, Cow::Borrowed(&sealed.candidates), &kept, assembly::assemble)?;
         if let Some(record) = &sealed.endpoint {
             context.trace.warnings.extend(endpoint::warnings(record));
         }
         context.trace.manifest.endpoint = sealed.endpoint;
+        context.trace.repaired(sealed.outcome);
         Ok(context)
     }
 
-    /// Results of one more search, for names that are the title of nothing found before.
-    fn repaired(&self) -> Result<&Repaired> {
-        if let Some(known) = self.repaired.get() {
-            return Ok(known);
+    /// Results of one more search, for names that are the title of nothing found before. What is excluded neither names
+    /// anything nor is found.
+    fn repaired(&self, exclude: &[String]) -> Result<Rc<Repaired>> {
+        if let Some(known) = self.repaired.borrow().get(exclude) {
+            return Ok(Rc::clone(known));
         }
-        let repaired = self.searcher.repaired(&self.search, &self.candidates, &self.removed)?;
-        Ok(self.repaired.get_or_init(|| repaired))
+        let may_be_found = |found: &Candidate| !exclude.iter().any(|id| *id == found.id || *id == found.document);
+        let mut candidates = Cow::Borrowed(&self.candidates);
+        if !exclude.is_empty() {
+            candidates.to_mut().retain(may_be_found);
+        }
+        let mut repaired = self.searcher.repaired(&self.search, &candidates, &self.removed)?;
+        repaired.candidates.retain(may_be_found);
+        let repaired = Rc::new(repaired);
+        self.repaired.borrow_mut().insert(exclude.to_vec(), Rc::clone(&repaired));
+        Ok(repaired)
     }
 
     /// The candidates, with those that bridges may lead to.
     fn with_repaired(&self, request: &ContextSettings<'_>) -> Result<Cow<'_, [Candidate]>> {
-        if !request.policy.cento.bridges || self.repaired()?.candidates.is_empty() {
+        if !request.policy.cento.bridges {
             return Ok(Cow::Borrowed(&self.candidates));
         }
-        Ok(Cow::Owned([&self.candidates[..], &self.repaired()?.candidates[..]].concat()))
+        let repaired = self.repaired(request.exclude)?;
+        Ok(if repaired.candidates.is_empty() {
+            Cow::Borrowed(&self.candidates)
+        } else {
+            Cow::Owned([&self.candidates[..], &repaired.candidates[..]].concat())
+        })
     }
 
     /// Worth of contexts of every budget up to the request's, solved at `n_solved` of them and at the knee; at
@@ -349,7 +362,7 @@ impl Pool<'_> {
     pub fn remove_document(&mut self, document: &str) {
         self.candidates.retain(|candidate| candidate.document != document);
         self.removed.push(document.to_owned());
-        (self.retrieval, self.evidence, self.repaired) = (OnceCell::new(), OnceCell::new(), OnceCell::new());
+        (self.retrieval, self.evidence, self.repaired) = (OnceCell::new(), OnceCell::new(), RefCell::default());
     }
 
     /// The bytes that a citation of one of this pool's contexts names.

@@ -65,7 +65,7 @@ impl ContextTrace {
     /// version, collection, model, chunking, settings, the first candidate whose scores differ, the first decision that
     /// differs, the bytes, and whatever else the trace says. This trace is as its file gave it.
     pub fn differences(&self, now: &Self) -> Vec<Difference> {
-        let now = now.reread();
+        let now = now.reread().as_far_as(self);
         let mut found = self.causes(&now);
         found.extend(self.effects(&now));
         found
@@ -75,8 +75,16 @@ impl ContextTrace {
     /// the same citations; and, where everything that decides is the same, every other word of it. A trace that
     /// somebody changed does not hold, even if its bytes are delivered.
     pub fn holds(&self, now: &Self) -> bool {
-        let now = now.reread();
+        let now = now.reread().as_far_as(self);
         self.delivered == now.delivered && (!self.causes(&now).is_empty() || self.effects(&now).is_empty())
+    }
+
+    /// This trace without its repair, if an earlier one was written before traces had any.
+    fn as_far_as(mut self, earlier: &Self) -> Self {
+        if earlier.assembly.manifest.repair.is_none() {
+            self.assembly.unrepaired();
+        }
+        self
     }
 
     /// Differences in what decides.

@@ -1,7 +1,8 @@
 //! Replay: a context's trace with all that is needed to assemble it again, and what differs when that is done.
 //!
 //! A trace is one JSON file (`docs/trace.schema.json`). It holds settings and decisions, never a text of the
-//! collection, but what an endpoint answered: a replay takes that from the trace and asks nobody. Numbers are compared
+//! collection, but the names and statements that a repair of `seal` read, and what an endpoint answered: a replay takes
+//! the latter from the trace and asks nobody. Numbers are compared
 //! as JSON gives them back: reading a figure may be off by a unit in the last place, but always by the same. The policy
 //! is kept as TOML too, from which every number comes back exactly.
 

@@ -60,6 +60,26 @@ fn a_document_taken_from_the_candidates_is_not_found_again() {
 }
 
 #[test]
+fn what_is_cut_because_nothing_fits_whole_is_neither_excluded_nor_blocked() {
+    let (place, tokenizer) = (two_hops(), BudgetTokenizer::named("o200k").unwrap());
+    let searcher = place.searcher();
+    let pool = searcher.pool(&ChunkSearch { mode: Mode::Lexical, ..ChunkSearch::new(QUESTION) }).unwrap();
+    let delivered = |policy: &str, exclude: &[String]| {
+        let policy = Policy::parse(policy).unwrap();
+        let settings = ContextSettings::new(34, &tokenizer, &policy);
+        let context = pool.context(&ContextSettings { strategy: Strategy::Seal, exclude, ..settings }).unwrap();
+        let repair = context.trace.manifest.repair.unwrap();
+        assert!(repair.kept.is_empty() && context.citations.len() == 1, "{:?}", repair.kept);
+        context.citations[0].document.clone()
+    };
+    let best = delivered("", &[]);
+    assert_eq!(best, "notes/film.md");
+    let other = delivered("", std::slice::from_ref(&best));
+    assert_ne!(other, best);
+    assert_eq!(delivered("[seal]\nblocked_titles = [\"Night Train\"]", &[]), other);
+}
+
+#[test]
 fn the_default_searches_once_more_for_names_that_were_not_found() {
     let (place, tokenizer) = (two_hops(), BudgetTokenizer::named("o200k").unwrap());
     let searcher = place.searcher();
@@ -78,7 +98,11 @@ fn the_default_searches_once_more_for_names_that_were_not_found() {
     let without = asked("[cento]\nbridges = false", &search);
     assert_eq!((delivered(&without), without.trace.manifest.searched_for.len()), (vec!["notes/film.md".to_owned()], 0));
     let mut pool = searcher.pool(&search).unwrap();
-    pool.remove_document("notes/ada.md");
     let policy = Policy::default();
+    let exclude = ["notes/film.md".to_owned()];
+    let excluded = ContextSettings { exclude: &exclude, ..ContextSettings::new(400, &tokenizer, &policy) };
+    let named = pool.context(&excluded).unwrap().trace.manifest.searched_for;
+    assert!(!named.contains(&"Ada Quist".to_owned()), "what is excluded names nothing: {named:?}");
+    pool.remove_document("notes/ada.md");
     assert_eq!(delivered(&pool.context(&ContextSettings::new(400, &tokenizer, &policy)).unwrap()), ["notes/film.md"]);
 }

@@ -17,6 +17,24 @@ pub enum Budget {
     Request,
 }
 
+/// The way in which what a loop finds is taken in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Update {
+    /// The better passage takes the place of the worse one, as in the paper.
+    #[default]
+    Replace,
+    /// Each loop adds as much as the budget allows at once, and nothing goes: the opposite, which the paper measures
+    /// itself against.
+    Expand,
+}
+
+impl Update {
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
 /// The settings of a repair.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
@@ -24,6 +42,9 @@ pub struct SealConfig {
     /// The most that is kept: `"request"`, the tokens asked for, `{ items = 3 }` or `{ tokens = 800 }`. The paper
     /// reports 1, 3 and 5 items.
     pub budget: Budget,
+    /// The way in which a loop takes in what it finds.
+    #[serde(skip_serializing_if = "Update::is_default")]
+    pub update: Update,
     /// Most passages of one document among those kept. None: no limit.
     pub max_per_document: Option<usize>,
     /// L: how often missing things are asked for. 0 keeps what the question itself found; the paper's gain is nearly
@@ -62,6 +83,7 @@ impl Default for SealConfig {
     fn default() -> Self {
         Self {
             budget: Budget::Request,
+            update: Update::default(),
             max_per_document: None,
             loops: 1,
             candidates: 20,
@@ -125,6 +147,21 @@ impl SealConfig {
             return Err(Error::Range { what, value, expected: "between 0 and 1" });
         }
         Ok(self)
+    }
+}
+
+impl SealConfig {
+    /// The budget that holds in a loop.
+    pub(crate) fn budget_in(&self, number: usize) -> Budget {
+        let times = |most: usize| match self.update {
+            Update::Replace => most,
+            Update::Expand => most.saturating_mul(number + 1),
+        };
+        match self.budget {
+            Budget::Items(k) => Budget::Items(times(k)),
+            Budget::Tokens(most) => Budget::Tokens(times(most)),
+            Budget::Request => Budget::Request,
+        }
     }
 }
 

@@ -11,7 +11,7 @@ use crate::question::names::words;
 use crate::question::{Need, NeedKind, Needs, Reading};
 use crate::rank::heaviest_first;
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
 /// Fewest words of a micro-query, if the question has as many.
@@ -22,7 +22,7 @@ pub const KEYWORDS_MAX: usize = 12;
 pub const STUCK: f64 = 0.7;
 
 /// The kind of thing that is missing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Missing {
     /// Nothing is about it.
@@ -45,7 +45,7 @@ impl Missing {
 }
 
 /// Something the kept passages do not say.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Gap {
     /// Its kind.
     pub missing: Missing,
@@ -60,7 +60,7 @@ pub struct Gap {
 }
 
 /// A query for one gap.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct MicroQuery {
     /// The words to search for.
     pub text: String,

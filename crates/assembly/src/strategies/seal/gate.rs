@@ -7,17 +7,18 @@
 //! a sentence with a need names something of the kind that is wanted and that the question does not name itself.
 
 use super::config::SealConfig;
-use super::ledger::{Extract, Ledger};
+use super::ledger::{Extract, Statement};
 use super::passage::Passage;
 use super::score::{Evidence, Profile, Worth, share};
 use crate::question::names::{Aliases, Date, Kind};
-use crate::question::{Needs, Reading, Wanted};
+use crate::question::{Needs, Quantity, Reading, Wanted};
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 /// The findings of the gate.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Verdict {
     /// Share of the needs that is covered, by weight; 1 where nothing is needed.
     pub coverage: f64,
@@ -32,7 +33,7 @@ pub struct Verdict {
 }
 
 /// Two statements of which one is wrong.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Contradiction {
     /// Of what.
     pub head: String,
@@ -48,7 +49,6 @@ pub(crate) fn judge(
     needs: &Needs,
     worth: &Worth,
     kept: &[(&Passage, &Extract, &Profile)],
-    ledger: &Ledger,
     aliases: &Aliases,
     reading: &Reading<'_>,
     config: &SealConfig,
@@ -62,7 +62,7 @@ pub(crate) fn judge(
         twice += if sources.len() > 1 { *weight } else { 0.0 };
     }
     let coverage = if all > 0.0 { share(covered, all) } else { 1.0 };
-    let contradictions = contradictions(ledger, aliases, reading);
+    let contradictions = contradictions(kept, aliases, reading);
     let answer = kept.iter().map(|kept| answer(needs, weights, kept)).fold(0.0, f64::max);
     let sufficient = coverage >= config.coverage_min && contradictions.is_empty() && answer > 0.0;
     Verdict { coverage, corroboration: share(twice, covered), contradictions, answer, sufficient }
@@ -89,23 +89,30 @@ fn answer(needs: &Needs, weights: &[f64], (passage, extract, profile): &(&Passag
         .fold(0.0, f64::max)
 }
 
-fn contradictions(ledger: &Ledger, aliases: &Aliases, reading: &Reading<'_>) -> Vec<Contradiction> {
-    let mut said: BTreeMap<(String, Vec<String>, Kind), Vec<usize>> = BTreeMap::new();
-    for (at, relation) in ledger.relations.iter().enumerate() {
-        let Some(kind) = relation.tail_kind.filter(|kind| kind.is_qualifier()) else { continue };
-        said.entry((aliases.key(&relation.head), (reading.terms)(&relation.relation), kind)).or_default().push(at);
+fn contradictions(
+    kept: &[(&Passage, &Extract, &Profile)],
+    aliases: &Aliases,
+    reading: &Reading<'_>,
+) -> Vec<Contradiction> {
+    let mut said: BTreeMap<(String, Vec<String>, Kind), Vec<(&Passage, &Statement)>> = BTreeMap::new();
+    for (passage, extract, _) in kept {
+        for statement in &extract.statements {
+            let Some(kind) = statement.tail_kind.filter(|kind| kind.is_qualifier()) else { continue };
+            let [head, relation] = [&statement.head, &statement.relation].map(|span| &passage.text[span.clone()]);
+            said.entry((aliases.key(head), (reading.terms)(relation), kind)).or_default().push((passage, statement));
+        }
     }
     let mut found = Vec::new();
     for ((_, _, kind), of_one) in said {
         for (at, &one) in of_one.iter().enumerate() {
             for &other in &of_one[at + 1..] {
-                let (one, other) = (&ledger.relations[one], &ledger.relations[other]);
-                if one.passage != other.passage && !agree(kind, &one.tail, &other.tail) {
+                if one.0.id != other.0.id && !agree(kind, one, other) {
+                    let text = |span: &Range<usize>| one.0.text[span.clone()].to_owned();
                     found.push(Contradiction {
-                        head: one.head.clone(),
-                        relation: one.relation.clone(),
-                        tails: [one.tail.clone(), other.tail.clone()],
-                        passages: [one.passage.clone(), other.passage.clone()],
+                        head: text(&one.1.head),
+                        relation: text(&one.1.relation),
+                        tails: [one, other].map(|(passage, said)| passage.text[said.tail.clone()].to_owned()),
+                        passages: [one, other].map(|(passage, _)| passage.id.clone()),
                     });
                 }
             }
@@ -114,10 +121,14 @@ fn contradictions(ledger: &Ledger, aliases: &Aliases, reading: &Reading<'_>) -> 
     found
 }
 
-fn agree(kind: Kind, one: &str, other: &str) -> bool {
-    let digits = |text: &str| text.chars().filter(|c| *c != ',').collect::<String>();
-    match (Date::parse(one), Date::parse(other)) {
-        (Some(one), Some(other)) if kind == Kind::Date => one.agrees(&other),
-        _ => digits(one) == digits(other),
+/// Says if two dates or numbers can be of one thing; what is neither must be written alike.
+fn agree(kind: Kind, one: (&Passage, &Statement), other: (&Passage, &Statement)) -> bool {
+    let [text, other_text] = [one, other].map(|(passage, said)| &passage.text[said.tail.clone()]);
+    if let (Kind::Date, Some(one), Some(other)) = (kind, Date::parse(text), Date::parse(other_text)) {
+        return one.agrees(&other);
+    }
+    match [one, other].map(|(passage, said)| Quantity::at(&passage.text, &said.tail)) {
+        [Some(one), Some(other)] => !one.contradicts(&other),
+        _ => text == other_text,
     }
 }

@@ -8,15 +8,15 @@
 //! Cost: one pass over the words of a passage.
 
 use super::passage::Passage;
-use crate::question::Reading;
 use crate::question::names::{Aliases, Kind, Mention, is_opener, mentions, words};
+use crate::question::{Quantity, Reading};
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 /// The facts of the kept passages. Every text in it is a part of the passage it names.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Ledger {
     /// Named things, by [`Aliases::key`].
     pub entities: BTreeMap<String, Entity>,
@@ -27,7 +27,7 @@ pub struct Ledger {
 }
 
 /// A named thing.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Entity {
     /// The ways in which it is written.
     pub names: BTreeSet<String>,
@@ -36,7 +36,7 @@ pub struct Entity {
 }
 
 /// One statement.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Relation {
     /// Of what.
     pub head: String,
@@ -51,7 +51,7 @@ pub struct Relation {
 }
 
 /// A date or a number.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Qualifier {
     /// As written.
     pub text: String,
@@ -90,6 +90,8 @@ impl Ledger {
 pub(crate) struct Extract {
     pub(crate) mentions: Vec<Mention>,
     pub(crate) statements: Vec<Statement>,
+    /// Its numbers, each with its sentence; those of the title have none.
+    pub(crate) quantities: Vec<(Option<usize>, Quantity)>,
     /// Terms of each sentence.
     pub(crate) sentence_terms: Vec<BTreeSet<String>>,
     /// Mentions that another reader joins to a sentence that does not have it.
@@ -125,7 +127,11 @@ impl Extract {
             sentences.iter().map(|range| (reading.terms)(&text[range.clone()])).collect();
         let terms = (reading.terms)(&passage.title).into_iter().chain(of_sentences.iter().flatten().cloned()).collect();
         let sentence_terms = of_sentences.into_iter().map(BTreeSet::from_iter).collect();
-        Self { mentions, statements, sentence_terms, joined: Vec::new(), terms, subject }
+        let title = std::slice::from_ref(&(0..passage.title.len())).to_vec();
+        let titled = Quantity::of(&passage.title, &title, &[]).into_iter().map(|(_, quantity)| (None, quantity));
+        let said = Quantity::of(text, &sentences, &mentions).into_iter();
+        let quantities = titled.chain(said.map(|(sentence, quantity)| (Some(sentence), quantity))).collect();
+        Self { mentions, statements, quantities, sentence_terms, joined: Vec::new(), terms, subject }
     }
 }
 

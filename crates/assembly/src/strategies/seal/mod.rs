@@ -24,18 +24,19 @@ pub mod gaps;
 pub mod score;
 pub mod swap;
 mod repair;
+pub(crate) mod told;
 
 #[cfg(test)]
 mod tests;
 
 pub use crate::question::Needs;
-pub use config::{Budget, SealConfig};
+pub use config::{Budget, SealConfig, Update};
 pub use extraction::{Extraction, Sufficiency};
 pub use gaps::{Gap, MicroQuery, Missing};
 pub use gate::Verdict;
 pub(crate) use kept::Kept;
-pub use ledger::Ledger;
+pub use ledger::{Ledger, Relation};
 pub use passage::Passage;
 pub use repair::{LoopRecord, Outcome, Repair, Stopped};
 pub use score::Score;
-pub use swap::Swap;
+pub use swap::{How, Loss, Swap};

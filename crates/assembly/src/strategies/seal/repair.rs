@@ -11,14 +11,14 @@ use super::gate::{Verdict, judge};
 use super::ledger::{Extract, Ledger};
 use super::passage::Passage;
 use super::score::{Profile, Worth};
-use super::swap::{State, Swap, fits};
+use super::swap::{Beaten, How, Loss, State, Swap, fits};
 use crate::error::{Error, Result};
 use crate::normalize::share_of_best;
 use crate::question::names::{self, Aliases};
 use crate::question::{NeedKind, Needs, Reading};
 use crate::rank::best_first;
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A repair under way: [`next_queries`](Self::next_queries) and [`offer`](Self::offer) in turns, then
@@ -67,30 +67,36 @@ pub struct Repair<'a> {
     state: State,
     blocklist: Blocklist,
     blocked_titles: BTreeSet<String>,
+    /// Ids of the passages with such titles.
+    blocked: BTreeSet<String>,
     loops: Vec<LoopRecord>,
     asked: Vec<MicroQuery>,
     stopped: Stopped,
 }
 
 /// One loop: its gaps, queries and replacements.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LoopRecord {
     /// From 1.
     pub number: usize,
+    /// Ids of what is kept before the loop, in the order of their places.
+    pub kept: Vec<String>,
+    /// The facts of these.
+    pub ledger: Ledger,
     /// The gate, before the loop.
     pub verdict: Verdict,
     /// The gaps before the loop.
     pub gaps: Vec<Gap>,
     /// The queries.
     pub queries: Vec<MicroQuery>,
-    /// Passages that each query found and nobody had seen.
-    pub found: Vec<usize>,
+    /// Ids of the passages that each query found and nobody had seen.
+    pub found: Vec<Vec<String>>,
     /// The replacements.
     pub swaps: Vec<Swap>,
 }
 
 /// Why a repair ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Stopped {
     /// All loops were run.
@@ -102,7 +108,8 @@ pub enum Stopped {
 }
 
 /// The result of a repair.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "Repair")]
 pub struct Outcome {
     /// Ids of what is kept, in the order of their places.
     pub kept: Vec<String>,
@@ -120,6 +127,10 @@ pub struct Outcome {
     pub ledger: Ledger,
     /// Why it ended.
     pub stopped: Stopped,
+    /// The passages that were looked at and are not kept, by id, with what beat them.
+    pub lost: Vec<Loss>,
+    /// Where nothing is kept, as nothing fits whole: id of the best passage that may be, which can be cut.
+    pub to_cut: Option<String>,
 }
 
 impl<'a> Repair<'a> {
@@ -135,6 +146,9 @@ impl<'a> Repair<'a> {
         if let Some(again) = first.iter().find(|passage| !ids.insert(&passage.id)) {
             return Err(Error::Candidate { id: again.id.clone(), reason: "is there twice" });
         }
+        let blocked_titles: BTreeSet<String> = config.blocked_titles.iter().map(|title| names::key(title)).collect();
+        let (blocked, first): (Vec<Passage>, Vec<Passage>) =
+            first.into_iter().partition(|passage| blocked_titles.contains(&names::key(&passage.title)));
         let relevance = share_of_best(&first.iter().map(|passage| passage.relevance).collect::<Vec<_>>())?;
         let relevance = first.iter().map(|passage| passage.id.clone()).zip(relevance).collect();
         let titles: Vec<&str> =
@@ -163,7 +177,8 @@ impl<'a> Repair<'a> {
                 terms: config.blocked_keywords.iter().flat_map(|word| (reading.terms)(word)).collect(),
                 ..Blocklist::default()
             },
-            blocked_titles: config.blocked_titles.iter().map(|title| names::key(title)).collect(),
+            blocked_titles,
+            blocked: blocked.into_iter().map(|passage| passage.id).collect(),
             loops: Vec::new(),
             asked: Vec::new(),
             stopped: Stopped::Loops,
@@ -175,22 +190,21 @@ impl<'a> Repair<'a> {
 
     /// Takes the question's own ranking: as much as is kept, and the next `candidates` beside it.
     fn take_first(&mut self, first: Vec<Passage>) {
-        let (mut kept, mut beside) = (Vec::new(), 0);
+        let (mut kept, mut beside, mut beaten) = (Vec::new(), 0, BTreeMap::new());
         for passage in first {
             let held = kept.iter().map(|&at: &usize| &self.passages[at]);
             let held = held.map(|passage| (passage.document.as_str(), passage.n_tokens));
-            if self.is_blocked(&passage) {
-                continue;
-            }
-            if fits(&self.config, held, (&passage.document, passage.n_tokens)) {
+            if fits(&self.config, self.config.budget_in(0), held, (&passage.document, passage.n_tokens)) {
                 kept.push(self.take(passage));
             } else if beside < self.config.candidates {
                 beside += 1;
-                self.take(passage);
+                let by = kept.last().map(|&by| (by, None));
+                let how = if by.is_some() { How::LessRelevant } else { How::NoRoom };
+                beaten.insert(self.take(passage), Beaten { number: 0, how, score: None, by });
             }
         }
         self.profile();
-        self.state = State::first(kept);
+        self.state = State { beaten, ..State::first(kept) };
     }
 
     /// Loops that may still come; 0 when the repair is over.
@@ -251,7 +265,7 @@ impl<'a> Repair<'a> {
         if self.n_loops_left() == 0 {
             return Vec::new();
         }
-        let (verdict, gaps, _) = self.assess();
+        let (verdict, gaps, ledger) = self.assess();
         if verdict.sufficient && self.worth.missed.is_empty() {
             self.stopped = Stopped::Sufficient;
             return Vec::new();
@@ -263,14 +277,9 @@ impl<'a> Repair<'a> {
         }
         self.asked.clone_from(&queries);
         let number = self.loops.len() + 1;
-        self.loops.push(LoopRecord {
-            number,
-            verdict,
-            gaps,
-            queries: queries.clone(),
-            found: Vec::new(),
-            swaps: Vec::new(),
-        });
+        let kept = self.kept().map(|passage| passage.id.clone()).collect();
+        let (queries_of, found, swaps) = (queries.clone(), Vec::new(), Vec::new());
+        self.loops.push(LoopRecord { number, kept, ledger, verdict, gaps, queries: queries_of, found, swaps });
         queries
     }
 
@@ -284,17 +293,21 @@ impl<'a> Repair<'a> {
     pub fn offer(&mut self, found: Vec<Vec<Passage>>) -> Result<()> {
         assert_eq!(found.len(), self.asked.len(), "one list for each micro-query");
         let found = found.into_iter().map(ranked).collect::<Result<Vec<_>>>()?;
-        let mut new = vec![0; found.len()];
+        let mut new: Vec<Vec<String>> = vec![Vec::new(); found.len()];
         for (query, list) in found.into_iter().enumerate() {
             for passage in list.into_iter().take(self.config.candidates) {
-                if !self.by_id.contains_key(&passage.id) && !self.is_blocked(&passage) {
-                    self.take(passage);
-                    new[query] += 1;
+                if self.is_blocked(&passage) {
+                    self.blocked.insert(passage.id);
+                } else if !self.by_id.contains_key(&passage.id) {
+                    new[query].push(passage.id.clone());
+                    let beaten = Beaten { number: self.loops.len(), how: How::NoRoom, score: None, by: None };
+                    let at = self.take(passage);
+                    self.state.beaten.insert(at, beaten);
                 }
             }
         }
         let asked = std::mem::take(&mut self.asked);
-        let in_vain = asked.into_iter().zip(&new).filter(|(_, new)| **new == 0).map(|(query, _)| query.target);
+        let in_vain = asked.into_iter().zip(&new).filter(|(_, new)| new.is_empty()).map(|(query, _)| query.target);
         self.blocklist.stuck.extend(in_vain);
         self.profile();
         let pool: Vec<usize> = (0..self.profiles.len()).collect();
@@ -310,15 +323,34 @@ impl<'a> Repair<'a> {
         let (verdict, gaps, ledger) = self.assess();
         let kept = self.state.kept.iter().map(|&kept| self.passages[kept].id.clone()).collect();
         let n_tokens = self.state.n_tokens(&self.profiles);
+        let (lost, best) = (self.lost(), self.passages.first().map(|best| best.id.clone()));
+        let to_cut = best.filter(|_| self.state.kept.is_empty());
         let (needs, loops, stopped) = (self.needs, self.loops, self.stopped);
-        Outcome { kept, n_tokens, needs, loops, verdict, gaps, ledger, stopped }
+        Outcome { kept, n_tokens, needs, loops, verdict, gaps, ledger, stopped, lost, to_cut }
+    }
+
+    fn lost(&self) -> Vec<Loss> {
+        let id = |at: usize| self.passages[at].id.clone();
+        let beaten = self.state.beaten.iter().map(|(&at, &Beaten { number, how, score, by })| Loss {
+            id: id(at),
+            number,
+            how,
+            score,
+            by: by.map(|(by, _)| id(by)),
+            by_score: by.and_then(|(_, score)| score),
+        });
+        let blocked =
+            |id: &String| Loss { id: id.clone(), number: 0, how: How::Blocked, score: None, by: None, by_score: None };
+        let mut lost: Vec<Loss> = beaten.chain(self.blocked.iter().map(blocked)).collect();
+        lost.sort_by(|a, b| a.id.cmp(&b.id));
+        lost
     }
 
     fn assess(&self) -> (Verdict, Vec<Gap>, Ledger) {
         let ledger = self.ledger();
         let kept: Vec<_> =
             self.state.kept.iter().map(|&at| (&self.passages[at], &self.extracts[at], &self.profiles[at])).collect();
-        let verdict = judge(&self.needs, &self.worth, &kept, &ledger, &self.aliases, &self.reading, &self.config);
+        let verdict = judge(&self.needs, &self.worth, &kept, &self.aliases, &self.reading, &self.config);
         let gaps = gaps(&self.needs, &self.state.others(None, &self.profiles, &self.worth));
         (verdict, gaps, ledger)
     }

@@ -22,12 +22,12 @@ use super::config::SealConfig;
 use super::extraction::Missed;
 use super::ledger::Extract;
 use super::passage::Passage;
-use crate::question::names::Aliases;
-use crate::question::needs::says_qualifier;
+use crate::question::names::{Aliases, words};
+use crate::question::needs::says_date;
 use crate::question::{Need, NeedKind, Needs, Reading};
 use crate::rank::heaviest_first;
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The cover of a need by a passage that names the entity, but is about another. Ours.
@@ -38,7 +38,7 @@ pub const BRIDGES_MAX: usize = 8;
 pub const SHINGLE_TERMS: usize = 3;
 
 /// A score and the terms it is the sum of, before their weights.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Score {
     /// The weighted sum.
     pub total: f64,
@@ -142,21 +142,46 @@ impl Profile {
         let cover = |need: &Need| match need.kind {
             NeedKind::Entity if profile.about.contains(&need.key) => 1.0,
             NeedKind::Entity if keys.contains(&need.key) || has(need) => NAMED,
-            NeedKind::Number | NeedKind::Date if says_qualifier(need, text, &extract.mentions) => 1.0,
+            NeedKind::Date if says_date(need, text, &extract.mentions) => 1.0,
+            NeedKind::Number => f64::from(u8::from(says_number(need, passage, extract, |_| true))),
             NeedKind::Entity | NeedKind::Comparison => 0.0,
-            NeedKind::Relation | NeedKind::Number | NeedKind::Date => f64::from(u8::from(has(need))),
+            NeedKind::Relation | NeedKind::Date => f64::from(u8::from(has(need))),
         };
         profile.cover = needs.needs.iter().map(cover).collect();
-        for (sentence, terms) in profile.sentences.iter_mut().zip(&extract.sentence_terms) {
+        profile.stand_together(passage, extract, needs);
+        profile
+    }
+
+    /// Finds the needs that stand in each sentence.
+    fn stand_together(&mut self, passage: &Passage, extract: &Extract, needs: &Needs) {
+        let cover = &self.cover;
+        for (number, (sentence, terms)) in self.sentences.iter_mut().zip(&extract.sentence_terms).enumerate() {
             let stands = |(at, need): (usize, &Need)| {
-                let about = need.kind == NeedKind::Entity && profile.cover[at] == 1.0;
-                let said = profile.cover[at] > 0.0 && need.terms.iter().all(|term| terms.contains(term));
+                let about = need.kind == NeedKind::Entity && cover[at] == 1.0;
+                let said = match need.kind {
+                    NeedKind::Number => says_number(need, passage, extract, |sentence| sentence == Some(number)),
+                    NeedKind::Entity | NeedKind::Relation | NeedKind::Date | NeedKind::Comparison => {
+                        cover[at] > 0.0 && need.terms.iter().all(|term| terms.contains(term))
+                    }
+                };
                 (about || said).then_some(at)
             };
             sentence.needs = needs.needs.iter().enumerate().filter_map(stands).collect();
         }
-        profile
     }
+}
+
+/// Says if a passage has the number of a need in the title (`None`) or a sentence that counts: its value, or, where it
+/// is no single number, the very word.
+fn says_number(need: &Need, passage: &Passage, extract: &Extract, counts: impl Fn(Option<usize>) -> bool) -> bool {
+    if let Some(value) = &need.value {
+        return extract.quantities.iter().any(|(sentence, said)| counts(*sentence) && said.agrees(value));
+    }
+    let in_text = extract.mentions.iter().filter(|said| counts(Some(said.sentence)));
+    let in_text = in_text.map(|said| &passage.text[said.span.clone()]);
+    let in_title = words(&passage.title, 0..passage.title.len()).into_iter().filter(|_| counts(None));
+    let in_title = in_title.map(|word| &passage.title[word]);
+    in_text.chain(in_title).any(|said| said.eq_ignore_ascii_case(&need.text))
 }
 
 /// A single word that closes a longer name of the same passage means that name: "Porcaro" after "Jeff Porcaro".

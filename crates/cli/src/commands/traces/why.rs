@@ -9,7 +9,7 @@ use cento_engine::trace::{Decision, Record, StepDetails};
 
 use crate::args;
 use crate::exit_code::Outcome;
-use crate::output;
+use crate::output::{self, name};
 
 pub(crate) fn execute(args: &args::Why, global: &args::Global) -> anyhow::Result<Outcome> {
     let trace = ContextTrace::read(&args.trace)?;
@@ -20,6 +20,9 @@ pub(crate) fn execute(args: &args::Why, global: &args::Global) -> anyhow::Result
     }
     for (n, why) in answer.chunks.iter().enumerate() {
         print!("{}{}", if n > 0 { "\n" } else { "" }, explained(why));
+    }
+    if let Some(repair) = &answer.repair {
+        print!("\n{}", super::repair::told(repair, &trace.assembly));
     }
     Ok(Outcome::Done)
 }
@@ -102,9 +105,4 @@ fn gates(details: &StepDetails) -> Vec<String> {
         lines.push(format!("value      {}{needed}", number(value)));
     }
     lines
-}
-
-/// A name as the trace writes it.
-fn name(of: &impl serde::Serialize) -> String {
-    serde_json::to_value(of).ok().and_then(|name| name.as_str().map(str::to_owned)).unwrap_or_default()
 }

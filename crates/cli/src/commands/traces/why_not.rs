@@ -23,9 +23,14 @@ pub(crate) fn execute(args: &args::WhyNot, invocation: &Invocation) -> anyhow::R
     service.ask(global.collection.as_path(), &request, endpoint.as_ref(), &Cancel::default(), |asked| {
         let answer = asked.why_not(&args.doc)?;
         options::remark_device(global, &searcher);
-        if let Some(path) = &context.trace {
+        if context.trace.is_some() || context.explain {
             let made = asked.context(asked.most_tokens())?;
-            output::whole_file(path, &asked.trace(&made)?.json(), Readers::Owner)?;
+            if let Some(path) = &context.trace {
+                output::whole_file(path, &asked.trace(&made)?.json(), Readers::Owner)?;
+            }
+            if context.explain {
+                crate::commands::context::explain(&made.trace);
+            }
         }
         if global.json {
             output::json(&answer)?;

@@ -57,6 +57,80 @@ fn one_passage_is_kept_where_one_is_asked_for() {
 }
 
 #[test]
+fn what_is_not_kept_says_what_beat_it() {
+    let (first, corpus) = two_hops();
+    let lost = |outcome: &Outcome, id: &str| outcome.lost.iter().find(|loss| loss.id == id).unwrap().clone();
+    let relevance = |id: &str| corpus.iter().find(|passage| passage.id == id).map(|passage| passage.relevance);
+    let config = items(2);
+    let outcome = run(QUESTION, &config, first.clone(), &corpus);
+
+    let night = lost(&outcome, "night");
+    assert_eq!((night.how, night.number, night.by.as_deref()), (How::Replaced, 1, Some("ada")));
+    let swap = &outcome.loops[0].swaps[0];
+    assert_eq!((night.score, night.by_score), (swap.out_score, Some(swap.in_score)));
+    let told = told::lost(&outcome, &config, "night", &relevance).unwrap();
+    assert!(told.starts_with("replaced in loop 1 by ada: S "), "{told}");
+    let came = told::came(&outcome, &config, "ada").unwrap();
+    assert!(came.starts_with("came in loop 1 in the place of night: S "), "{came}");
+    assert_eq!(told::came(&outcome, &config, "film"), None);
+
+    let list = lost(&outcome, "list");
+    assert_eq!((list.how, list.by.as_deref()), (How::NotBetter, Some("film")));
+    assert!(list.score.unwrap().total <= list.by_score.unwrap().total + config.epsilon);
+
+    let config = SealConfig { loops: 0, ..items(2) };
+    let outcome = run(QUESTION, &config, first.clone(), &corpus);
+    let list = lost(&outcome, "list");
+    assert_eq!((list.how, list.by.as_deref(), list.score), (How::LessRelevant, Some("night"), None));
+    let told = told::lost(&outcome, &config, "list", &relevance).unwrap();
+    assert!(told.contains("less relevant than night") && told.contains("0.4 against 0.5"), "{told}");
+    assert!(told::lost(&outcome, &config, "baker", &relevance).unwrap().starts_with("not looked at"));
+
+    let config = SealConfig { blocked_titles: vec!["Ada Quist".into()], ..items(2) };
+    assert_eq!(lost(&run(QUESTION, &config, first, &corpus), "ada").how, How::Blocked);
+}
+
+#[test]
+fn every_passage_that_was_seen_is_kept_or_has_lost_and_every_loop_has_its_ledger() {
+    let (first, corpus) = two_hops();
+    for (loops, k) in [(0, 1), (1, 1), (1, 2), (3, 2), (5, 3)] {
+        let outcome = run(QUESTION, &SealConfig { loops, ..items(k) }, first.clone(), &corpus);
+        let found = outcome.loops.iter().flat_map(|record| record.found.iter().flatten());
+        let seen: BTreeSet<&String> = first.iter().map(|passage| &passage.id).chain(found).collect();
+        let told: Vec<&String> = outcome.kept.iter().chain(outcome.lost.iter().map(|loss| &loss.id)).collect();
+        assert_eq!(told.iter().copied().collect::<BTreeSet<_>>(), seen);
+        assert_eq!(told.len(), seen.len(), "each once");
+        for record in &outcome.loops {
+            let from = record.ledger.relations.iter().map(|said| &said.passage);
+            assert!(!record.kept.is_empty() && from.into_iter().all(|passage| record.kept.contains(passage)));
+        }
+        let json = serde_json::to_string(&outcome).unwrap();
+        assert_eq!(serde_json::from_str::<Outcome>(&json).unwrap(), outcome, "a trace gives it back");
+    }
+}
+
+#[test]
+fn an_expansion_keeps_what_a_replacement_evicts() {
+    let (first, corpus) = two_hops();
+    let config: SealConfig = toml::from_str("update = \"expand\"\nbudget = { items = 2 }").unwrap();
+    let outcome = run(QUESTION, &config, first, &corpus);
+    assert_eq!(outcome.kept[..2], ["film", "night"]);
+    assert!(outcome.kept.contains(&"ada".to_owned()) && outcome.kept.len() <= 4, "{:?}", outcome.kept);
+    assert!(outcome.loops[0].swaps.iter().all(|swap| swap.out.is_none()));
+    assert!(!toml::to_string(&SealConfig::default()).unwrap().contains("update"), "the default is not written");
+}
+
+#[test]
+fn where_nothing_fits_whole_the_best_that_may_be_kept_is_to_be_cut() {
+    let (first, corpus) = two_hops();
+    let config = SealConfig { budget: Budget::Tokens(1), ..SealConfig::default() };
+    let outcome = run(QUESTION, &config, first.clone(), &corpus);
+    assert_eq!((outcome.kept.len(), outcome.to_cut.as_deref()), (0, Some("film")));
+    let config = SealConfig { blocked_titles: vec!["Night Train".into()], ..config };
+    assert_eq!(run(QUESTION, &config, first, &corpus).to_cut.as_deref(), Some("night"));
+}
+
+#[test]
 fn a_title_that_is_blocked_is_not_kept_and_a_keyword_that_is_blocked_not_asked() {
     let (first, corpus) = two_hops();
     let config = SealConfig { blocked_titles: vec!["Ada Quist".into()], ..items(2) };
@@ -87,6 +161,22 @@ fn statements_that_cannot_both_be_true_are_not_enough() {
     assert_eq!(verdict.contradictions.len(), 1);
     assert_eq!(verdict.contradictions[0].tails, ["1931", "May 1932"]);
     assert_eq!((verdict.coverage, verdict.corroboration, verdict.sufficient), (1.0, 1.0, false));
+}
+
+#[test]
+fn numbers_contradict_each_other_by_their_values() {
+    let contradicted = |one: &str, other: &str| {
+        let text = |said: &str| format!("Night Train lost {said} of its riders.");
+        let first = vec![passage("a", "Night Train", &text(one), 0.9), passage("b", "Train", &text(other), 0.8)];
+        let outcome = run("How many riders did Night Train lose?", &SealConfig { loops: 0, ..items(2) }, first, &[]);
+        !outcome.verdict.contradictions.is_empty()
+    };
+    for (one, other) in [("15", "1.5"), ("15", "1,5"), ("-5", "5"), ("15 %", "16 %")] {
+        assert!(contradicted(one, other), "{one}, {other}");
+    }
+    for (one, other) in [("1.5", "1.50"), ("15 %", "15 percent"), ("1.5 million", "1,500,000"), ("5 km", "3 miles")] {
+        assert!(!contradicted(one, other), "{one}, {other}");
+    }
 }
 
 #[test]

@@ -267,7 +267,7 @@ proptest! {
         let mut kept: Vec<usize> = Vec::new();
         for at in 0..first.min(profiles.len()) {
             let held = kept.iter().map(|&at| (profiles[at].document.as_str(), profiles[at].n_tokens));
-            if super::super::swap::fits(&config, held, (&profiles[at].document, profiles[at].n_tokens)) {
+            if super::super::swap::fits(&config, config.budget, held, (&profiles[at].document, profiles[at].n_tokens)) {
                 kept.push(at);
             }
         }

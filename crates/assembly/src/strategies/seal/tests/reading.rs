@@ -190,3 +190,51 @@ fn the_ledger_is_verbatim_on_wikipedia() {
     println!("{} passages: {n_relations} relations, {n_entities} entities", passages.len());
     assert!(n_relations > passages.len() && n_entities > 2 * passages.len());
 }
+
+/// The kinds of gap that one passage leaves of a question about a number.
+fn lacks_number(asked: &str, said: &str) -> bool {
+    let question = format!("Which bridge of Rotterdam measures {asked} in all?");
+    let text = format!("Willemsbrug is a bridge of Rotterdam that measures {said} in all.");
+    let outcome = run(&question, &SealConfig { loops: 0, ..items(1) }, vec![passage("a", "", &text, 1.0)], &[]);
+    assert!(outcome.needs.needs.iter().any(|need| need.kind == NeedKind::Number), "{question}");
+    outcome.gaps.iter().any(|gap| gap.missing == Missing::Qualifier)
+}
+
+#[test]
+fn a_number_is_the_value_that_is_written() {
+    let same = [
+        ("1.5 km", "1.50 km"),
+        ("1.5 km", "1.5"),
+        ("1.5 kilometres", "1.5 km"),
+        ("15 %", "15 percent"),
+        ("1,500", "1500"),
+        ("1,500", "1'500"),
+        ("1.5 million", "1,500,000"),
+        ("1.500.000", "1,500,000"),
+        ("12,5", "12.5"),
+        ("$15", "15 dollars"),
+        ("-5 °C", "−5 °C"),
+        ("15th", "15"),
+        ("2-1", "2-1"),
+        ("0.0", "0"),
+    ];
+    for (asked, said) in same {
+        assert!(!lacks_number(asked, said), "{said} says {asked}");
+    }
+    let other = [
+        ("1.5", "15"),
+        ("15", "1.5"),
+        ("15", "1,5"),
+        ("1.5 km", "1.5 miles"),
+        ("15 %", "15 km"),
+        ("-5 °C", "5 °C"),
+        ("5", "-5"),
+        ("2-1", "21"),
+        ("$15", "€15"),
+        ("1.5 million", "1.5 billion"),
+        ("1,500", "15,00"),
+    ];
+    for (asked, said) in other {
+        assert!(lacks_number(asked, said), "{said} does not say {asked}");
+    }
+}
