@@ -57,6 +57,7 @@ pub fn assembly(strategy: Strategy, n_candidates: usize, budget_tokens: usize, n
             exclude: &[],
             evidence: None,
             order: cento_assembly::Order::Document,
+            marks: cento_assembly::Marks::Lean,
             budget_tokens,
             policy: &policy,
             strategy,

@@ -334,7 +334,7 @@ fn citations_name_rows_and_lines_of_the_file() {
         "{\"_id\":\"j0\",\"text\":\"Lava.\"}\n{\"_id\":\"j1\",\"text\":\"A boat on\\nthe Danube.\"}\n",
     );
     place.index(&["mixed", "--chunk-tokens", "16"]);
-    let asked = ["context", "Danube", "--budget", "600", "--strategy", "flat"];
+    let asked = ["context", "Danube", "--budget", "600", "--strategy", "flat", "--marks", "full"];
     let answer = place.json(&[&asked[..], &["--trace", "trace.json"]].concat());
     let of = |document: &str| {
         let citations = answer["citations"].as_array().unwrap();

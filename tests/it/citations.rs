@@ -73,7 +73,7 @@ fn a_context_says_where_its_sources_are_in_words_that_open_them() {
     let place = Place::indexed();
     rows(&place);
     place.index(&["mixed"]);
-    let asked = ["context", "moon tide boat Danube", "--budget", "900", "--strategy", "flat"];
+    let asked = ["context", "moon tide boat Danube", "--budget", "900", "--strategy", "flat", "--marks", "full"];
     let told = place.ok(&asked);
     let citations = place.json(&asked)["citations"].as_array().unwrap().clone();
     let marks: Vec<&str> = told.out.lines().filter(|line| line.starts_with("=== [") && !line.contains('…')).collect();
@@ -101,7 +101,8 @@ fn a_context_says_where_its_sources_are_in_words_that_open_them() {
 #[test]
 fn a_mark_names_the_file_where_the_text_begins_with_its_title() {
     let place = Place::indexed();
-    let told = place.ok(&["context", "twice a day sailors", "--budget", "400", "--strategy", "flat"]);
+    let told =
+        place.ok(&["context", "twice a day sailors", "--budget", "400", "--strategy", "flat", "--marks", "full"]);
     assert!(TIDES.contains("title: Tides") && told.out.contains("# Tides\n"), "{told:?}");
     for mark in told.out.lines().filter(|line| line.starts_with("=== [") && !line.contains('…')) {
         assert!(mark.contains("] notes/"), "{mark}");

@@ -6,11 +6,11 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::ops::Range;
 
-/// The bytes that one mark of the context cites. The delivered text of the piece is exactly these bytes of the
-/// document.
+/// The bytes of a piece of the context: its delivered text is exactly these bytes of the document.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Citation {
-    /// The number in the mark, from 1 in the order of the context.
+    /// The number in its mark, from 1 in the order of the context: that of its source, which all pieces of a source
+    /// share, or in full marks that of the piece.
     pub n: usize,
     /// Id of the document.
     pub document: String,

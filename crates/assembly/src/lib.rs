@@ -39,7 +39,7 @@ pub use assemble::{Context, Request, assemble};
 pub use candidate::Candidate;
 pub use cite::{Anchor, Citation, Extent};
 pub use error::{Error, Result};
-pub use pack::{Format, Order};
+pub use pack::{Format, Marks, Order};
 pub use policy::pipeline::{self, Pipeline};
 pub use policy::{Policy, learned};
 pub use question::Reading;

@@ -1,4 +1,5 @@
-//! The order of rankings: where ties are decided, for the whole crate. Rankings of searches: `source/ranking.rs` of `engine`.
+//! The order of rankings: where ties are decided, for the whole crate; rankings of searches are in the engine's
+//! `source/ranking.rs`.
 //!
 //! What has a public id goes by score descending, then id descending. Names and terms have none: equal ones go by the
 //! alphabet. What lies in a text keeps the order of the text where it is worth the same.

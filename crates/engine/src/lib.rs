@@ -65,7 +65,7 @@ pub use cento_assembly::learned;
 pub use cento_assembly::pipeline::Stated;
 pub use cento_assembly::seal::{self, Budget as SealBudget, Outcome as SealOutcome, SealConfig};
 pub use cento_assembly::{
-    Anchor, Citation, Context, Curve, Evidence, Extent, Format, Order, Pipeline, Policy, Strategy, Why,
+    Anchor, Citation, Context, Curve, Evidence, Extent, Format, Marks, Order, Pipeline, Policy, Strategy, Why,
     explain as reasons, trace,
 };
 pub use cento_corpus as corpus;

@@ -1,5 +1,5 @@
-//! The bounds of every request: what one question may cost at most, whoever asks it. Defaults stand with the requests in
-//! [`api`](crate::api), how deep an arm looks in [`CANDIDATE_DEPTH`](crate::CANDIDATE_DEPTH).
+//! The bounds of every request: what one question may cost at most, whoever asks it. Defaults stand with the
+//! requests in [`api`](crate::api), how deep an arm looks in [`CANDIDATE_DEPTH`](crate::CANDIDATE_DEPTH).
 
 use crate::error::{Error, Result};
 

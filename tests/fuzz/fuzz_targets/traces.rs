@@ -104,6 +104,7 @@ fn replay(asked: &Asked, trace: &ContextTrace) {
         policy: &policy,
         format: config.format,
         order: config.order,
+        marks: config.marks,
         include: &config.include,
         exclude: &config.exclude,
         endpoint: endpoint.as_ref(),

@@ -8,7 +8,6 @@ pub mod curve;
 pub use request::Request;
 
 use crate::budget::Ledger;
-use crate::budget::cut::Reader;
 use crate::cite::Citation;
 use crate::error::{Error, Result};
 use crate::pack::{self, Excerpt, Format};
@@ -34,7 +33,7 @@ pub struct Context {
     pub budget_tokens: usize,
     /// Name of the tokenizer that counted.
     pub tokenizer: String,
-    /// One for each mark `[n]`, in order.
+    /// One for each piece, in order.
     pub citations: Vec<Citation>,
     /// The decisions about every candidate.
     pub trace: Trace,
@@ -53,12 +52,13 @@ impl Context {
 /// Assembles a context within the budget. The same request gives the same bytes, whatever the order of its candidates.
 ///
 /// # Errors
-/// [`Error::BudgetTooSmall`] if the budget cannot hold the line "nothing relevant", or something is relevant and not
-/// even the shortest cut of it fits; [`Error::Candidate`] for candidates that contradict each other; [`Error::Include`]
-/// and [`Error::IncludeTooLong`] for what cannot be included; a policy out of its ranges; [`Error::Cancelled`].
+/// [`Error::BudgetTooSmall`] if the budget cannot hold the line "nothing relevant", or something is relevant and it can
+/// hold neither a part of it that is of use nor the line that says from which budget on it can; [`Error::Candidate`]
+/// for candidates that contradict each other; [`Error::Include`] and [`Error::IncludeTooLong`] for what cannot be
+/// included; a policy out of its ranges; [`Error::Cancelled`].
 ///
 /// ```
-/// use cento_assembly::{Anchor, Candidate, Format, NEVER, Order, Policy, Reading, Request, Strategy, assemble};
+/// use cento_assembly::{Anchor, Candidate, Format, Marks, NEVER, Order, Policy, Reading, Request, Strategy, assemble};
 /// let text = "Parents may take twelve months of leave.\n";
 /// let candidate = Candidate {
 ///     id: "handbook/leave.md#0".into(),
@@ -92,14 +92,15 @@ impl Context {
 ///     strategy: Strategy::Cento,
 ///     format: Format::Markdown,
 ///     order: Order::Document,
+///     marks: Marks::Lean,
 ///     count: &|text| text.split_whitespace().count(),
 ///     tokenizer: "words",
 ///     reading: Reading { terms: &words, idf: &|_| 1.0, sentences: &|text| vec![0..text.len()] },
 ///     cosine: None,
 ///     stop: NEVER,
 /// })?;
-/// let header = "=== [1] handbook/leave.md > Leave > Parents (bytes 120-161)\n";
-/// assert_eq!(context.text, format!("{header}{text}"));
+/// assert_eq!(context.text, format!("[1] Leave > Parents\n{text}"));
+/// assert_eq!((context.citations[0].n, context.citations[0].span.clone()), (1, 120..161));
 /// assert!(context.n_tokens <= 200);
 /// # Ok::<(), cento_assembly::Error>(())
 /// ```
@@ -109,7 +110,6 @@ pub fn assemble(request: &Request<'_>) -> Result<Context> {
     let prepared = Prepared::new(request, chooser.as_ref())?;
     let Prepared { candidates, include, .. } = &prepared;
     let mut ledger = prepared.ledger(request);
-    let reader = Reader { query: request.query, reading: request.reading };
     let similarity = prepared.similarity(request);
     let choice = prepared.choice(request, &similarity);
     let support = request.evidence.map(|evidence| Support { evidence, support: evidence.support() });
@@ -118,19 +118,22 @@ pub fn assemble(request: &Request<'_>) -> Result<Context> {
         Some((support, least)) => not_supported(&prepared.valued.scores.pool, support.support, least),
         None => {
             check_fit(include, request, &mut ledger)?;
-            select(chooser.as_ref(), &choice, &mut ledger, &reader)?
+            select(chooser.as_ref(), &choice, &mut ledger)?
         }
     };
     check(request.stop)?;
 
     let admitted = ledger.admitted().to_vec();
     let pieces = ledger.pieces(&admitted);
-    let counted = if pieces.is_empty() {
-        pack::nothing_relevant(request.format).to_owned()
-    } else {
-        pack::render(request.format, candidates, &pieces)
+    let counted = match selection.least_budget {
+        _ if !pieces.is_empty() => pack::render(request.format, candidates, &pieces),
+        Some(least) => pack::nothing_fits(request.layout(), least),
+        None => pack::nothing_relevant(request.layout()).to_owned(),
     };
     let n_tokens = (request.count)(&counted);
+    if let Some(needed) = selection.least_budget.filter(|_| n_tokens > request.budget_tokens) {
+        return Err(Error::BudgetTooSmall { budget: request.budget_tokens, needed });
+    }
     assert!(
         n_tokens <= request.budget_tokens,
         "{n_tokens} tokens for a budget of {}: the tokenizer counts one text twice differently",
@@ -156,8 +159,8 @@ fn check_fit(include: &[usize], request: &Request<'_>, ledger: &mut Ledger<'_>) 
     if whole.is_empty() || ledger.whole_tokens(&whole) <= ledger.budget() as i64 {
         return Ok(());
     }
-    let (candidates, form) = (ledger.candidates(), (request.format, request.order));
-    let mut roomy = Ledger::new(candidates, vec![0.0; candidates.len()], form, usize::MAX, request.count);
+    let candidates = ledger.candidates();
+    let mut roomy = Ledger::new(candidates, vec![0.0; candidates.len()], request.layout(), usize::MAX, request.count);
     let needed = roomy.whole_tokens(&whole) as usize;
     Err(Error::IncludeTooLong { ids: request.include.join(", "), needed, budget: request.budget_tokens })
 }

@@ -2,6 +2,7 @@
 
 use super::request::Request;
 use crate::budget::Ledger;
+use crate::budget::cut::Reader;
 use crate::candidate::{Candidate, by_id};
 use crate::error::{Error, Result};
 use crate::line::Lines;
@@ -24,7 +25,7 @@ pub(crate) struct Prepared<'a> {
 
 impl<'a> Prepared<'a> {
     pub(crate) fn new(request: &Request<'a>, chooser: &dyn Chooser) -> Result<Self> {
-        let least = (request.count)(pack::nothing_relevant(request.format)).max(1);
+        let least = (request.count)(pack::nothing_relevant(request.layout())).max(1);
         if request.budget_tokens < least {
             return Err(Error::BudgetTooSmall { budget: request.budget_tokens, needed: least });
         }
@@ -46,13 +47,13 @@ impl<'a> Prepared<'a> {
     /// An empty ledger of the request's budget.
     pub(crate) fn ledger<'s>(&'s self, request: &Request<'s>) -> Ledger<'s> {
         let scores = by_candidate(self.candidates.len(), &self.valued.scores.pool);
-        let form = (request.format, request.order);
-        Ledger::new(&self.candidates, scores, form, request.budget_tokens, request.count)
+        Ledger::new(&self.candidates, scores, request.layout(), request.budget_tokens, request.count)
     }
 
     /// The pool and all that a strategy chooses from.
     pub(crate) fn choice<'s>(&'s self, request: &Request<'s>, similarity: &'s Similarity<'s>) -> Choice<'s> {
         Choice {
+            reader: Reader { query: request.query, reading: request.reading },
             pool: &self.valued.scores.pool,
             lines: &self.lines,
             kept: request.kept,

@@ -64,14 +64,17 @@ pub(super) fn manifest(
             (section.chunks, section.tokens, text_tokens) = (section.chunks + 1, section.tokens + n, text_tokens + n);
         }
     }
-    let outcome = match selection.verdicts.iter().find(|verdict| verdict.is_selected()) {
+    let mut selected = selection.verdicts.iter().filter(|verdict| verdict.is_selected());
+    let outcome = match selected.clone().next() {
+        None if selection.least_budget.is_some() => Outcome::NothingFits,
         None => Outcome::NothingRelevant,
-        Some(_) if citations.iter().any(|citation| citation.cut) => Outcome::Cut,
+        Some(_) if selected.any(|verdict| verdict.last == Reason::CutToFit && !verdict.fills()) => Outcome::Cut,
         Some(_) => Outcome::Whole,
     };
     Manifest {
         selected: citations.iter().flat_map(|citation| citation.chunks.clone()).collect(),
         outcome,
+        least_budget: selection.least_budget,
         tokens,
         text_tokens,
         sections: sections.into_values().collect(),
@@ -142,6 +145,7 @@ pub(super) fn trace(
         strategy: request.strategy,
         format: request.format,
         order: request.order,
+        marks: request.marks,
         include: owned(request.include),
         exclude: owned(request.exclude),
         budget_tokens: request.budget_tokens,

@@ -1,7 +1,7 @@
 //! A request: what is asked, of which candidates, within which budget.
 
 use crate::candidate::Candidate;
-use crate::pack::{Format, Order};
+use crate::pack::{Format, Layout, Marks, Order};
 use crate::policy::Policy;
 use crate::question::Reading;
 use crate::stop::Stop;
@@ -34,6 +34,8 @@ pub struct Request<'a> {
     pub format: Format,
     /// In which order.
     pub order: Order,
+    /// The marks around them.
+    pub marks: Marks,
     /// Tokens of a text. Must give the same number for the same text; need not be additive.
     pub count: &'a dyn Fn(&str) -> usize,
     /// Name of the tokenizer that counts.
@@ -45,6 +47,12 @@ pub struct Request<'a> {
     pub cosine: Option<&'a dyn Fn(&str, &str) -> f64>,
     /// Looked at while candidates are valued and chosen.
     pub stop: Stop<'a>,
+}
+
+impl Request<'_> {
+    pub(crate) fn layout(&self) -> Layout {
+        Layout { format: self.format, order: self.order, marks: self.marks }
+    }
 }
 
 impl fmt::Debug for Request<'_> {

@@ -1,11 +1,15 @@
-//! Cutting: when the best candidate is longer than the budget, the run of its sentences that says most about the query.
+//! Cutting: when the best candidate is longer than the budget, the run of its sentences that says most about the query;
+//! and what whole chunks leave is spent on sentences of the next.
 //!
 //! Sentences first; if none that is about the query fits, words of the best sentence; then letters of the best word.
+//! A part is of use if it has at least as many tokens as stand around it: a scrap that is dearer to wrap than to say is
+//! not delivered.
 //! Among the runs that fit, the one with most different terms of the query, then the earliest, is grown to the budget.
 //! Differs: a run is chosen on counts of its parts and verified on the count of the whole context.
 //! Cost: one count per sentence, and some twenty of the context for the best run.
 
 use super::Ledger;
+use crate::candidate::Candidate;
 use crate::pack::Excerpt;
 use crate::question::reading::{Reading, Sought, TERMS_MAX};
 use std::ops::Range;
@@ -14,13 +18,14 @@ use std::ops::Range;
 const GROWTH: usize = 4;
 
 /// The query, and the reading of texts that it was read with.
+#[derive(Clone, Copy)]
 pub(crate) struct Reader<'a> {
     pub(crate) query: &'a str,
     pub(crate) reading: Reading<'a>,
 }
 
-/// The best part of a candidate that fits into the (empty) ledger, its text at most `text_max` tokens. `Err`: not even
-/// one letter fits; the tokens of a context with one letter.
+/// The best part of a candidate that fits into the (empty) ledger, its text at most `text_max` tokens. `Err`: nothing
+/// of use fits; the tokens of a context with the least that is.
 pub(crate) fn cut(
     ledger: &mut Ledger<'_>,
     candidate: usize,
@@ -30,11 +35,8 @@ pub(crate) fn cut(
     let text = &ledger.candidates()[candidate].text;
     let sought = Sought::new((reader.reading.terms)(reader.query), reader.reading);
     let any_met = sought.said(text) != 0;
-    let sentences = (reader.reading.sentences)(text)
-        .into_iter()
-        .filter(|range| text.get(range.clone()).is_some_and(|part| !part.trim().is_empty()));
-    let mut units: Vec<Range<usize>> = sentences.collect();
-    let mut beside_the_point = None;
+    let mut units = sentences(ledger.candidates()[candidate], reader);
+    let (mut beside_the_point, mut words) = (None, Vec::new());
     for split in [Some(split_words as fn(&str, &Range<usize>) -> Vec<Range<usize>>), Some(split_letters), None] {
         match best_run(ledger, candidate, &units, &sought, text_max) {
             Some((excerpt, n_met)) if n_met > 0 || !any_met => return Ok(excerpt),
@@ -42,10 +44,64 @@ pub(crate) fn cut(
         }
         if let (Some(split), Some(best)) = (split, most_matches(text, &units, &sought)) {
             units = split(text, &best);
+            if words.is_empty() {
+                words.clone_from(&units);
+            }
         }
     }
-    let shortest = Excerpt { candidate, part: Some(units.first().cloned().unwrap_or_default()) };
-    beside_the_point.ok_or_else(|| ledger.whole_tokens(&[shortest]))
+    if let Some(excerpt) = beside_the_point {
+        return Ok(excerpt);
+    }
+    let shortest = shortest(ledger, candidate, &words);
+    let needed = ledger.whole_tokens(std::slice::from_ref(&shortest));
+    let text_fits = text_max.is_none_or(|max| ledger.text_tokens(&shortest) <= max);
+    if needed <= ledger.budget() as i64 && text_fits { Ok(shortest) } else { Err(needed) }
+}
+
+/// Sentences of a candidate about the query that fit into what is left; none if none does, or is of use.
+pub(crate) fn sentences_beside(ledger: &mut Ledger<'_>, candidate: usize, reader: &Reader<'_>) -> Option<Excerpt> {
+    let text = &ledger.candidates()[candidate].text;
+    let sought = Sought::new((reader.reading.terms)(reader.query), reader.reading);
+    let units = sentences(ledger.candidates()[candidate], reader);
+    let left = ledger.left();
+    let (start, estimate, n_met) = choose(text, &units, &sought, left, ledger);
+    if n_met == 0 {
+        return None;
+    }
+    let excerpt = |end: usize| Excerpt { candidate, part: Some(trimmed(text, units[start].start..units[end - 1].end)) };
+    let farthest = units.len().min(start + GROWTH * estimate.max(1) + GROWTH);
+    let end = farthest_that(start + 1, farthest, &mut |end| ledger.needed(&excerpt(end)) <= left)?;
+    let (excerpt, is_whole) = (excerpt(end), start == 0 && end == units.len());
+    let (text, needed) = (ledger.text_tokens(&excerpt), ledger.needed(&excerpt));
+    (needed <= 2 * text && !is_whole).then_some(excerpt)
+}
+
+/// Ranges of the sentences that say more than a name of the document or a heading above them, which a mark says too.
+fn sentences(chunk: &Candidate, reader: &Reader<'_>) -> Vec<Range<usize>> {
+    let says_more = |range: &Range<usize>| {
+        let Some(part) = chunk.text.get(range.clone()) else { return false };
+        let words = || part.trim_start_matches(['#', ' ', '\t', '\n']).split_whitespace();
+        let mut names = std::iter::once(&chunk.title).chain(&chunk.path);
+        words().next().is_some() && !names.any(|name| words().eq(name.split_whitespace()))
+    };
+    (reader.reading.sentences)(&chunk.text).into_iter().filter(says_more).collect()
+}
+
+/// The shortest part of use that begins with the first of these words, or all of the text.
+fn shortest(ledger: &mut Ledger<'_>, candidate: usize, words: &[Range<usize>]) -> Excerpt {
+    let text = &ledger.candidates()[candidate].text;
+    let start = words.first().map_or(0, |word| word.start);
+    let parts = words.iter().map(|word| trimmed(text, start..word.end)).filter(|part| !part.is_empty());
+    let mut parts = parts.map(|part| Excerpt { candidate, part: Some(part) });
+    parts.find(|part| is_of_use(ledger, part)).unwrap_or_else(|| {
+        let all = trimmed(text, 0..text.len());
+        Excerpt { candidate, part: Some(all) }
+    })
+}
+
+/// Says if a part that stands alone has as many tokens as stand around it.
+fn is_of_use(ledger: &mut Ledger<'_>, excerpt: &Excerpt) -> bool {
+    ledger.whole_tokens(std::slice::from_ref(excerpt)) <= 2 * ledger.text_tokens(excerpt)
 }
 
 /// The run of `units` with most terms of the query, grown as far as it fits, and how many terms it was chosen for.
@@ -74,7 +130,8 @@ fn best_run(
     };
     let farthest = units.len().min(start + GROWTH * estimate.max(1) + GROWTH);
     let end = farthest_that(start + 1, farthest, &mut fits)?;
-    fits(end).then(|| (excerpt(end), n_met))
+    let excerpt = fits(end).then(|| excerpt(end))?;
+    is_of_use(ledger, &excerpt).then_some((excerpt, n_met))
 }
 
 /// First unit, number of units and number of terms of the run within `room` tokens that meets most terms, the earliest

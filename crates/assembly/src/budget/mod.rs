@@ -10,11 +10,14 @@
 pub(crate) mod cut;
 
 use crate::candidate::Candidate;
-use crate::pack::{self, Excerpt, FORMS, Form, Format, Order, Piece, in_document_order, pieces_of_document};
+use crate::pack::{self, Excerpt, FORMS, Form, Format, Head, Layout, Marks, Order, Piece};
 use std::collections::HashMap;
 
 /// A header may take one part in so many of the budget; else a shorter form is used.
 const HEADER_PARTS: i64 = 8;
+
+/// Letters at the end of a text that a line end behind it is counted with: more than most tokens have.
+const ENDING_CHARS: usize = 16;
 
 /// Distance from the budget, before two tokens for each chosen chunk, at which the whole is counted.
 const NEAR_TOKENS: i64 = 8;
@@ -34,8 +37,7 @@ pub(crate) struct Ledger<'a> {
     candidates: &'a [&'a Candidate],
     /// By candidate; they order the documents.
     scores: Vec<f64>,
-    format: Format,
-    order: Order,
+    layout: Layout,
     count: &'a dyn Fn(&str) -> usize,
     budget: i64,
     counts: Counts,
@@ -47,15 +49,19 @@ pub(crate) struct Ledger<'a> {
 }
 
 /// First and last chunk of a piece, and its part where it is cut.
-type HeaderKey = (usize, usize, Option<(usize, usize)>);
+type HeadKey = (usize, usize, Option<(usize, usize)>);
 
 /// Counts that hold for the whole assembly, whatever is admitted.
 #[derive(Default)]
 struct Counts {
     texts: Vec<Option<i64>>,
-    /// Form and tokens of a header.
-    headers: HashMap<HeaderKey, (Form, i64)>,
+    /// The wrapping above a piece that others do not precede, and its tokens with those behind the piece.
+    heads: HashMap<HeadKey, (Head, i64)>,
     gaps: HashMap<u32, i64>,
+    /// Tokens between two pieces under one mark.
+    omission: Option<i64>,
+    /// Tokens that end the last line of a candidate's text.
+    endings: HashMap<(usize, Option<usize>), i64>,
     n_texts: usize,
     longest_token_bytes: f64,
 }
@@ -82,7 +88,7 @@ impl<'a> Ledger<'a> {
     pub(crate) fn new(
         candidates: &'a [&'a Candidate],
         scores: Vec<f64>,
-        (format, order): (Format, Order),
+        layout: Layout,
         budget: usize,
         count: &'a dyn Fn(&str) -> usize,
     ) -> Self {
@@ -91,8 +97,7 @@ impl<'a> Ledger<'a> {
         let mut ledger = Self {
             candidates,
             scores,
-            format,
-            order,
+            layout,
             count,
             budget,
             counts,
@@ -109,8 +114,12 @@ impl<'a> Ledger<'a> {
     pub(crate) fn clear(&mut self) {
         self.admitted.clear();
         self.documents.clear();
-        self.sum = self.tokens(pack::opening(self.format)) + self.tokens(pack::ending(self.format));
+        self.sum = self.tokens(pack::opening(self.format())) + self.tokens(pack::ending(self.format()));
         self.correction = 0;
+    }
+
+    fn format(&self) -> Format {
+        self.layout.format
     }
 
     pub(crate) fn budget(&self) -> usize {
@@ -147,12 +156,12 @@ impl<'a> Ledger<'a> {
     pub(crate) fn text_tokens(&mut self, excerpt: &Excerpt) -> i64 {
         let text = &self.candidates[excerpt.candidate].text;
         if let Some(part) = &excerpt.part {
-            return self.tokens(&pack::body(self.format, &text[part.clone()]));
+            return self.tokens(&pack::body(self.format(), &text[part.clone()]));
         }
         if let Some(tokens) = self.counts.texts[excerpt.candidate] {
             return tokens;
         }
-        let tokens = self.tokens(&pack::body(self.format, text));
+        let tokens = self.tokens(&pack::body(self.format(), text));
         self.counts.texts[excerpt.candidate] = Some(tokens);
         self.counts.n_texts += 1;
         self.counts.longest_token_bytes = self.counts.longest_token_bytes.max(text.len() as f64 / tokens.max(1) as f64);
@@ -162,7 +171,7 @@ impl<'a> Ledger<'a> {
     /// The cost of whole chunks of one document. `Err` if that is more than is left.
     pub(crate) fn quote(&mut self, chunks: &[Excerpt]) -> Result<Quote, Quote> {
         let (used, left) = (self.used(), self.left());
-        if !self.joins_two_pieces(chunks) {
+        if !self.may_save(chunks) {
             let sure = chunks.iter().map(|chunk| self.surely_needed(chunk.candidate).unwrap_or(0)).sum();
             if sure > left {
                 return Err(Quote { used, needed: sure, estimated: true });
@@ -177,10 +186,24 @@ impl<'a> Ledger<'a> {
         if needed > left { Err(quote) } else { Ok(quote) }
     }
 
-    /// Tokens of the header and the footer of a segment that starts with a chunk, and of the mark of a gap before one.
+    /// Tokens around a segment that starts with a chunk: where it is the first of its document, and where another one
+    /// precedes it.
     pub(crate) fn frame_tokens(&mut self, candidate: usize) -> (i64, i64) {
-        let piece = Piece { candidates: vec![candidate], part: None, omitted: 0, form: Form::Full };
-        (self.header(&piece).1, self.gap_tokens(1))
+        let piece = Piece { candidates: vec![candidate], part: None, omitted: 0, head: Head::Same };
+        (self.head(&piece).1, self.further_tokens(&Piece { omitted: 1, ..piece }))
+    }
+
+    /// Tokens by which an excerpt would lengthen the context, as the sum of its parts.
+    pub(crate) fn needed(&mut self, excerpt: &Excerpt) -> i64 {
+        self.added(std::slice::from_ref(excerpt))
+    }
+
+    /// Counts what is admitted as a whole: what is left is exact from here on.
+    pub(crate) fn settle(&mut self) {
+        if !self.admitted.is_empty() {
+            let whole = self.whole_tokens(&self.admitted.clone());
+            self.correction = (whole - self.sum).min(self.budget - self.sum);
+        }
     }
 
     /// Admits whole chunks of one document, all or none, unless it is plain without counting the whole that they do not
@@ -238,20 +261,24 @@ impl<'a> Ledger<'a> {
     /// Tokens of a context of these excerpts alone.
     pub(crate) fn whole_tokens(&mut self, excerpts: &[Excerpt]) -> i64 {
         let pieces = self.pieces(excerpts);
-        self.tokens(&pack::render(self.format, self.candidates, &pieces))
+        self.tokens(&pack::render(self.format(), self.candidates, &pieces))
     }
 
     /// The pieces of a context of these excerpts, in the order of delivery.
     pub(crate) fn pieces(&mut self, excerpts: &[Excerpt]) -> Vec<Piece> {
         let mut pieces = Vec::new();
-        for document in in_document_order(self.candidates, &self.scores, excerpts) {
-            for mut piece in pieces_of_document(self.candidates, &document) {
-                piece.form = self.header(&piece).0;
-                pieces.push(piece);
-            }
+        for document in pack::in_document_order(self.candidates, &self.scores, excerpts) {
+            pieces.extend(pack::pieces_of_document(self.candidates, &document));
         }
         let best = |piece: &Piece| piece.candidates.iter().map(|&at| self.scores[at]).fold(f64::NEG_INFINITY, f64::max);
-        self.order.arrange(pieces, best)
+        let mut pieces = self.layout.order.arrange(pieces, best);
+        let mut before = None;
+        for piece in &mut pieces {
+            let document = piece.first(self.candidates).document.as_str();
+            let goes_on = self.layout.marks == Marks::Lean && before.replace(document) == Some(document);
+            piece.head = if goes_on { Head::Same } else { self.head(piece).0 };
+        }
+        pieces
     }
 
     /// Tokens by which excerpts of one document lengthen its pieces.
@@ -274,11 +301,11 @@ impl<'a> Ledger<'a> {
         excerpts
     }
 
-    /// The parts' sum for one document: headers, texts, footers and gap marks.
+    /// The parts' sum for one document: headers or marks, texts, footers and what stands for what is left out.
     fn shelf_tokens(&mut self, excerpts: &[Excerpt]) -> i64 {
         let mut tokens = 0;
-        for piece in pieces_of_document(self.candidates, excerpts) {
-            tokens += self.header(&piece).1 + self.gap_tokens(piece.omitted);
+        for (at, piece) in pack::pieces_of_document(self.candidates, excerpts).into_iter().enumerate() {
+            tokens += if at == 0 { self.head(&piece).1 } else { self.further_tokens(&piece) };
             for &candidate in &piece.candidates {
                 tokens += self.text_tokens(&Excerpt { candidate, part: piece.part.clone() });
             }
@@ -286,46 +313,99 @@ impl<'a> Ledger<'a> {
         tokens
     }
 
-    /// The fullest header within its share of the budget, and its tokens with the footer's.
-    fn header(&mut self, piece: &Piece) -> (Form, i64) {
-        let first = piece.candidates[0];
-        let last = *piece.candidates.last().expect("no piece is empty");
+    /// The wrapping above the first piece of a run of its source, and its tokens with those behind the piece.
+    fn head(&mut self, piece: &Piece) -> (Head, i64) {
+        let (first, last) = (piece.candidates[0], piece.last_candidate());
         let key = (first, last, piece.part.as_ref().map(|part| (part.start, part.end)));
-        if let Some(&header) = self.counts.headers.get(&key) {
-            return header;
+        if let Some(head) = self.counts.heads.get(&key) {
+            return head.clone();
         }
-        let text = piece
-            .part
-            .as_ref()
-            .map_or(self.candidates[last].text.as_str(), |part| &self.candidates[last].text[part.clone()]);
-        let footer = self.tokens(pack::footer(self.format, text));
+        let head = match self.layout.marks {
+            Marks::Full => {
+                let (form, tokens) = self.fullest(piece);
+                (Head::Header(form), tokens)
+            }
+            Marks::Lean => {
+                let chunk = self.candidates[first];
+                let text = piece.part.as_ref().map_or(chunk.text.as_str(), |part| &chunk.text[part.clone()]);
+                let name = pack::lean::name(chunk, text, &|name| self.tokens(name));
+                let tokens = self.tokens(&pack::mark(self.format(), "", 1, &name)) + self.ending_tokens(piece);
+                (Head::Source(name), tokens)
+            }
+        };
+        self.counts.heads.insert(key, head.clone());
+        head
+    }
+
+    /// The fullest header within its share of the budget, and its tokens with the footer's.
+    fn fullest(&self, piece: &Piece) -> (Form, i64) {
+        let footer = self.tokens(pack::footer(self.format(), self.last_text(piece)));
+        let header = piece.header(self.candidates, 1);
         let mut chosen = (Form::Mark, i64::MAX);
         for form in FORMS {
-            let header = Piece { form, ..piece.clone() }.header(self.candidates, 1);
-            chosen = (form, self.tokens(&pack::header(self.format, pack::markdown::SHORTEST_RULE, &header)) + footer);
+            let header = pack::header(self.format(), pack::markdown::SHORTEST_RULE, form, &header);
+            chosen = (form, self.tokens(&header) + footer);
             if chosen.1 <= self.budget / HEADER_PARTS {
                 break;
             }
         }
-        self.counts.headers.insert(key, chosen);
         chosen
     }
 
+    /// Tokens around a piece of a document that another one precedes.
+    fn further_tokens(&mut self, piece: &Piece) -> i64 {
+        if !self.layout.shares_marks() {
+            return self.head(piece).1 + self.gap_tokens(piece.omitted);
+        }
+        let between = match self.counts.omission {
+            Some(tokens) => tokens,
+            None => self.tokens(&pack::omission(self.format(), "")),
+        };
+        self.counts.omission = Some(between);
+        between + if self.format() == Format::Xml { 0 } else { self.ending_tokens(piece) }
+    }
+
     fn gap_tokens(&mut self, omitted: u32) -> i64 {
-        if omitted == 0 || self.order != Order::Document {
+        if omitted == 0 || self.layout.order != Order::Document {
             return 0; // no mark says so
         }
         if let Some(&tokens) = self.counts.gaps.get(&omitted) {
             return tokens;
         }
-        let tokens = self.tokens(&pack::gap(self.format, pack::markdown::SHORTEST_RULE, omitted));
+        let tokens = self.tokens(&pack::gap(self.format(), pack::markdown::SHORTEST_RULE, omitted));
         self.counts.gaps.insert(omitted, tokens);
         tokens
     }
 
-    /// Says if the chunks touch admitted ones on two sides, so that they save a header: only then may they cost less
-    /// than their texts.
-    fn joins_two_pieces(&self, chunks: &[Excerpt]) -> bool {
+    /// The text that a piece ends with: of its last chunk, or the part of its only one.
+    fn last_text(&self, piece: &Piece) -> &'a str {
+        let text = self.candidates[piece.last_candidate()].text.as_str();
+        piece.part.as_ref().map_or(text, |part| &text[part.clone()])
+    }
+
+    /// Tokens by which the footer lengthens a piece. In Markdown a line end often joins the token before it, so it is
+    /// counted with the last letters of the text.
+    fn ending_tokens(&mut self, piece: &Piece) -> i64 {
+        let key = (piece.last_candidate(), piece.part.as_ref().map(|part| part.end));
+        if let Some(&tokens) = self.counts.endings.get(&key) {
+            return tokens;
+        }
+        let text = self.last_text(piece);
+        let footer = pack::footer(self.format(), text);
+        let tokens = if footer.is_empty() || self.format() == Format::Xml {
+            self.tokens(footer)
+        } else {
+            let start = text.char_indices().rev().nth(ENDING_CHARS - 1).map_or(0, |(at, _)| at);
+            let tail = &text[start..];
+            (self.tokens(&format!("{tail}{footer}")) - self.tokens(tail)).max(0)
+        };
+        self.counts.endings.insert(key, tokens);
+        tokens
+    }
+
+    /// Says if the chunks may cost less than their texts: they touch admitted ones on two sides, so that they save a
+    /// header, or stand before all of their document, whose mark may be shorter with them.
+    fn may_save(&self, chunks: &[Excerpt]) -> bool {
         let Some(first) = chunks.first() else { return false };
         let Some(shelf) = self.documents.get(self.candidates[first.candidate].document.as_str()) else { return false };
         let has = |index: Option<u32>| {
@@ -333,7 +413,11 @@ impl<'a> Ledger<'a> {
         };
         let sides = chunks.iter().map(|chunk| self.candidates[chunk.candidate].index);
         let sides = sides.flat_map(|index| [index.checked_sub(1), index.checked_add(1)]);
-        sides.filter(|side| has(*side)).count() >= 2
+        let is_first = |excerpt: &Excerpt| {
+            let first = shelf.excerpts.first().map(|first| self.candidates[first.candidate].index);
+            first.is_some_and(|first| self.candidates[excerpt.candidate].index < first)
+        };
+        (self.layout.shares_marks() && chunks.iter().any(is_first)) || sides.filter(|side| has(*side)).count() >= 2
     }
 
     /// Tokens a text needs at the very least, judged by its bytes and the texts counted before; none if it was counted

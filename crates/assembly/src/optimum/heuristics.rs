@@ -21,8 +21,6 @@ pub(crate) struct Solution<'p> {
     /// Ascending.
     chosen: Vec<usize>,
     is_chosen: Vec<bool>,
-    /// Chosen chunks of each document.
-    of_document: Vec<u32>,
     /// Chosen chunks that meet each need.
     meeting: Vec<u32>,
     cost: i64,
@@ -85,7 +83,6 @@ impl<'p> Solution<'p> {
             problem,
             chosen: places.to_vec(),
             is_chosen: vec![false; problem.len()],
-            of_document: vec![0; problem.lines.documents.len()],
             meeting: vec![0; problem.needs.len()],
             cost: 0,
             value: INFEASIBLE,
@@ -93,7 +90,6 @@ impl<'p> Solution<'p> {
         solution.chosen.sort_unstable();
         for &place in &solution.chosen {
             solution.is_chosen[place] = true;
-            solution.of_document[problem.lines.document_number(place)] += 1;
             for (met, need) in solution.meeting.iter_mut().zip(&problem.needs) {
                 *met += u32::from(need.places.binary_search(&place).is_ok());
             }
@@ -118,16 +114,23 @@ impl<'p> Solution<'p> {
         let problem = self.problem;
         let left = place > 0 && self.is_chosen[place - 1] && problem.lines.touches(place);
         let right = place + 1 < problem.len() && self.is_chosen[place + 1] && problem.lines.touches(place + 1);
-        let opening = match (left, right) {
-            (true, true) => -problem.headers[place + 1] - problem.mark,
-            (true, false) => 0,
-            (false, true) => problem.headers[place] - problem.headers[place + 1],
-            (false, false) if self.of_document[problem.lines.document_number(place)] > 0 => {
-                problem.headers[place] + problem.mark
-            }
-            (false, false) => problem.headers[place],
+        let document = problem.lines.document(place);
+        let first = self.chosen.get(self.chosen.partition_point(|&other| other < document.start)).copied();
+        let first = first.filter(|&first| first < document.end);
+        let is_first = first.is_none_or(|first| place < first);
+        let starts = match (left, is_first) {
+            (true, _) => 0,
+            (false, true) => problem.opening[place],
+            (false, false) => problem.reopening[place],
         };
-        problem.tokens[place] + opening
+        // The segment behind it, which it joins or goes before.
+        let behind = match first.filter(|_| is_first) {
+            Some(first) if right => -problem.opening[first],
+            Some(first) => problem.reopening[first] - problem.opening[first],
+            None if right => -problem.reopening[place + 1],
+            None => 0,
+        };
+        problem.tokens[place] + starts + behind
     }
 
     /// Value that a place not chosen would add.
@@ -157,7 +160,6 @@ impl<'p> Solution<'p> {
         self.value += gain;
         self.chosen = with;
         self.is_chosen[place] = true;
-        self.of_document[problem.lines.document_number(place)] += 1;
         for (met, need) in self.meeting.iter_mut().zip(&problem.needs) {
             *met += u32::from(need.places.binary_search(&place).is_ok());
         }
@@ -204,7 +206,7 @@ impl<'p> Solution<'p> {
                     let kept: Vec<usize> =
                         self.chosen.iter().copied().filter(|&other| other != a && Some(other) != b).collect();
                     let room = problem.budget - problem.cost(&kept);
-                    if problem.tokens[place] > room + problem.headers[place] + problem.mark {
+                    if problem.tokens[place] > room + problem.opening[place] + problem.reopening[place] {
                         continue;
                     }
                     let mut trial = Solution::of(problem, &kept);

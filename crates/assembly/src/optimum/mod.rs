@@ -1,9 +1,9 @@
 //! The optimum: the segments of documents that are worth most within a budget, with a bound on how far from it a
 //! solution may be.
 //!
-//! A solution is a set of chunks; chunks that touch are one segment with one header. Its value is the sum of its
+//! A solution is a set of chunks; chunks that touch are one segment. Its value is the sum of its
 //! chunks' values plus the weight of every need that one of them meets. It is feasible if it keeps to the budget in
-//! tokens (texts, a header for each segment, a mark for what is left out between two of a document), holds no two
+//! tokens (texts, what stands around the first segment of a document, and around each further one), holds no two
 //! chunks that say the same, and keeps to the caps of sections and documents and to the longest run.
 //!
 //! In the order of the flow: `problem`; `heuristics` (a first incumbent, and repair of what is infeasible);

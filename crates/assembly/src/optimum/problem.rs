@@ -52,10 +52,10 @@ pub(crate) struct Problem<'p> {
     pub(crate) values: Vec<f64>,
     /// Tokens of its text.
     pub(crate) tokens: Vec<i64>,
-    /// Tokens of the header of a segment that starts with it.
-    pub(crate) headers: Vec<i64>,
-    /// Tokens of the mark between two segments of a document.
-    pub(crate) mark: i64,
+    /// Tokens around a segment that starts with it, where it is the first segment of its document.
+    pub(crate) opening: Vec<i64>,
+    /// The same where another segment of the document precedes it.
+    pub(crate) reopening: Vec<i64>,
     /// Tokens in all.
     pub(crate) budget: i64,
     /// Most chunks in a row.
@@ -104,7 +104,7 @@ impl Problem<'_> {
 
     /// The same for each token.
     pub(crate) fn densities(&self) -> Vec<f64> {
-        let per_token = |(place, worth): (usize, f64)| worth / (self.tokens[place] + self.headers[place]).max(1) as f64;
+        let per_token = |(place, worth): (usize, f64)| worth / (self.tokens[place] + self.opening[place]).max(1) as f64;
         self.singletons().into_iter().enumerate().map(per_token).collect()
     }
 
@@ -122,7 +122,7 @@ impl Problem<'_> {
             + self.needs.iter().filter(met).map(|need| need.weight).sum::<f64>()
     }
 
-    /// Tokens of ascending places together, headers and marks included.
+    /// Tokens of ascending places together, with those around the segments.
     pub(crate) fn cost(&self, chosen: &[usize]) -> i64 {
         let mut cost = 0;
         for (at, &place) in chosen.iter().enumerate() {
@@ -132,7 +132,7 @@ impl Problem<'_> {
                 continue;
             }
             let same_document = before.is_some_and(|before| self.lines.document(place).contains(&before));
-            cost += self.headers[place] + if same_document { self.mark } else { 0 };
+            cost += if same_document { self.reopening[place] } else { self.opening[place] };
         }
         cost
     }

@@ -19,7 +19,7 @@ pub(super) const UNREACHED: f64 = f64::NEG_INFINITY;
 pub(super) struct Arc {
     pub(super) before: usize,
     pub(super) behind: usize,
-    /// Tokens that it costs, header and mark included.
+    /// Tokens that it costs, with those around a segment that starts with it.
     pub(super) tokens: i64,
     /// Value that it adds.
     pub(super) value: f64,
@@ -68,8 +68,8 @@ impl Relaxation<'_> {
         if self.fixed[place] != Fixed::Out {
             let take = |before, behind, tokens| Arc { before, behind, tokens, value: self.values[place], takes: true };
             let text = problem.tokens[place];
-            let opening = text + problem.headers[place];
-            let reopening = opening + problem.mark;
+            let opening = text + problem.opening[place];
+            let reopening = text + problem.reopening[place];
             go(take(0, 1, opening));
             go(take(between, 1, reopening));
             if !problem.lines.touches(place) {

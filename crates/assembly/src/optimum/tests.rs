@@ -12,8 +12,9 @@ use proptest::prelude::*;
 #[derive(Debug, Clone)]
 struct Small {
     chunks: Vec<(u8, u32, f64, i64)>,
-    header: i64,
-    gap: i64,
+    /// By chunk, over and over.
+    opening: Vec<i64>,
+    reopening: Vec<i64>,
     budget: i64,
     run_max: Option<usize>,
     caps: Vec<(Vec<usize>, Option<i64>, Option<usize>)>,
@@ -49,8 +50,8 @@ impl Small {
             lines: &lines,
             values: by_place(&|at| self.chunks[at].2),
             tokens: lines.candidates.iter().map(|&at| self.chunks[at].3).collect(),
-            headers: vec![self.header; self.chunks.len()],
-            mark: self.gap,
+            opening: lines.candidates.iter().map(|&at| self.opening[at % self.opening.len()]).collect(),
+            reopening: lines.candidates.iter().map(|&at| self.reopening[at % self.reopening.len()]).collect(),
             budget: self.budget,
             run_max: self.run_max,
             caps: self
@@ -81,8 +82,9 @@ fn brute_force(problem: &Problem<'_>) -> Option<f64> {
 
 fn small() -> impl Strategy<Value = Small> {
     let chunk = (0..3_u8, 0..9_u32, -4..12_i32, 1..9_i64);
-    (prop::collection::vec(chunk, 1..10), 0..4_i64, 0..3_i64, 0..40_i64).prop_flat_map(
-        |(mut chunks, header, gap, budget)| {
+    let around = || prop::collection::vec(0..5_i64, 1..10);
+    (prop::collection::vec(chunk, 1..10), around(), around(), 0..40_i64).prop_flat_map(
+        |(mut chunks, opening, reopening, budget)| {
             chunks.sort_unstable_by_key(|chunk| (chunk.0, chunk.1));
             chunks.dedup_by_key(|chunk| (chunk.0, chunk.1));
             let n = chunks.len();
@@ -98,8 +100,8 @@ fn small() -> impl Strategy<Value = Small> {
             )
                 .prop_map(move |(run_max, caps, needs, conflicts, must, must_not)| Small {
                     chunks: chunks.iter().map(|&(d, i, v, t)| (d, i, f64::from(v) / 4.0, t)).collect(),
-                    header,
-                    gap,
+                    opening: opening.clone(),
+                    reopening: reopening.clone(),
                     budget,
                     run_max,
                     caps,
@@ -169,8 +171,8 @@ fn pool(seed: u64, n: usize, budget: i64) -> Small {
     let needs = (0..8).map(|_| (5.0, (0..n / 10).map(|_| next(n as u64) as usize).collect())).collect();
     Small {
         chunks,
-        header: 20,
-        gap: 8,
+        opening: vec![20],
+        reopening: vec![28],
         budget,
         run_max: None,
         caps: Vec::new(),
@@ -215,8 +217,8 @@ fn the_worked_examples() {
     // Values of a line of chunks, runs of five at most: the best five in a row, where capped Kadane has .5.
     let line = |values: &[f64], run_max: Option<usize>| Small {
         chunks: values.iter().enumerate().map(|(at, &value)| (0, at as u32, value, 1)).collect(),
-        header: 0,
-        gap: 1,
+        opening: vec![0],
+        reopening: vec![1],
         budget: 5,
         run_max,
         caps: Vec::new(),
@@ -232,7 +234,7 @@ fn the_worked_examples() {
     // A knapsack: 500 tokens of 150, 200, 180 and 120, worth their length.
     let knapsack = Small {
         chunks: [150, 200, 180, 120].iter().enumerate().map(|(at, &t)| (at as u8, 0, t as f64, t)).collect(),
-        header: 0,
+        opening: vec![0],
         budget: 500,
         ..line(&[], None)
     };

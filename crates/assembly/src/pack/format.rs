@@ -8,7 +8,20 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Format {
-    /// Lines of Cento's own around the text as it is:
+    /// Lines of Cento's own around the text as it is. With lean marks, one for each source:
+    ///
+    /// ```text
+    /// [1] Leave > Parents
+    /// the text, byte for byte
+    /// …
+    /// more of the same source
+    /// [2] costs.csv
+    /// …
+    /// ```
+    ///
+    /// A number in brackets at the beginning of a line is a mark, and nothing but `…` stands for what is left out;
+    /// where a source has such lines, all of Cento's own begin with `=` more often than theirs, the first line too.
+    /// With full marks, one for each piece:
     ///
     /// ```text
     /// === [1] handbook/leave.md > Leave > Parents (bytes 120-560)
@@ -28,8 +41,9 @@ pub enum Format {
     #[default]
     #[serde(rename = "md")]
     Markdown,
-    /// `<context>` with a `<source n=… document=… path=… bytes=…>` for each piece, `page`, `sheet`, `row` and `line`
-    /// where they are known (`"12"` or `"12-19"`), `cut="true"` on one that is cut, and `<omitted chunks="3"/>`
+    /// With lean marks `<context>` with a `<source n=… title=…>` for each source, and `<gap/>` where something is left
+    /// out. With full marks a `<source n=… document=… path=… bytes=…>` for each piece, `page`, `sheet`, `row` and
+    /// `line` where they are known (`"12"` or `"12-19"`), `cut="true"` on one that is cut, and `<omitted chunks="3"/>`
     /// between. The text is escaped; unescaped it is the source's, byte for byte. Control characters are numeric
     /// references, as XML 1.1 has them.
     Xml,

@@ -9,6 +9,11 @@ pub(crate) const SHORTEST_RULE: &str = "===";
 /// The whole context when no candidate is relevant.
 pub(crate) const NOTHING_RELEVANT: &str = "=== [nothing relevant]\n";
 
+/// The whole context when the budget is below the least that delivers something.
+pub(crate) fn nothing_fits(least: usize) -> String {
+    format!("{SHORTEST_RULE} [nothing fits below {least} tokens]\n")
+}
+
 /// The shortest rule, or one `=` more than the longest that opens a line of `texts` the way ours do.
 pub(crate) fn rule<'a>(texts: impl Iterator<Item = &'a str>) -> String {
     let longest = texts.flat_map(|text| text.split(ends_line)).filter_map(rule_of_line).max();
@@ -23,20 +28,20 @@ fn rule_of_line(line: &str) -> Option<usize> {
 }
 
 /// Everything that some reader takes for the end of a line.
-fn ends_line(c: char) -> bool {
+pub(super) fn ends_line(c: char) -> bool {
     matches!(c, '\n' | '\r' | '\u{b}' | '\u{c}' | '\u{1c}'..='\u{1e}' | '\u{85}' | '\u{2028}' | '\u{2029}')
 }
 
 /// `=== [1] document > heading > heading (rows 12-19, extracted bytes 120-560, cut)`. Lines are left out: bytes say it
 /// nearer.
-pub(crate) fn header(rule: &str, header: &Header<'_>) -> String {
+pub(crate) fn header(rule: &str, form: Form, header: &Header<'_>) -> String {
     let n = header.n;
     let cut = if header.cut { ", cut" } else { "" };
     let bytes = if header.source == "extracted" { "extracted bytes" } else { "bytes" };
     let place = place(header);
     let span = format!("{place}{bytes} {}-{}{cut}", header.span.start, header.span.end);
     let document = one_line(header.document);
-    match header.form {
+    match form {
         Form::Full => {
             let path: String = header.path.iter().map(|heading| format!(" > {}", one_line(heading))).collect();
             format!("{rule} [{n}] {document}{path} ({span})\n")

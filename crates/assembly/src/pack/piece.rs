@@ -4,7 +4,7 @@ use crate::candidate::Candidate;
 use crate::cite::{Anchor, Citation, Extent};
 use crate::rank::best_first;
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 
 /// A chosen chunk, or the part of it that is delivered.
@@ -23,7 +23,18 @@ pub(crate) struct Piece {
     pub(crate) part: Option<Range<usize>>,
     /// Chunks left out since the piece before, of the same document.
     pub(crate) omitted: u32,
-    pub(crate) form: Form,
+    pub(crate) head: Head,
+}
+
+/// The lines or tags above the text of a piece.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Head {
+    /// Of full marks: a header of its own.
+    Header(Form),
+    /// Of lean marks, above the first of a source's pieces: its mark, with this name.
+    Source(String),
+    /// Of lean marks, above a piece that goes on in the source of the one before: an omission.
+    Same,
 }
 
 /// The fullness of a header. The fullest that keeps to its share of the budget is taken.
@@ -49,7 +60,6 @@ pub(crate) struct Header<'a> {
     pub(crate) span: Range<u64>,
     pub(crate) source: &'a str,
     pub(crate) cut: bool,
-    pub(crate) form: Form,
 }
 
 /// Pieces of the excerpts of one document, which must be in the order of their chunks.
@@ -68,7 +78,7 @@ pub(crate) fn pieces_of_document(candidates: &[&Candidate], excerpts: &[Excerpt]
                     candidates: vec![excerpt.candidate],
                     part: excerpt.part.clone(),
                     omitted,
-                    form: Form::Full,
+                    head: Head::Header(Form::Full),
                 });
             }
         }
@@ -101,12 +111,16 @@ pub(crate) fn in_document_order(candidates: &[&Candidate], scores: &[f64], excer
 }
 
 impl Piece {
-    fn first<'a>(&self, candidates: &[&'a Candidate]) -> &'a Candidate {
+    pub(crate) fn first<'a>(&self, candidates: &[&'a Candidate]) -> &'a Candidate {
         candidates[self.candidates[0]]
     }
 
+    pub(crate) fn last_candidate(&self) -> usize {
+        *self.candidates.last().expect("no piece is empty")
+    }
+
     fn last<'a>(&self, candidates: &[&'a Candidate]) -> &'a Candidate {
-        candidates[*self.candidates.last().expect("no piece is empty")]
+        candidates[self.last_candidate()]
     }
 
     fn span(&self, candidates: &[&Candidate]) -> Range<u64> {
@@ -147,7 +161,6 @@ impl Piece {
             span: self.span(candidates),
             source: first.source,
             cut: self.is_cut(candidates),
-            form: self.form,
         }
     }
 
@@ -177,5 +190,20 @@ impl Piece {
 
 /// One citation a piece, in the order of the context.
 pub(crate) fn citations(candidates: &[&Candidate], pieces: &[Piece]) -> Vec<Citation> {
-    pieces.iter().enumerate().map(|(at, piece)| piece.citation(candidates, at + 1)).collect()
+    let numbers = numbers(candidates, pieces);
+    pieces.iter().zip(numbers).map(|(piece, n)| piece.citation(candidates, n)).collect()
+}
+
+/// The number of each piece: its own in full marks, that of its source in lean ones, where the sources are counted as
+/// they first come.
+pub(super) fn numbers(candidates: &[&Candidate], pieces: &[Piece]) -> Vec<usize> {
+    let mut sources: HashMap<&str, usize> = HashMap::new();
+    let mut number = |(at, piece): (usize, &Piece)| match piece.head {
+        Head::Header(_) => at + 1,
+        Head::Source(_) | Head::Same => {
+            let n = sources.len() + 1;
+            *sources.entry(&piece.first(candidates).document).or_insert(n)
+        }
+    };
+    pieces.iter().enumerate().map(&mut number).collect()
 }

@@ -6,21 +6,27 @@ use std::borrow::Cow;
 
 /// The whole context when no candidate is relevant.
 pub(crate) const NOTHING_RELEVANT: &str = "<context><nothing-relevant/></context>\n";
+
+/// The whole context when the budget is below the least that delivers something.
+pub(crate) fn nothing_fits(least: usize) -> String {
+    format!("<context><nothing-fits below=\"{least}\"/></context>\n")
+}
+
 pub(crate) const OPENING: &str = "<context>\n";
 pub(crate) const ENDING: &str = "</context>\n";
 pub(crate) const FOOTER: &str = "</source>\n";
 
 /// `<source n="1" document="…" path="a > b" page="3" bytes="120-560" cut="true">`; the text follows without a line
 /// break.
-pub(crate) fn header(header: &Header<'_>) -> String {
+pub(crate) fn header(form: Form, header: &Header<'_>) -> String {
     let mut tag = format!("<source n=\"{}\"", header.n);
-    if header.form != Form::Mark {
+    if form != Form::Mark {
         attribute(&mut tag, "document", header.document);
     }
-    if header.form == Form::Full && !header.path.is_empty() {
+    if form == Form::Full && !header.path.is_empty() {
         attribute(&mut tag, "path", &header.path.join(" > "));
     }
-    if header.form != Form::Mark {
+    if form != Form::Mark {
         let anchor = &header.anchor;
         let numbers = |extent: Option<Extent>| extent.map(|extent| extent.to_string());
         let (page, row, line) = (numbers(anchor.page), numbers(anchor.row), numbers(anchor.line));
@@ -40,7 +46,7 @@ pub(crate) fn gap(omitted: u32) -> String {
     format!("<omitted chunks=\"{omitted}\"/>\n")
 }
 
-fn attribute(tag: &mut String, name: &str, value: &str) {
+pub(super) fn attribute(tag: &mut String, name: &str, value: &str) {
     tag.push_str(&format!(
         " {name}=\"{}\"",
         escape(value).replace('"', "&quot;").replace('\n', "&#10;").replace('\t', "&#9;")

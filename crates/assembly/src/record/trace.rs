@@ -6,7 +6,7 @@
 //! tokenizer's.
 
 use crate::fuse::Contribution;
-use crate::pack::{Format, Order};
+use crate::pack::{Format, Marks, Order};
 use crate::policy::Policy;
 use crate::question::NeedKind;
 use crate::select::sections::Slack;
@@ -54,6 +54,9 @@ pub struct Config {
     /// In which order.
     #[serde(default)]
     pub order: Order,
+    /// The marks around them.
+    #[serde(default = "Marks::full")]
+    pub marks: Marks,
     /// Ids of chunks that had to be delivered.
     #[serde(default)]
     pub include: Vec<String>,
@@ -82,6 +85,9 @@ pub struct Manifest {
     pub selected: Vec<String>,
     /// The kind of the outcome.
     pub outcome: Outcome,
+    /// The least budget that delivers something, where this one does not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub least_budget: Option<usize>,
     /// Tokens of the context.
     pub tokens: usize,
     /// Tokens of the chunks' texts, each counted by itself; the rest are headers, marks and separators.
@@ -199,11 +205,14 @@ pub struct EndpointAnswer {
 pub enum Outcome {
     /// Whole chunks.
     Whole,
-    /// One chunk is cut to fit; others may stand beside it.
+    /// The best chunk is cut to fit; others may stand beside it. A part of another one that fills what whole chunks
+    /// leave is no such cut.
     Cut,
     /// Only the line that says so: there was no candidate, a gate kept out each one, or the collection does not support
     /// an answer.
     NothingRelevant,
+    /// Only the line that says from which budget on something is delivered.
+    NothingFits,
 }
 
 /// Tokens of one section.

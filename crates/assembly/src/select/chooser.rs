@@ -4,6 +4,7 @@ use super::decision::{BoundaryStop, Certificate, Reallocated, Reason, Stage, Ste
 use super::gates::{Sameness, Told};
 use super::sections::Sections;
 use super::similarity::Similarity;
+use crate::budget::cut::Reader;
 use crate::budget::{Ledger, Quote};
 use crate::candidate::Candidate;
 use crate::error::Result;
@@ -15,6 +16,7 @@ use crate::value::bridge::Bridge;
 use crate::value::coverage::Covered;
 use crate::value::prior::{self, Scored, Scores};
 use std::collections::HashMap;
+use std::ops::Range;
 
 /// A strategy with the settings that a policy gives it. Each has a file of its own in [`crate::strategies`].
 pub(crate) trait Chooser {
@@ -111,6 +113,7 @@ pub(crate) struct Choice<'a> {
     pub(crate) similarity: &'a Similarity<'a>,
     /// The needs of the question, of strategies that look at them.
     pub(crate) needs: &'a [Covered],
+    pub(crate) reader: Reader<'a>,
     pub(crate) stop: Stop<'a>,
 }
 
@@ -137,6 +140,8 @@ pub(crate) struct Selection {
     pub(crate) certificate: Option<Certificate>,
     /// The worth of meeting each need of the question, where the strategy looks at needs.
     pub(crate) needs: Vec<f64>,
+    /// The least budget that delivers something, where this one does not.
+    pub(crate) least_budget: Option<usize>,
 }
 
 /// The decision about one candidate.
@@ -162,6 +167,11 @@ impl Verdict {
     pub(crate) fn is_selected(&self) -> bool {
         matches!(self.last, Reason::PassedAllGates | Reason::CutToFit | Reason::Included)
     }
+
+    /// A part of it fills what whole chunks left.
+    pub(crate) fn fills(&self) -> bool {
+        self.last == Reason::CutToFit && self.stage == Stage::Walk
+    }
 }
 
 /// Admits what goes before the walk, by candidate.
@@ -169,10 +179,15 @@ pub(crate) fn admit_firsts(ledger: &mut Ledger<'_>, firsts: &[First]) -> HashMap
     firsts.iter().map(|first| (first.excerpt.candidate, admit_first(ledger, first))).collect()
 }
 
+/// Bytes of the document that a part of a chunk delivers.
+pub(crate) fn kept(ledger: &Ledger<'_>, excerpt: &Excerpt) -> Option<Range<u64>> {
+    let start = ledger.candidates()[excerpt.candidate].span.start;
+    excerpt.part.as_ref().map(|part| start + part.start as u64..start + part.end as u64)
+}
+
 /// Admits a candidate that goes before the walk, whole or cut to fit.
 pub(crate) fn admit_first(ledger: &mut Ledger<'_>, First { excerpt, included }: &First) -> Verdict {
-    let start = ledger.candidates()[excerpt.candidate].span.start;
-    let kept = excerpt.part.as_ref().map(|part| start + part.start as u64..start + part.end as u64);
+    let kept = kept(ledger, excerpt);
     match ledger.admit(excerpt) {
         Ok(quote) if *included => Verdict::new(Stage::Pool, Reason::Included, quoted(ledger, quote)),
         Ok(quote) if kept.is_none() => Verdict::new(Stage::Walk, Reason::PassedAllGates, quoted(ledger, quote)),

@@ -15,8 +15,8 @@ pub(crate) mod chooser;
 pub(crate) mod block;
 
 use crate::budget::Ledger;
-use crate::budget::cut::{Reader, cut};
-use crate::error::{Error, Result};
+use crate::budget::cut::cut;
+use crate::error::Result;
 use crate::pack::Excerpt;
 use crate::value::prior::Scored;
 use chooser::{Choice, Chooser, First, Selection, Verdict};
@@ -29,13 +29,8 @@ const NEAR: f64 = 0.9;
 /// Chooses from the pool, best first, into the empty ledger.
 ///
 /// # Errors
-/// `BudgetTooSmall` if something is relevant and not even one letter of it fits, `Cancelled`.
-pub(crate) fn select(
-    chooser: &dyn Chooser,
-    choice: &Choice<'_>,
-    ledger: &mut Ledger<'_>,
-    reader: &Reader<'_>,
-) -> Result<Selection> {
+/// `Cancelled`.
+pub(crate) fn select(chooser: &dyn Chooser, choice: &Choice<'_>, ledger: &mut Ledger<'_>) -> Result<Selection> {
     let pool = choice.pool;
     let planned = chooser.plan(choice, ledger)?;
     let included: Vec<First> = choice
@@ -64,10 +59,10 @@ pub(crate) fn select(
         return if nothing && share_fits { walk(ledger, Some(whole)) } else { Ok(selection) };
     }
     ledger.clear();
-    match cut(ledger, best, reader, text_max) {
+    match cut(ledger, best, &choice.reader, text_max) {
         Ok(excerpt) => walk(ledger, Some(excerpt)),
         Err(needed) if nothing && needed > ledger.budget() as i64 => {
-            Err(Error::BudgetTooSmall { budget: ledger.budget(), needed: needed as usize })
+            Ok(Selection { least_budget: Some(needed as usize), ..walk(ledger, None)? })
         }
         Err(_) => walk(ledger, None), // something shorter is there, or the share of its section is too small for it
     }
@@ -76,11 +71,15 @@ pub(crate) fn select(
 /// The best candidate that only the budget kept out, if nothing near it was admitted. Both leave the length penalty
 /// aside, which would lift a scrap over what the query asks for.
 fn unrivalled(pool: &[Scored], verdicts: &[Verdict]) -> Option<usize> {
-    let kept_out = |verdict: &Verdict| matches!(verdict.last, Reason::BudgetExceeded | Reason::DroppedInRepair);
+    let kept_out =
+        |verdict: &Verdict| verdict.fills() || matches!(verdict.last, Reason::BudgetExceeded | Reason::DroppedInRepair);
     let kept_out = pool.iter().zip(verdicts).filter(|(_, verdict)| kept_out(verdict)).map(|(scored, _)| scored);
     let best = kept_out.rev().max_by(|a, b| a.raw.total_cmp(&b.raw))?; // of equal ones the first in the walk
     let near = if best.raw > 0.0 { best.raw * NEAR } else { f64::NEG_INFINITY };
-    let rivalled = pool.iter().zip(verdicts).any(|(scored, verdict)| verdict.is_selected() && scored.raw >= near);
+    let rivalled = pool
+        .iter()
+        .zip(verdicts)
+        .any(|(scored, verdict)| verdict.is_selected() && !verdict.fills() && scored.raw >= near);
     (!rivalled).then_some(best.candidate)
 }
 

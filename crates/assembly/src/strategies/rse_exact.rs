@@ -21,11 +21,12 @@ impl Chooser for RseExact {
         let (Self(settings), &Choice { pool, lines, .. }) = (self, choice);
         let of = rse::values(ledger.candidates(), pool, lines, settings)?;
         let n = lines.len();
-        let (mut tokens, mut headers, mut gap, mut is_out) = (vec![0; n], vec![0; n], 0, vec![true; n]);
+        let (mut tokens, mut is_out) = (vec![0; n], vec![true; n]);
+        let (mut opening, mut reopening) = (vec![0; n], vec![0; n]);
         for place in of.documents.iter().cloned().flatten() {
             let candidate = lines.candidates[place];
             tokens[place] = ledger.text_tokens(&Excerpt { candidate, part: None });
-            (headers[place], gap) = ledger.frame_tokens(candidate);
+            (opening[place], reopening[place]) = ledger.frame_tokens(candidate);
             is_out[place] = false;
         }
         let all: Vec<usize> = of.documents.iter().cloned().flatten().collect();
@@ -33,8 +34,8 @@ impl Chooser for RseExact {
             lines,
             values: of.values,
             tokens,
-            headers,
-            mark: gap,
+            opening,
+            reopening,
             budget: ledger.left(),
             run_max: Some(settings.max_length),
             caps: vec![Cap { places: all, tokens_max: None, chunks_max: Some(settings.overall_max_length) }],

@@ -20,6 +20,10 @@ pub(super) fn read_markdown(context: &str) -> Vec<(usize, String)> {
 
 /// Pieces of an XML context, unescaped.
 pub(super) fn read_xml(context: &str) -> Vec<(usize, String)> {
+    read_sources(context).into_iter().map(|(n, text)| (n, unescape(text))).collect()
+}
+
+fn read_sources(context: &str) -> Vec<(usize, &str)> {
     context
         .split("<source n=\"")
         .skip(1)
@@ -27,8 +31,34 @@ pub(super) fn read_xml(context: &str) -> Vec<(usize, String)> {
             let (n, rest) = source.split_once('"').expect("the attribute is closed");
             let (_, rest) = rest.split_once('>').expect("the tag is closed");
             let (text, _) = rest.split_once("</source>\n").expect("the element is closed");
-            (n.parse().expect("the mark is a number"), unescape(text))
+            (n.parse().expect("the mark is a number"), text)
         })
+        .collect()
+}
+
+/// Pieces of a lean Markdown context: the rule of the first line opens every mark and every omission, and no other
+/// line.
+pub(super) fn read_lean(context: &str) -> Vec<(usize, String)> {
+    let rule = "=".repeat(context.chars().take_while(|&c| c == '=').count());
+    let mut pieces: Vec<(usize, String)> = Vec::new();
+    for line in context.split_inclusive('\n') {
+        let ours = line.strip_prefix(&rule);
+        let number = ours.and_then(|ours| ours.strip_prefix('[')?.split_once(']')?.0.parse().ok());
+        match (number, pieces.last()) {
+            (Some(n), _) => pieces.push((n, String::new())),
+            (None, Some(&(n, _))) if ours == Some("…\n") => pieces.push((n, String::new())),
+            (None, Some(_)) => pieces.last_mut().expect("there is one").1.push_str(line),
+            (None, None) => assert!(line.starts_with("[nothing"), "the first line is ours: {line}"),
+        }
+    }
+    pieces
+}
+
+/// Pieces of a lean XML context, unescaped.
+pub(super) fn read_lean_xml(context: &str) -> Vec<(usize, String)> {
+    read_sources(context)
+        .into_iter()
+        .flat_map(|(n, text)| text.split("<gap/>").map(move |text| (n, unescape(text))).collect::<Vec<_>>())
         .collect()
 }
 
@@ -161,6 +191,64 @@ fn pages_and_rows_are_cited_from_the_first_to_the_last() {
     assert_eq!(headed, "=== [1] costs.xlsx > Labour (rows 12-13, extracted bytes 0-34)", "the heading names the sheet");
     let two = mark(&[row(0, "Labour", ""), row(1, "Plant", "")]);
     assert_eq!(two, "=== [1] costs.xlsx (sheet Labour, extracted bytes 0-34)", "rows of two sheets are no range");
+}
+
+#[test]
+fn lean_marks() {
+    let written: Vec<String> = [Format::Markdown, Format::Xml]
+        .into_iter()
+        .flat_map(|format| {
+            Order::ALL.map(|order| Assembly { order, ..assembly().lean().format(format) }.within(400).text)
+        })
+        .collect();
+    assert_snapshot!(written.join("---------- another order or form ----------\n"));
+    let context = assembly().lean().within(400);
+    let cited: Vec<(usize, &str)> =
+        context.citations.iter().map(|citation| (citation.n, citation.document.as_str())).collect();
+    assert_eq!(cited, [(1, "handbook/leave.md"), (1, "handbook/leave.md"), (2, "site/contexts.html")]);
+    assert_eq!(read_lean(&context.text).iter().map(|(n, _)| *n).collect::<Vec<_>>(), [1, 1, 2]);
+    let full = assembly().within(400);
+    assert_eq!(context.trace.manifest.selected, full.trace.manifest.selected);
+    assert!(context.n_tokens < full.n_tokens);
+}
+
+#[test]
+fn names_that_are_none_stay_in_their_line() {
+    let long = "heading ".repeat(1_250);
+    for (title, heading) in
+        [("", ""), (long.as_str(), long.as_str()), ("[2]\n[3] x", "a\n…"), ("\u{202e}דוח", "פרק"), ("", long.as_str())]
+    {
+        for format in [Format::Markdown, Format::Xml, Format::Json] {
+            let named = |document: &str, index: u32| Candidate {
+                title: title.into(),
+                path: vec![heading.to_owned()],
+                ..candidate(
+                    document,
+                    index,
+                    &format!("What {document} has to say of it, {index}.\n"),
+                    if document == "c" { 0.5 } else { 0.9 },
+                )
+            };
+            let pool = vec![named("a/b.md", 0), named("a/b.md", 2), named("c", 0)];
+            let context = Assembly::of(pool).lean().flat().format(format).within(120);
+            let read = if format == Format::Xml { read_lean_xml } else { read_lean };
+            let numbers: Vec<usize> = read(context.counted()).iter().map(|(n, _)| *n).collect();
+            assert_eq!(numbers, [1, 1, 2], "{}", context.text);
+            assert!(!context.text.contains('\u{202e}'));
+            for budget in 0..40 {
+                let Ok(context) = Assembly { ..Assembly::of(vec![named("a/b.md", 0)]) }
+                    .lean()
+                    .flat()
+                    .format(format)
+                    .try_within(budget)
+                else {
+                    continue;
+                };
+                let least = context.trace.manifest.least_budget;
+                assert!(context.citations.is_empty() == least.is_some_and(|least| least > budget), "{}", context.text);
+            }
+        }
+    }
 }
 
 #[test]

@@ -274,6 +274,7 @@ fn contradictory_candidates_are_refused() {
         exclude: &[],
         evidence: None,
         order: crate::Order::Document,
+        marks: Marks::Full,
     };
     assert!(
         matches!(assemble(&request), Err(Error::PolicyValue { .. })),

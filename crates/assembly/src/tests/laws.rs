@@ -1,11 +1,11 @@
 //! What holds for every input: the budget, the order of candidates, the trace, the bytes of the citations.
 
-use super::formats::{read_markdown, read_xml};
+use super::formats::{read_lean, read_lean_xml, read_markdown, read_xml};
 use super::*;
 use proptest::prelude::{Just, Strategy, TestCaseError, any, prop, prop_assert, prop_assert_eq, prop_oneof, proptest};
 use std::collections::BTreeSet;
 
-const LINES: [&str; 16] = [
+const LINES: [&str; 18] = [
     "=== [1] a document that quotes one of ours (bytes 0-9)",
     "==== [… 3 chunks omitted …]",
     "```rust",
@@ -22,6 +22,8 @@ const LINES: [&str; 16] = [
     "   ",
     "the same line as ever about months and years and days and weeks and hours and more",
     "&amp; &#13; ]]>",
+    "…",
+    "=[7]",
 ];
 
 /// Documents whole, and a pool of some of their chunks.
@@ -111,8 +113,21 @@ fn any_format() -> impl Strategy<Value = Format> {
 }
 
 /// Every citation's bytes stand where its mark says, and nowhere is there a byte more.
-fn check_bytes(corpus: &Corpus, context: &Context, format: Format) -> std::result::Result<(), TestCaseError> {
-    let read = if format == Format::Xml { read_xml(context.counted()) } else { read_markdown(context.counted()) };
+fn any_marks() -> impl Strategy<Value = Marks> {
+    prop_oneof![Just(Marks::Lean), Just(Marks::Full)]
+}
+
+fn check_bytes(
+    corpus: &Corpus,
+    context: &Context,
+    (format, marks): (Format, Marks),
+) -> std::result::Result<(), TestCaseError> {
+    let read = match (format, marks) {
+        (Format::Xml, Marks::Full) => read_xml(context.counted()),
+        (Format::Xml, Marks::Lean) => read_lean_xml(context.counted()),
+        (Format::Markdown | Format::Json, Marks::Full) => read_markdown(context.counted()),
+        (Format::Markdown | Format::Json, Marks::Lean) => read_lean(context.counted()),
+    };
     prop_assert_eq!(read.len(), context.citations.len());
     for (citation, (n, text)) in context.citations.iter().zip(read) {
         let document: usize = citation.document[2..].parse().unwrap();
@@ -165,15 +180,15 @@ fn check_trace(pool: &[Candidate], context: &Context) -> std::result::Result<(),
 proptest! {
     #[test]
     fn the_budget_is_kept_the_trace_is_complete_and_citations_are_exact(
-        corpus in any_corpus(), policy in any_policy(), strategy in any_strategy(), format in any_format(), budget in 0..160usize, counter in 0..6usize,
+        corpus in any_corpus(), policy in any_policy(), strategy in any_strategy(), format in any_format(), marks in any_marks(), budget in 0..160usize, counter in 0..6usize,
     ) {
         let (name, count) = counters()[counter];
-        let assembly = Assembly { query: "parents months", policy: &policy, strategy, format, count: &count, ..Assembly::of(corpus.pool.clone()) };
+        let assembly = Assembly { query: "parents months", policy: &policy, strategy, format, marks, count: &count, ..Assembly::of(corpus.pool.clone()) };
         match assembly.try_within(budget) {
             Ok(context) => {
                 prop_assert!(context.n_tokens <= budget, "{} by {}", context.n_tokens, name);
                 prop_assert_eq!(count(context.counted()), context.n_tokens);
-                check_bytes(&corpus, &context, format)?;
+                check_bytes(&corpus, &context, (format, marks))?;
                 check_trace(&corpus.pool, &context)?;
             }
             Err(Error::BudgetTooSmall { needed, .. }) => prop_assert!(needed > budget),
@@ -195,13 +210,18 @@ proptest! {
     }
 
     #[test]
-    fn what_is_too_long_is_named_with_a_budget_that_suffices(corpus in any_corpus(), strategy in any_strategy(), format in any_format(), budget in 0..12usize) {
-        let assembly = Assembly { strategy, ..Assembly::of(corpus.pool).format(format) };
+    fn what_is_too_long_is_named_with_a_budget_that_suffices(corpus in any_corpus(), strategy in any_strategy(), format in any_format(), marks in any_marks(), budget in 0..12usize) {
+        let assembly = Assembly { strategy, marks, ..Assembly::of(corpus.pool).format(format) };
         let mut budget = budget;
         while let Err(error) = assembly.try_within(budget) {
             let Error::BudgetTooSmall { needed, .. } = error else { return Err(TestCaseError::fail(error.to_string())) };
-            prop_assert!(needed > budget && needed < 20);
+            prop_assert!(needed > budget && needed < 40); // a mark, and as much text
             budget = needed;
+        }
+        let context = assembly.within(budget);
+        if let Some(least) = context.trace.manifest.least_budget {
+            prop_assert!(context.citations.is_empty() && least > budget && context.counted().contains(&least.to_string()));
+            prop_assert!(!assembly.within(least).citations.is_empty(), "{least} is said to be enough");
         }
     }
 }
@@ -229,7 +249,9 @@ fn no_context_that_fits_is_worth_more_than_the_bound() {
         pool.retain(|chunk| places.insert((chunk.document.clone(), chunk.index)));
         let budget = 20 + next(60) as usize;
         let assembly = |candidates: &[Candidate], strategy| {
-            Assembly { strategy, ..Assembly::of(candidates.to_vec()).policy("gate = \"none\"") }.try_within(budget)
+            let marks = [Marks::Lean, Marks::Full][round % 2];
+            Assembly { strategy, marks, ..Assembly::of(candidates.to_vec()).policy("gate = \"none\"") }
+                .try_within(budget)
         };
         let Ok(best) = assembly(&pool, crate::Strategy::Cento) else { continue };
         if best.citations.iter().any(|citation| citation.cut) {

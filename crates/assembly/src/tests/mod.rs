@@ -94,6 +94,7 @@ struct Assembly<'a> {
     strategy: Strategy,
     format: Format,
     order: Order,
+    marks: Marks,
     include: &'a [&'a str],
     exclude: &'a [&'a str],
     evidence: Option<Evidence>,
@@ -111,6 +112,7 @@ impl<'a> Assembly<'a> {
             strategy,
             format,
             order: Order::Document,
+            marks: Marks::Full,
             include: &[],
             exclude: &[],
             evidence: None,
@@ -129,6 +131,10 @@ impl<'a> Assembly<'a> {
 
     fn flat(self) -> Self {
         Self { strategy: Strategy::Flat, ..self }
+    }
+
+    fn lean(self) -> Self {
+        Self { marks: Marks::Lean, ..self }
     }
 
     fn count(self, count: &'a dyn Fn(&str) -> usize) -> Self {
@@ -152,6 +158,7 @@ impl<'a> Assembly<'a> {
             strategy: self.strategy,
             format: self.format,
             order: self.order,
+            marks: self.marks,
             count: self.count,
             tokenizer: "test",
             reading: Reading { terms: &words, idf: &|_| 1.0, sentences: &sentences },

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use cento_engine::api::{Budget, DEFAULT_RESULTS, DEFAULT_TOKENIZER};
-use cento_engine::{DeviceChoice, Format, Order, Strategy, VectorColumn};
+use cento_engine::{DeviceChoice, Format, Marks, Order, Strategy, VectorColumn};
 use clap::{Args, ValueEnum};
 
 #[derive(Debug, Clone, Args)]
@@ -122,6 +122,10 @@ pub(crate) struct Context {
     /// first) or edges (the best at the beginning and the end)
     #[arg(long, value_name = "ORDER", default_value_t)]
     pub(crate) order: Order,
+    /// Marks around the texts: lean (a number, title and heading for each source, … for what is left out) or
+    /// full (a line with document, headings and bytes for each piece)
+    #[arg(long, value_name = "MARKS", default_value_t)]
+    pub(crate) marks: Marks,
     /// Deliver this chunk (DOCUMENT#NUMBER), or all of a document, whatever else is delivered (repeatable)
     #[arg(long, value_name = "ID")]
     pub(crate) include: Vec<String>,
@@ -223,6 +227,9 @@ pub(crate) struct Contexts {
     /// Which tokenizer counts: model (the encoder's), o200k, cl100k, or a tokenizer.json
     #[arg(long, value_name = "NAME|FILE", default_value = DEFAULT_TOKENIZER, help_heading = "Contexts")]
     pub(crate) tokenizer: String,
+    /// Marks around the texts: lean or full, as in `cento context --help`
+    #[arg(long, value_name = "MARKS", default_value_t, help_heading = "Contexts")]
+    pub(crate) marks: Marks,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]

@@ -35,6 +35,7 @@ pub(crate) fn request(args: &Context, global: &Global) -> anyhow::Result<api::Co
         tokenizer: args.tokenizer.clone(),
         format: args.format,
         order: args.order,
+        marks: args.marks,
         include: args.include.clone(),
         exclude: args.exclude.clone(),
         candidates: searched.candidates,
@@ -188,6 +189,9 @@ fn remark(context: &cento_engine::Context) {
         context.citations.len(),
         judged(context)
     );
+    if let Some(least) = context.trace.manifest.least_budget {
+        eprintln!("nothing of use fits: the least budget that delivers something is {least} tokens");
+    }
     if let Some(EndpointRecord { host, model, n_calls, n_found, n_dropped, .. }) = &context.trace.manifest.endpoint {
         let calls = if *n_calls == 1 { "call" } else { "calls" };
         eprintln!("endpoint {host} ({model}): {n_calls} {calls}, {n_dropped} of {n_found} findings dropped");

@@ -52,7 +52,7 @@ const ALLOWED: [(May, &[&str]); 8] = [
         ],
     ),
     // How a context is chosen and laid out. What it holds whatever the question (include, exclude) the user says.
-    (May::Anything, &["budget", "matched", "order", "strategy"]),
+    (May::Anything, &["budget", "marks", "matched", "order", "strategy"]),
     // What stands on stdout, and what is added on stderr.
     (May::Anything, &["explain", "format", "json", "per-query", "timings"]),
     // Which figures are shown and how runs are fused; what is counted and what a check lets pass is not theirs to say.

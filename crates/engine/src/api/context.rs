@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use cento_assembly::trace::{Certificate, Outcome, Support};
-use cento_assembly::{Citation, Context, Curve, Error as AssemblyError, Format, Order, Policy, Strategy};
+use cento_assembly::{Citation, Context, Curve, Error as AssemblyError, Format, Marks, Order, Policy, Strategy};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
@@ -47,6 +47,8 @@ pub struct ContextRequest {
     pub format: Format,
     /// The order of its pieces.
     pub order: Order,
+    /// The marks around its pieces.
+    pub marks: Marks,
     /// Ids of chunks, or of documents, that are delivered whatever else is.
     pub include: Vec<String>,
     /// Ids of chunks, or of documents, that are not delivered.
@@ -91,6 +93,7 @@ impl Default for ContextRequest {
             tokenizer: DEFAULT_TOKENIZER.to_owned(),
             format: Format::default(),
             order: Order::default(),
+            marks: Marks::default(),
             include: Vec::new(),
             exclude: Vec::new(),
             candidates: CANDIDATE_DEPTH,
@@ -146,6 +149,7 @@ impl ContextRequest {
             policy: &self.policy,
             format: self.format,
             order: self.order,
+            marks: self.marks,
             include: &self.include,
             exclude: &self.exclude,
             endpoint,
@@ -184,9 +188,9 @@ pub struct ContextAnswer {
     pub generation: u64,
     /// Fingerprint of the encoder.
     pub model_fingerprint: String,
-    /// One for each mark `[n]`, in order.
+    /// One for each piece, in order.
     pub citations: Vec<Cited>,
-    /// The outcome that the context states: `whole`, `cut` or `nothing_relevant`.
+    /// The outcome that the context states: `whole`, `cut`, `nothing_relevant` or `nothing_fits`.
     pub outcome: Outcome,
     /// The nearness of the choice to the best; none where the strategy knows no bound.
     pub certificate: Option<Certificate>,

@@ -266,6 +266,7 @@ impl Pool<'_> {
             strategy: request.strategy,
             format: request.format,
             order: request.order,
+            marks: request.marks,
             count: &|text| self.count(request.tokenizer, text),
             tokenizer: request.tokenizer.name(),
             reading: Reading {

@@ -1,6 +1,6 @@
 //! The settings of a context, and the key under which its answer is kept.
 
-use cento_assembly::{Format, Order, Policy, Strategy};
+use cento_assembly::{Format, Marks, Order, Policy, Strategy};
 
 use crate::context::endpoint::Endpoint;
 use crate::context::tokens::BudgetTokenizer;
@@ -23,6 +23,8 @@ pub struct ContextSettings<'a> {
     pub format: Format,
     /// In which order its pieces stand.
     pub order: Order,
+    /// The marks around them.
+    pub marks: Marks,
     /// Ids of chunks, or of documents, that are delivered whatever else is; they need not be found.
     pub include: &'a [String],
     /// Ids of chunks, or of documents, that are not delivered.
@@ -42,6 +44,7 @@ impl<'a> ContextSettings<'a> {
             policy,
             format: Format::default(),
             order: Order::default(),
+            marks: Marks::default(),
             include: &[],
             exclude: &[],
             endpoint: None,
@@ -52,10 +55,10 @@ impl<'a> ContextSettings<'a> {
 /// The key of a context; `removed` are documents that were taken from the candidates. What an endpoint had a part in is
 /// not kept; every other field of the requests is in it, by its `Debug` form, which gives numbers in full.
 pub(crate) fn key(search: &ChunkSearch, removed: &[String], request: &ContextSettings<'_>) -> Key {
-    let ContextSettings { budget_tokens, tokenizer, strategy, policy, format, order, include, exclude, endpoint: _ } =
-        request;
+    let ContextSettings { budget_tokens, tokenizer, strategy, policy, format, order, marks, .. } = request;
+    let ContextSettings { include, exclude, endpoint: _, .. } = request;
     let (tokenizer, searched) = (tokenizer.identity(), (search, removed));
-    let asked = (budget_tokens, tokenizer, strategy, policy, format, order, include, exclude);
+    let asked = (budget_tokens, tokenizer, strategy, policy, format, order, marks, include, exclude);
     let all = format!("{:?}", (searched, asked));
     blake3::hash(all.as_bytes())
 }

@@ -4,7 +4,9 @@ use std::time::{Duration, Instant};
 
 use super::Place;
 use crate::context::request::key;
-use crate::{BudgetTokenizer, ChunkSearch, ContextSettings, Format, Fusion, Mode, Order, Pipeline, Policy, Strategy};
+use crate::{
+    BudgetTokenizer, ChunkSearch, ContextSettings, Format, Fusion, Marks, Mode, Order, Pipeline, Policy, Strategy,
+};
 
 fn tides() -> Place {
     let place = Place::new();
@@ -69,6 +71,7 @@ fn nothing_is_served_to_another_request() {
         ContextSettings { policy: &Policy::default(), ..request },
         ContextSettings { format: Format::Xml, ..request },
         ContextSettings { order: Order::Edges, ..request },
+        ContextSettings { marks: Marks::Full, ..request },
         ContextSettings { include: &ids, ..request },
         ContextSettings { exclude: &ids, ..request },
     ] {

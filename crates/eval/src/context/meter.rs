@@ -47,6 +47,7 @@ impl<'a> Meter<'a> {
         let mut readings = vec![
             cost("tokens", Some(context.n_tokens as f64)),
             cost("budget_used", size::budget_used(context)),
+            cost("wrapping", size::wrapping(context)),
             cost("sections", Some(size::sections(context) as f64)),
         ];
         readings.extend(self.titles(question, context));

@@ -2,7 +2,7 @@
 //!
 //! | figure | what it is | which questions have it |
 //! |---|---|---|
-//! | `tokens`, `budget_used`, `sections` | [`size`] | those with a context |
+//! | `tokens`, `budget_used`, `wrapping`, `sections` | [`size`] | those with a context |
 //! | `title_precision`, `title_recall`, `title_f1`, the same `@k`, `all_gold` | [`documents`] | all |
 //! | `evidence_precision`, `_recall`, `_iou`, the same with `evidence_char_` | [`evidence`] | those with spans |
 //! | `fact_recall` | [`facts`] | those with sentences |

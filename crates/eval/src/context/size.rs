@@ -11,6 +11,13 @@ pub fn budget_used(context: &Context) -> Option<f64> {
     (context.budget_tokens > 0).then(|| context.n_tokens as f64 / context.budget_tokens as f64)
 }
 
+/// Share of the delivered tokens that is no text of a source: headers, marks and separators. Texts are counted each by
+/// itself, so it is a little too small where they have fewer tokens together.
+pub fn wrapping(context: &Context) -> Option<f64> {
+    let around = context.n_tokens.saturating_sub(context.n_text_tokens);
+    (context.n_tokens > 0).then(|| around as f64 / context.n_tokens as f64)
+}
+
 /// Number of distinct sections with a delivered chunk.
 pub fn sections(context: &Context) -> usize {
     let delivered = context.sections.iter().filter(|section| section.chunks > 0);

@@ -63,6 +63,7 @@ fn context(query: &str, n_tokens: u64, pieces: &[(&str, Range<u64>, &str)]) -> C
         strategy: "flat".into(),
         budget_tokens: 40,
         n_tokens,
+        n_text_tokens: n_tokens.saturating_sub(1),
         tokenizer: "threes".into(),
         documents,
         citations: pieces.iter().enumerate().map(cite).collect(),
@@ -117,6 +118,7 @@ fn every_figure_of_one_context_is_its_formula() {
         &[
             ("tokens", 20.0, 1),
             ("budget_used", 20.0 / 40.0, 1),
+            ("wrapping", 1.0 / 20.0, 1),
             ("sections", 2.0, 1),
             // Delivered a.md and c.md, gold a.md and b.md.
             ("title_precision", 1.0 / 2.0, 1),

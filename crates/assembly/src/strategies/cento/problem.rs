@@ -59,16 +59,16 @@ pub(super) fn problem<'p>(
     conflict: &'p dyn Fn(usize, usize) -> bool,
 ) -> Result<Problem<'p>> {
     let n = lines.len();
-    let (mut values, mut tokens, mut headers) = (vec![0.0; n], vec![0; n], vec![0; n]);
+    let (mut values, mut tokens) = (vec![0.0; n], vec![0; n]);
+    let (mut opening, mut reopening) = (vec![0; n], vec![0; n]);
     let mut is_out = vec![true; n];
-    let mut gap = 0;
     for &candidate in weighed {
         check(stop)?; // before a text is counted
         let place = lines.place(candidate);
         is_out[place] = false;
         tokens[place] = ledger.text_tokens(&Excerpt { candidate, part: None });
-        (headers[place], gap) = ledger.frame_tokens(candidate);
-        values[place] = ledger.score(candidate) * (tokens[place] + headers[place]) as f64;
+        (opening[place], reopening[place]) = ledger.frame_tokens(candidate);
+        values[place] = ledger.score(candidate) * (tokens[place] + opening[place]) as f64;
     }
     let worth = |&candidate: &usize| values[lines.place(candidate)];
     let needs = needs.iter().map(|covered| {
@@ -83,8 +83,8 @@ pub(super) fn problem<'p>(
         lines,
         values,
         tokens,
-        headers,
-        mark: gap,
+        opening,
+        reopening,
         budget: ledger.left(),
         run_max: rules.settings.run_max,
         caps: caps(weighed, ledger, lines, rules),
@@ -130,6 +130,13 @@ impl<'a> Same<'a> {
         Self { lines, rules, similarity, known: RefCell::default() }
     }
 
+    /// Share of the shorter chunk's words in the other from which one is left out: of another document's half as much,
+    /// as the chunks of a copy may be cut elsewhere, so that what one says lies in two.
+    fn least_shared(&self, a: usize, b: usize) -> f64 {
+        let is_copy = self.lines.document_number(a) != self.lines.document_number(b);
+        self.rules.settings.same_words / if is_copy { 2.0 } else { 1.0 }
+    }
+
     pub(super) fn is_same(&self, a: usize, b: usize) -> bool {
         if self.rules.gates.gate == Gate::None {
             return false;
@@ -139,7 +146,7 @@ impl<'a> Same<'a> {
             return known;
         }
         let alike = self.similarity.alike(self.lines.candidates[a], self.lines.candidates[b]);
-        let same = alike.containment >= self.rules.settings.same_words
+        let same = alike.containment >= self.least_shared(a, b)
             || alike.cosine.is_some_and(|cosine| cosine >= self.rules.settings.same_meaning);
         self.known.borrow_mut().insert(key, same);
         same

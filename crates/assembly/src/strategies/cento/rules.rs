@@ -14,8 +14,8 @@ pub struct Cento {
     pub candidates: usize,
     /// Most chunks in a row. None: no limit.
     pub run_max: Option<usize>,
-    /// Share of the shorter chunk's three-word runs, weighed by idf, in another from which one of the two is left out,
-    /// in (0, 1].
+    /// Share of the shorter chunk's three-word runs, weighed by idf, in another of its document from which one of the
+    /// two is left out, in (0, 1]; half as much between two documents.
     pub same_words: f64,
     /// Cosine of two chunks' vectors from which one is left out, in (0, 1].
     pub same_meaning: f64,

@@ -2,15 +2,22 @@
 
 use super::problem::{Same, problem, relevant, weighed};
 use super::rules::Rules;
+use crate::budget::cut::{Reader, sentences_beside};
 use crate::budget::{Ledger, Quote};
 use crate::error::Result;
 use crate::optimum::{self, NODES_MAX, Optimum, Problem};
 use crate::pack::Excerpt;
 use crate::rank::best_first;
-use crate::select::chooser::{Choice, First, Selection, Verdict, admit_first, quoted};
+use crate::select::chooser::{Choice, First, Selection, Verdict, admit_first, kept, quoted};
 use crate::select::decision::{Certificate, Reason, Stage, StepDetails};
 use crate::stop::check;
 use std::collections::HashMap;
+
+/// Share of the budget from which nothing more is cut to fill it.
+const SPENT: f64 = 0.97;
+
+/// Chunks that are tried for a part that fills the budget.
+const PARTS_MAX: usize = 16;
 
 /// Chooses from the pool, which is in the order of `scored.score`; `scored.raw` is the likelihood with priors.
 pub(super) fn walk(
@@ -38,14 +45,17 @@ pub(super) fn walk(
     let mut admission = Admission { problem: &problem, densities, ledger, verdicts, admitted: Vec::new() };
     admission.include(firsts);
     admission.admit_all(solved.chosen.iter().map(|&place| lines.candidates[place]).collect());
+    admission.ledger.settle();
     admission.fill(&weighed, solved.multiplier, &same)?;
+    let left = admission.ledger.left();
+    admission.fill_with_parts(&weighed, &choice.reader, &same)?;
     let verdicts = pool
         .iter()
         .map(|scored| admission.decided(scored.candidate, relevant[scored.candidate], solved.multiplier, rules))
         .collect();
     let admitted = admission.admitted;
     let needs = problem.need_weights();
-    let certificate = Some(certificate(solved, &mut problem, &admitted, ledger)?);
+    let certificate = Some(certificate(solved, &mut problem, &admitted, left)?);
     Ok(Selection { verdicts, needs, certificate, ..Selection::default() })
 }
 
@@ -100,6 +110,35 @@ impl Admission<'_, '_> {
             match verdict {
                 Some(verdict) => drop(self.verdicts.insert(candidate, verdict)),
                 None => self.admit(candidate),
+            }
+        }
+        Ok(())
+    }
+
+    /// Spends what whole chunks leave on sentences of the next ones, the densest first, until [`SPENT`] of the budget
+    /// is spent or [`PARTS_MAX`] were tried. A part counts for nothing in the value of the choice.
+    fn fill_with_parts(&mut self, weighed: &[usize], reader: &Reader<'_>, same: &Same<'_>) -> Result<()> {
+        let lines = self.problem.lines;
+        let kept_out = |candidate: &usize| {
+            self.verdicts.get(candidate).is_some_and(|verdict| verdict.last == Reason::BudgetExceeded)
+        };
+        let rest = weighed.iter().copied().filter(kept_out).collect();
+        for candidate in self.densest_first(rest).into_iter().take(PARTS_MAX) {
+            check(self.problem.stop)?;
+            if self.ledger.used() as f64 >= SPENT * self.ledger.budget() as f64 {
+                break;
+            }
+            let place = lines.place(candidate);
+            let mut with: Vec<usize> = self.admitted.iter().map(|&other| lines.place(other)).chain([place]).collect();
+            with.sort_unstable();
+            if self.admitted.is_empty() || refused(place, &with, self.problem, same, self.ledger).is_some() {
+                continue;
+            }
+            let Some(part) = sentences_beside(self.ledger, candidate, reader) else { continue };
+            if let Ok(quote) = self.ledger.admit(&part) {
+                let details = StepDetails { kept: kept(self.ledger, &part), ..quoted(self.ledger, quote) };
+                let (stage, first, last) = (Stage::Walk, Reason::BudgetExceeded, Reason::CutToFit);
+                self.verdicts.insert(candidate, Verdict { stage, first, last, details });
             }
         }
         Ok(())
@@ -202,17 +241,12 @@ fn refused(
     })
 }
 
-/// The distance of the admitted set to the best. Where the whole counts fewer tokens than its parts, the bound is that
-/// of a budget which is larger by as many: others may save as much.
-fn certificate(
-    mut solved: Optimum,
-    problem: &mut Problem<'_>,
-    admitted: &[usize],
-    ledger: &Ledger<'_>,
-) -> Result<Certificate> {
+/// The distance of the admitted set, which leaves so many tokens, to the best. Where the whole counts fewer tokens than
+/// its parts, the bound is that of a budget which is larger by as many: others may save as much.
+fn certificate(mut solved: Optimum, problem: &mut Problem<'_>, admitted: &[usize], left: i64) -> Result<Certificate> {
     let mut places: Vec<usize> = admitted.iter().map(|&candidate| problem.lines.place(candidate)).collect();
     places.sort_unstable();
-    let saved = problem.cost(&places) - (problem.budget - ledger.left());
+    let saved = problem.cost(&places) - (problem.budget - left);
     if saved > 0 {
         problem.budget += saved;
         solved.bound = optimum::solve(problem, NODES_MAX)?.bound;

@@ -134,6 +134,7 @@ fn assembled(case: &Case, strategy: Strategy, policy: &Policy) -> Result<Context
         policy,
         strategy,
         format: Format::Markdown,
+        marks: Marks::Full,
         count: &tokens,
         tokenizer: "x",
         reading: Reading { terms: &words, idf: &|_| 1.0, sentences: &super::sentences },

@@ -5,8 +5,8 @@ use std::io::Write;
 use std::path::Path;
 
 use cento_engine::{
-    BudgetTokenizer, ChunkSearch, Context, ContextSettings, Filtered, Mode, Policy, Pool, RunQuery, RunRequest, Scan,
-    Searcher, Strategy,
+    BudgetTokenizer, ChunkSearch, Context, ContextSettings, Filtered, Marks, Mode, Policy, Pool, RunQuery, RunRequest,
+    Scan, Searcher, Strategy,
 };
 use cento_eval::context::redundancy::mean_pairwise_cosine;
 use cento_eval::topics::Topic;
@@ -143,6 +143,7 @@ struct Variants {
     budgets: Vec<usize>,
     tokenizer: String,
     policy: Policy,
+    marks: Marks,
     /// True if `flat` is asked besides for as many tokens as each context has.
     matched: bool,
     /// True if a document whose id is the topic's is no candidate.
@@ -171,7 +172,8 @@ impl Variants {
         };
         let budgets = if args.contexts.is_some() { asked.budgets(&args.budget)? } else { Vec::new() };
         let (policy, tokenizer) = (asked.policy, args.tokenizer.clone());
-        Ok(Self { strategies, budgets, tokenizer, policy, matched: args.matched, removes_query: run.remove_query })
+        let (matched, marks, removes_query) = (args.matched, args.marks, run.remove_query);
+        Ok(Self { strategies, budgets, tokenizer, policy, marks, matched, removes_query })
     }
 
     /// Assembles and writes the contexts, topic by topic; how many there are.
@@ -231,7 +233,8 @@ impl Variants {
         self.strategies.iter().flat_map(move |(strategy, label)| {
             self.budgets.iter().map(move |&budget_tokens| {
                 let (strategy, policy) = (*strategy, &self.policy);
-                (label.as_str(), ContextSettings { strategy, ..ContextSettings::new(budget_tokens, tokenizer, policy) })
+                let settings = ContextSettings::new(budget_tokens, tokenizer, policy);
+                (label.as_str(), ContextSettings { strategy, marks: self.marks, ..settings })
             })
         })
     }

@@ -48,6 +48,7 @@ pub(crate) fn execute(args: &Replay, invocation: &Invocation) -> anyhow::Result<
         policy: &policy,
         format: config.format,
         order: config.order,
+        marks: config.marks,
         include: &config.include,
         exclude: &config.exclude,
         endpoint: endpoint.as_ref(),
