@@ -53,6 +53,7 @@ pub fn assembly(strategy: Strategy, n_candidates: usize, budget_tokens: usize, n
             query: "how does Title 3 compare with b1, and what does h7 say of l11?",
             candidates: &candidates,
             kept: &[],
+            further: &[],
             include: &[],
             exclude: &[],
             evidence: None,
@@ -144,6 +145,7 @@ fn pool(seed: u64, n: usize) -> Vec<Candidate> {
             relevance: level * (0.2 + next(1000) as f64 / 1000.0),
             arms: Vec::new(),
             is_neighbor: false,
+            types: Vec::new(),
             parents: Vec::new(),
         });
         (index, start) = (index + 1, end);

@@ -363,3 +363,56 @@ fn strategies_of_one_evaluation_compare_by_their_names() {
     assert_eq!((&answer["a"], &row["b"]), (&json!("both short"), &json!("both long")));
     assert_eq!((&row["n"], &row["wins"], &row["ties"]), (&json!(2), &json!(1), &json!(1)), "{row}");
 }
+
+#[test]
+fn a_label_that_no_section_has_is_named_with_the_nearest() {
+    let place = Place::new();
+    for (file, fee) in [("one", "ten"), ("two", "twelve")] {
+        let fees = format!("Captains pay {fee} crowns a day at the {file} quay. ").repeat(3);
+        place.write(
+            &format!("notes/{file}.md"),
+            format!("# Harbour {file}\n\n## Fees\n\n{fees}\n\n## Berths\n\nBerths are {file}.\n"),
+        );
+    }
+    place.index(&["notes"]);
+    let asked = ["context", "what do captains pay", "--budget", "200", "--policy", "policy.toml"];
+    let warnings = |policy: &str, strategy: &str| {
+        place.write("policy.toml", policy);
+        place.ok(&[&asked[..], &["--strategy", strategy]].concat()).err
+    };
+    for strategy in ["cento", "bubble"] {
+        let told = warnings("[priors]\nfee = 0.5\n[rho]\n\"bertsh\" = 0.5\n", strategy);
+        assert!(
+            told.contains("warning: no section is headed \"fee\", which [priors] names; the nearest is \"fees\""),
+            "{told}"
+        );
+        assert!(told.contains("\"bertsh\", which [rho] names; the nearest is \"berths\""), "{told}");
+        let known = warnings("[priors]\nFees = 0.5\n[rho]\n\"*\" = 0.5\n", strategy);
+        assert!(!known.contains("no section"), "{known}");
+    }
+    assert!(!warnings("[priors]\nfee = 0.5\n", "flat").contains("no section"), "it looks at no labels");
+}
+
+#[test]
+fn a_share_is_of_a_section_or_of_a_heading_in_all_documents() {
+    let place = Place::new();
+    for (file, fee) in [("one", "ten"), ("two", "twelve")] {
+        let fees = format!("Captains pay {fee} crowns a day at the {file} quay, said the {file} harbour master. ");
+        place.write(&format!("notes/{file}.md"), format!("# Harbour {file}\n\n## Fees\n\n{fees}\n"));
+    }
+    place.index(&["notes"]);
+    let fees = |policy: &str| {
+        place.write("policy.toml", policy);
+        let asked =
+            ["context", "what do captains pay", "--budget", "100", "--strategy", "bubble", "--policy", "policy.toml"];
+        place.json(&asked)["context"].as_str().unwrap().matches("Captains pay").count()
+    };
+    let shares = "slack = \"none\"\ngate = \"none\"\n";
+    assert_eq!(fees(&format!("{shares}[rho]\nfees = 0.3\n")), 2, "each document's section has the share");
+    assert_eq!(fees(&format!("{shares}rho_of = \"heading\"\n[rho]\nfees = 0.3\n")), 1, "both have it together");
+    place.write("policy.toml", "rho_of = \"heading\"\n[rho]\nfees = 0.6\nberths = 0.5\n");
+    let asked = ["context", "what do captains pay", "--strategy", "bubble", "--policy", "policy.toml"];
+    place.run(&asked).fails(2, &["rho", "add up to 1"]);
+    place.write("policy.toml", "[rho]\nfees = 0.6\nberths = 0.5\n");
+    assert!(place.ok(&asked).err.contains("the shares of [rho] add up to 1.1"));
+}

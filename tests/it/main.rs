@@ -16,7 +16,9 @@
 //! | `unreadable` | what cannot be read and roots that are gone: nothing is removed without a word |
 //! | `evaluation` | eval, compare, fuse: figures by hand, gates, formats, orders |
 //! | `contexts` | run with scopes and contexts; eval-context: evidence by hand |
+//! | `judged` | eval-answers: stand-ins, a scripted reader and judge, its record, what goes wrong |
 //! | `pipelines` | the configuration of a small-to-big pipeline as a policy: what it delivers, what it must not contradict |
+//! | `small_to_big` | windows of sentences, radii by document and question, a second search, several questions at once |
 //! | `priors` | priors learned from judged questions or sentences: figures by hand, the policy they make, what cannot be learned from |
 //! | `requests` | include, exclude, order, a budget left to the curve, an endpoint for `seal`: what is delivered, replayed, refused |
 //! | `traces` | replay, why, why-not, diff: the same bytes or what differs, every reason in words; the schema |
@@ -33,6 +35,7 @@ mod contexts;
 mod embed;
 mod evaluation;
 mod filters;
+mod judged;
 mod late;
 mod lifecycle;
 mod pipelines;
@@ -42,6 +45,7 @@ mod readme;
 mod reproduce;
 mod requests;
 mod settings;
+mod small_to_big;
 mod support;
 mod tidy;
 mod traces;

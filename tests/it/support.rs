@@ -155,7 +155,7 @@ impl Ran {
     }
 }
 
-/// A language model on a free port of this machine, which answers every request alike and notes what it heard.
+/// A language model on a free port of this machine, which answers as it is told and notes what it heard.
 pub(crate) struct Server {
     pub(crate) url: String,
     heard: Arc<Mutex<Vec<String>>>,
@@ -169,9 +169,14 @@ impl Server {
 
     /// Answers every request with this status, its headers, and this body.
     pub(crate) fn answers(status: &str, body: &str) -> Self {
+        let (status, body) = (status.to_owned(), body.to_owned());
+        Self::replies(move |_| (status.clone(), body.clone()))
+    }
+
+    /// Answers with the status and the body that are made of a request's body.
+    pub(crate) fn replies(reply: impl Fn(&Value) -> (String, String) + Send + 'static) -> Self {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}/v1", listener.local_addr().unwrap());
-        let answer = format!("HTTP/1.1 {status}\r\nConnection: close\r\nContent-Length: {}\r\n\r\n{body}", body.len());
         let heard = Arc::new(Mutex::new(Vec::new()));
         let notes = Arc::clone(&heard);
         std::thread::spawn(move || {
@@ -182,8 +187,12 @@ impl Server {
                     let n = stream.read(&mut buffer).unwrap();
                     bytes.extend_from_slice(&buffer[..n]);
                 }
-                notes.lock().unwrap().push(String::from_utf8_lossy(&bytes).into_owned());
-                stream.write_all(answer.as_bytes()).unwrap();
+                let request = String::from_utf8_lossy(&bytes).into_owned();
+                let (_, asked) = request.split_once("\r\n\r\n").unwrap();
+                let (status, body) = reply(&serde_json::from_str(asked).unwrap());
+                notes.lock().unwrap().push(request);
+                let head = format!("HTTP/1.1 {status}\r\nConnection: close\r\nContent-Length: {}", body.len());
+                stream.write_all(format!("{head}\r\n\r\n{body}").as_bytes()).unwrap();
             }
         });
         Self { url, heard }

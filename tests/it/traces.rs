@@ -258,9 +258,9 @@ fn a_file_that_is_no_trace_is_named_with_the_place() {
     place.run(&["replay", "trace.json", "--latest", "--generation", "1"]).fails(2, &["--latest"]);
 }
 
-/// Assembles with these settings and explains the first candidate with this reason: its id, what decided, the changes.
+/// Assembles with these settings and explains the first candidate with this reason: its id, what decided, all of it.
 #[track_caller]
-fn why(place: &Place, policy: &str, arguments: &[&str], reason: &str) -> (String, String, Vec<String>) {
+fn why(place: &Place, policy: &str, arguments: &[&str], reason: &str) -> (String, String, Value) {
     place.write("policy.toml", policy);
     context(place, "trace.json", &[arguments, &["--policy", "policy.toml"]].concat());
     let trace = trace(place, "trace.json");
@@ -271,10 +271,9 @@ fn why(place: &Place, policy: &str, arguments: &[&str], reason: &str) -> (String
     let chunk = &answer["chunks"][0];
     assert_eq!(chunk["record"], *record.unwrap(), "the numbers are the trace's");
     let because = chunk["because"].as_str().unwrap().to_owned();
-    let changes = chunk["changes"].as_array().unwrap().iter().map(|change| change.as_str().unwrap().to_owned());
     let told = place.ok(&["why", "trace.json", &id]).out;
     assert!(told.contains(&because) && told.contains(reason), "{told}");
-    (id, because, changes.collect())
+    (id, because, chunk.clone())
 }
 
 /// Whether the settings deliver the chunk.
@@ -285,10 +284,15 @@ fn delivers(place: &Place, policy: &str, arguments: &[&str], id: &str) -> bool {
     records(&trace).iter().any(|record| record["chunk_id"] == id && record["final_decision"] == "selected")
 }
 
-/// The value of `a KEY of VALUE instead of …`.
-fn value<'c>(change: &'c str, key: &str) -> &'c str {
-    let rest = change.split_once(&format!("{key} of ")).unwrap_or_else(|| panic!("no {key} in {change}")).1;
-    rest.split_once(" instead").map_or(rest, |(value, _)| value)
+/// The value to which a change moves this setting alone.
+#[track_caller]
+fn value<'c>(chunk: &'c Value, setting: &str) -> &'c str {
+    let alone = |change: &&Value| {
+        let settings = change["settings"].as_array().unwrap();
+        settings.len() == 1 && settings[0]["setting"] == setting
+    };
+    let change = chunk["changes"].as_array().unwrap().iter().find(alone);
+    change.unwrap_or_else(|| panic!("no {setting} in {chunk:#}"))["settings"][0]["value"].as_str().unwrap()
 }
 
 #[test]
@@ -302,50 +306,154 @@ fn why_names_the_constraint_and_the_change_it_names_admits_the_chunk() {
         ("candidates", "candidates = 3\ngate = \"none\"\n", "beyond_candidates"),
         ("min_relevance", "min_relevance = 0.5\ngate = \"none\"\n", "low_relevance"),
     ] {
-        let (id, because, changes) = why(&place, policy, &wide, reason);
+        let (id, because, chunk) = why(&place, policy, &wide, reason);
         assert!(because.chars().any(|c| c.is_ascii_digit()), "{reason}: {because}");
-        let (changed, rest) = (value(&changes[0], key), policy.split_once('\n').unwrap().1);
+        let (changed, rest) = (value(&chunk, &format!("policy.{key}")), policy.split_once('\n').unwrap().1);
         assert!(!delivers(&place, policy, &wide, &id), "{reason}");
-        assert!(delivers(&place, &format!("{key} = {changed}\n{rest}"), &wide, &id), "{reason}: {}", changes[0]);
+        assert!(delivers(&place, &format!("{key} = {changed}\n{rest}"), &wide, &id), "{reason}: {changed}");
     }
     for strategy in ["flat", "bubble"] {
         let policy = "gate = \"none\"\n";
-        let (id, because, changes) =
-            why(&place, policy, &["--budget", "80", "--strategy", strategy], "budget_exceeded");
-        let mut budget = value(&changes[0], "budget").to_owned();
-        assert!(because.contains("budget of 80") && budget.parse::<usize>().unwrap() > 80, "{because}: {changes:?}");
-        // What is used before it is counted part by part until the budget is near: a token or two more may be asked for.
-        if !delivers(&place, policy, &["--budget", &budget, "--strategy", strategy], &id) {
-            let answer = place.json(&["why", "again.json", &id]);
-            budget = value(answer["chunks"][0]["changes"][0].as_str().unwrap(), "budget").to_owned();
-            assert!(delivers(&place, policy, &["--budget", &budget, "--strategy", strategy], &id), "{id} {budget}");
-        }
+        let (id, because, chunk) = why(&place, policy, &["--budget", "80", "--strategy", strategy], "budget_exceeded");
+        let budget: usize = value(&chunk, "budget").parse().unwrap();
+        assert!(because.contains("budget of 80") && budget > 80, "{because}: {budget}");
+        let at =
+            |budget: usize| delivers(&place, policy, &["--budget", &budget.to_string(), "--strategy", strategy], &id);
+        assert!(at(budget) && !at(budget - 1), "{id} {budget}");
     }
     let policy = "gate = \"none\"\nslack = \"none\"\n[rho]\n\"*\" = 0.01\n";
-    let (id, because, changes) = why(&place, policy, &wide, "section_budget_exceeded");
+    let (id, because, chunk) = why(&place, policy, &wide, "section_budget_exceeded");
     assert!(because.contains("its section may have 20 tokens (rho \"*\" = 0.01 of 2000)"), "{because}");
-    let rho = value(&changes[0], "rho").split_once(" for ").unwrap();
-    assert!(delivers(&place, &format!("{policy}{} = {}\n", rho.1, rho.0), &wide, &id), "{}", changes[0]);
-    assert!(
-        changes[1].contains("slack = \"global\"")
-            && delivers(&place, &policy.replace("slack = \"none\"", ""), &wide, &id)
-    );
+    let is_rho = |change: &&Value| change["settings"][0]["setting"].as_str().unwrap().starts_with("policy.rho.");
+    let rho = &chunk["changes"].as_array().unwrap().iter().find(is_rho).unwrap()["settings"][0];
+    let label = rho["setting"].as_str().unwrap().strip_prefix("policy.rho.").unwrap();
+    let line = format!("{label} = {}\n", rho["value"].as_str().unwrap());
+    assert!(delivers(&place, &format!("{policy}{line}"), &wide, &id), "{line}");
+    assert_eq!(value(&chunk, "policy.slack"), "\"global\"");
+    assert!(delivers(&place, &policy.replace("slack = \"none\"", ""), &wide, &id));
+}
+
+/// A policy by its dotted keys.
+type Keys = std::collections::BTreeMap<String, String>;
+
+/// The request with the settings of a change; true if the real command then delivers the chunk.
+fn change_delivers(place: &Place, query: &str, keys: &Keys, arguments: &[String], change: &Value, id: &str) -> bool {
+    let (mut keys, mut arguments) = (keys.clone(), arguments.to_vec());
+    for moved in change["settings"].as_array().unwrap() {
+        let (setting, value) = (moved["setting"].as_str().unwrap(), moved["value"].as_str().unwrap());
+        if let Some(key) = setting.strip_prefix("policy.") {
+            keys.insert(key.to_owned(), value.to_owned());
+        } else if setting == "exclude" {
+            arguments.extend(["--exclude".to_owned(), value.to_owned()]);
+        } else {
+            let flag = format!("--{setting}");
+            match arguments.iter().position(|argument| *argument == flag) {
+                Some(at) => value.clone_into(&mut arguments[at + 1]),
+                None => arguments.extend([flag, value.to_owned()]),
+            }
+        }
+    }
+    delivered(place, query, &keys, &arguments).iter().any(|delivered| delivered == id)
+}
+
+/// The ids that the real command delivers; its trace is in `again.json`.
+fn delivered(place: &Place, query: &str, keys: &Keys, arguments: &[String]) -> Vec<String> {
+    let policy: String = keys.iter().map(|(key, value)| format!("{key} = {value}\n")).collect();
+    place.write("changed.toml", policy);
+    let asked = ["context", query, "--trace", "again.json", "--policy", "changed.toml"];
+    let arguments: Vec<&str> = asked.into_iter().chain(arguments.iter().map(String::as_str)).collect();
+    place.run(&arguments); // an answer that is empty ends with 1
+    let trace = trace(place, "again.json");
+    let selected = records(&trace).iter().filter(|record| record["final_decision"] == "selected");
+    selected.map(|record| record["chunk_id"].as_str().unwrap().to_owned()).collect()
+}
+
+/// Follows the first candidate of each reason that kept one out, and makes every change that is told; how many chunks
+/// had one, and how many were told.
+fn make_every_change(place: &Place, queries: &[&str]) -> (usize, usize) {
+    let cases: [(&str, &str, &[(&str, &str)]); 13] = [
+        ("cento", "90", &[]),
+        ("cento", "300", &[]),
+        ("cento", "400", &[("max_per_document", "1")]),
+        ("cento", "400", &[("rho.\"*\"", "0.1")]),
+        ("cento", "400", &[("cento.candidates", "4")]),
+        ("bubble", "120", &[]),
+        ("bubble", "400", &[("min_relevance", "0.6")]),
+        ("bubble", "400", &[("candidates", "5"), ("max_per_section", "1")]),
+        ("bubble", "400", &[("delta", "0.4"), ("rho.\"*\"", "0.15"), ("slack", "\"none\"")]),
+        ("flat", "150", &[]),
+        ("mmr", "150", &[]),
+        ("rse", "200", &[]),
+        ("window", "200", &[("window.radius", "1")]),
+    ];
+    let (mut n_chunks, mut n_changes) = (0, 0);
+    for (n, query) in queries.iter().enumerate() {
+        for (strategy, budget, policy) in cases.iter().skip(n % 2).step_by(2) {
+            let keys: Keys = policy.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+            let arguments = ["--strategy", strategy, "--budget", budget].map(str::to_owned).to_vec();
+            delivered(place, query, &keys, &arguments);
+            std::fs::copy(place.path("again.json"), place.path("first.json")).unwrap();
+            let first = trace(place, "first.json");
+            let mut reasons = BTreeSet::new();
+            for record in records(&first).iter().filter(|record| record["final_decision"] == "rejected") {
+                if !reasons.insert(record["final_reason"].to_string()) {
+                    continue;
+                }
+                let id = record["chunk_id"].as_str().unwrap();
+                let chunk = &place.json(&["why", "first.json", id])["chunks"][0];
+                let changes = chunk["changes"].as_array().unwrap_or_else(|| panic!("nothing was tried: {chunk:#}"));
+                n_chunks += usize::from(!changes.is_empty());
+                for change in changes {
+                    let is_true = change_delivers(place, query, &keys, &arguments, change, id);
+                    assert!(is_true, "{query:?} {strategy} {budget} {policy:?}: {id} is not delivered by {change:#}");
+                    n_changes += 1;
+                }
+            }
+        }
+    }
+    (n_chunks, n_changes)
+}
+
+#[test]
+fn every_change_that_is_told_delivers_the_chunk() {
+    let place = tides();
+    for page in ["ARCHITECTURE.md", "README.md", "CONTRIBUTING.md"] {
+        place.write(&format!("notes/{page}"), std::fs::read(root().join(page)).unwrap());
+    }
+    place.index(&["notes", "--chunk-tokens", "16"]);
+    let queries = [QUERY, "which rooms may know which"];
+    let (n_chunks, n_changes) = make_every_change(&place, &queries);
+    println!("{n_changes} changes of {n_chunks} chunks");
+    assert!(n_chunks >= 15 && n_changes >= 25, "{n_changes} changes of {n_chunks} chunks");
+}
+
+#[test]
+fn every_change_that_is_told_of_real_questions_delivers_the_chunk() {
+    let Some(set) = crate::support::data("hotpot200") else { return };
+    let place = Place::new();
+    place.ok(&["index", "--model", &tiny_model(), &set.display().to_string(), "--chunk-tokens", "64"]);
+    let lines = std::fs::read_to_string(set.join("queries.jsonl")).unwrap();
+    let questions: Vec<Value> = lines.lines().step_by(80).map(|line| serde_json::from_str(line).unwrap()).collect();
+    let questions: Vec<&str> = questions.iter().map(|question| question["text"].as_str().unwrap()).collect();
+    let (n_chunks, n_changes) = make_every_change(&place, &questions);
+    println!("{n_changes} changes of {n_chunks} chunks");
+    assert!(n_chunks >= 15, "{n_changes} changes of {n_chunks} chunks");
 }
 
 #[test]
 fn why_knows_every_other_reason_too() {
     let place = tides();
     let wide = |strategy: &'static str| ["--budget", "2000", "--strategy", strategy];
-    let (id, because, changes) = why(&place, "", &wide("bubble"), "too_redundant");
+    let (id, because, chunk) = why(&place, "", &wide("bubble"), "too_redundant");
     let partner = id.replace("copy", "tides");
     assert_eq!(because, format!("says the same as {partner}: containment 1, not below delta = 0.9"));
-    assert_eq!(changes, ["gate = \"none\"".to_owned(), format!("leaving out {partner}")]);
+    assert_eq!((value(&chunk, "policy.gate"), value(&chunk, "exclude")), ("\"none\"", partner.as_str()));
     assert!(delivers(&place, "gate = \"none\"", &wide("bubble"), &id));
     let (_, because, _) = why(&place, "", &wide("cento"), "too_redundant");
     assert!(because.contains("cento.same_words = 0.8") && because.contains("cento.same_meaning = 0.98"), "{because}");
 
-    let (_, because, changes) = why(&place, "", &wide("flat"), "passed_all_gates");
-    assert!(because.starts_with("delivered whole: ") && changes.is_empty(), "{because}");
+    let (_, because, chunk) = why(&place, "", &wide("flat"), "passed_all_gates");
+    assert!(because.starts_with("delivered whole: ") && chunk["changes"].is_null(), "{because}");
     let long = Place::new();
     long.write("notes/tides.md", TIDES);
     long.index(&["notes", "--chunk-tokens", "document"]);
@@ -353,33 +461,24 @@ fn why_knows_every_other_reason_too() {
     assert!(because.contains("delivered in part") && because.contains("bytes "), "{because}");
 
     let one = ["--budget", "2000", "--candidates", "1", "--mode", "dense"];
-    let (_, because, _) = why(&place, "", &[&one[..], &["--strategy", "flat"]].concat(), "not_found");
-    assert!(because.contains("stands beside what was found"), "{because}");
     for (strategy, policy, key) in [
         ("window", "[window]\nradius = 1\n", "window.radius"),
         ("rse", "[rse]\nminimum_value = 0.1\n", "rse.minimum_value"),
         ("automerge", "[automerge]\nratio = 0.9\n", "automerge.ratio"),
     ] {
-        let (_, because, changes) =
-            why(&place, policy, &[&one[..], &["--strategy", strategy]].concat(), "not_proposed");
-        assert!(
-            because.starts_with("not found by itself, and ") && changes.iter().any(|change| change.contains(key)),
-            "{because}"
-        );
+        let (_, because, chunk) = why(&place, policy, &[&one[..], &["--strategy", strategy]].concat(), "not_proposed");
+        assert!(because.starts_with("not found by itself, and ") && chunk.to_string().contains(key), "{chunk:#}");
     }
-    let (_, because, changes) = why(&place, "gate = \"none\"\n[cento]\nrun_max = 1\n", &wide("cento"), "run_too_long");
-    assert!(because.contains("more than 1 chunk") && changes[0].contains("cento.run_max"), "{because}");
-    let (_, because, changes) =
+    let (_, because, chunk) = why(&place, "gate = \"none\"\n[cento]\nrun_max = 1\n", &wide("cento"), "run_too_long");
+    assert!(because.contains("more than 1 chunk"), "{because}");
+    assert!(value(&chunk, "policy.cento.run_max").parse::<usize>().unwrap() > 1);
+    let (_, because, chunk) =
         why(&place, "gate = \"none\"\n[cento]\ncandidates = 2\n", &wide("cento"), "beyond_candidates");
-    assert!(
-        because.contains("beyond the 2 likeliest") && changes[0].starts_with("a cento.candidates of "),
-        "{because}"
-    );
-    let (_, because, changes) = why(&place, "relevance = \"tf\"\n", &wide("bubble"), "low_relevance");
-    assert!(
-        because.contains("no term of the query") && changes[0].starts_with("a prior above 0 for "),
-        "{because} {changes:?}"
-    );
+    assert!(because.contains("beyond the 2 likeliest"), "{because}");
+    assert!(value(&chunk, "policy.cento.candidates").parse::<usize>().unwrap() > 2);
+    let (_, because, chunk) = why(&place, "relevance = \"tf\"\n", &wide("bubble"), "low_relevance");
+    assert!(because.contains("no term of the query"), "{because}");
+    assert_eq!(value(&chunk, "policy.relevance"), "\"fused\"");
 }
 
 #[test]
@@ -390,7 +489,10 @@ fn why_needs_no_collection_takes_documents_and_names_the_nearest_ids() {
     let answer = place.json(&["why", "trace.json", "notes/tides.md"]);
     let chunks = answer["chunks"].as_array().unwrap();
     assert!(chunks.len() > 3 && chunks.iter().all(|chunk| chunk["record"]["document"] == "notes/tides.md"), "{answer}");
-    let told = place.ok(&["why", "trace.json", "notes/tides.md#1"]).out;
+    assert!(answer["untried"].as_str().is_some() && chunks.iter().all(|chunk| chunk["changes"].is_null()), "{answer}");
+    let told = place.ok(&["why", "trace.json", "notes/tides.md#1"]);
+    assert!(told.err.contains("no change was tried: ") && told.err.contains(".cento"), "{told:?}");
+    let told = told.out;
     for word in ["notes/tides.md#1: ", "dense: rank ", "lexical: rank ", "normalised ", "weight ", "because ", "place "]
     {
         assert!(told.contains(word), "no {word:?} in {told}");
@@ -423,10 +525,11 @@ fn why_not_follows_a_document_to_the_stage_that_lost_it() {
     assert_eq!((&lexical["lost"]["stage"], &lexical["lexical"]), (&json!("lexical"), &Value::Null));
     assert!(lexical["terms"]["terms"].as_array().unwrap().iter().all(|term| term["tf"] == 0.0), "{lexical}");
 
-    let dense = lost("notes/bread.md", &with(&["--mode", "dense", "--candidates", "1"]));
+    let dense = lost("notes/bread.md", &with(&["--mode", "dense", "--candidates", "1", "--strategy", "flat"]));
     assert_eq!(dense["lost"]["stage"], "dense");
     let rank = dense["dense"]["rank"].as_u64().unwrap();
-    assert_eq!(dense["lost"]["changes"][0], format!("candidates {rank} instead of 1"));
+    let moved = json!({"setting": "candidates", "value": rank.to_string(), "instead": "1"});
+    assert_eq!(dense["lost"]["changes"][0], json!({"settings": [moved]}));
     let reached = ["--budget", "2000", "--mode", "dense", "--candidates", &rank.to_string(), "--strategy", "flat"];
     assert_eq!(place.json(&[&["why-not", QUERY, "notes/bread.md"], &reached[..]].concat())["lost"], Value::Null);
 
@@ -617,10 +720,13 @@ fn every_trace_is_what_the_schema_says() {
     let published = place.ok(&["replay", "--schema"]).out;
     assert_eq!(published, std::fs::read_to_string(root().join("docs/trace.schema.json")).unwrap());
     let schema: Value = serde_json::from_str(&published).unwrap();
-    place.write("policy.toml", "slack = \"none\"\ntheta = \"median\"\nmax_per_document = 3\n[rho]\n\"*\" = 0.3\n");
+    place.write(
+        "policy.toml",
+        "slack = \"none\"\ntheta = \"median\"\nmax_per_document = 3\n[rho]\n\"*\" = 0.3\n[cento]\nleast_share = 1.0\n",
+    );
     let settings: [&[&str]; 4] = [
         &["--budget", "90"],
-        &["--budget", "2000", "--candidates", "3"],
+        &["--budget", "2000", "--candidates", "3", "--exclude", "notes/tides.md#0"],
         &["--budget", "40", "--mode", "lexical", "--format", "xml"],
         &["--budget", "150", "--policy", "policy.toml", "--filter", "title exists", "--format", "json"],
     ];
@@ -636,6 +742,7 @@ fn every_trace_is_what_the_schema_says() {
             }
         }
     }
+    assert!(reasons.contains("unlikely"), "{reasons:?}");
     assert!(reasons.len() >= 7 && details.len() >= 12, "the traces exercise the schema: {reasons:?} {details:?}");
     // What is strict about it finds a field too many, one too few, and a value of another kind.
     let refused = |pointer: &str, value: Option<Value>| {

@@ -15,6 +15,9 @@ pub struct Candidate {
     pub id: String,
     /// Id of its document.
     pub document: String,
+    /// Types of its document, the most particular first: the ending of its file, and the names of the format it was
+    /// read as. The values of the field `type`.
+    pub types: Vec<String>,
     /// Title of its document, may be empty.
     pub title: String,
     /// Number of the chunk in its document, from 0. Chunks `i` and `i + 1` touch.

@@ -16,6 +16,7 @@ pub mod fuse;
 pub mod candidate;
 mod line;
 mod stop;
+mod neighborhood;
 
 pub mod question;
 mod value;
@@ -26,6 +27,7 @@ mod optimum;
 mod select;
 pub mod strategies;
 
+pub mod lever;
 pub mod policy;
 mod record;
 mod assemble;
@@ -35,10 +37,11 @@ mod error;
 mod tests;
 
 pub use assemble::curve::{self, Curve, budget_curve};
-pub use assemble::{Context, Request, assemble};
+pub use assemble::{Context, Further, Request, assemble};
 pub use candidate::Candidate;
 pub use cite::{Anchor, Citation, Extent};
 pub use error::{Error, Result};
+pub use neighborhood::{Beside, Cut, Neighborhood};
 pub use pack::{Format, Marks, Order};
 pub use policy::pipeline::{self, Pipeline};
 pub use policy::{Policy, learned};

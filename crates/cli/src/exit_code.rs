@@ -59,6 +59,15 @@ pub(crate) fn way_out(error: &anyhow::Error) -> String {
     if let Some(error) = error.downcast_ref() {
         return collection_way_out(error);
     }
+    if let Some(error) = error.downcast_ref::<cento_eval::Error>() {
+        return match error {
+            cento_eval::Error::Asking { .. } => {
+                "; what was answered is in the record: the same command goes on there".to_owned()
+            }
+            cento_eval::Error::NotRecorded { .. } => "; say who is with --endpoint".to_owned(),
+            _ => String::new(), // the rest names its own way out
+        };
+    }
     match error.downcast_ref::<Error>() {
         Some(Error::Model(error)) => model_way_out(error),
         Some(Error::Collection(error)) => collection_way_out(error),
@@ -126,7 +135,10 @@ fn code(error: &anyhow::Error) -> u8 {
     }
     if let Some(error) = error.downcast_ref::<cento_eval::Error>() {
         return match error {
-            cento_eval::Error::UnknownMeasure { .. } | cento_eval::Error::Measure { .. } => USAGE,
+            cento_eval::Error::UnknownMeasure { .. }
+            | cento_eval::Error::Measure { .. }
+            | cento_eval::Error::RecordOf { .. } => USAGE,
+            cento_eval::Error::Asking { .. } | cento_eval::Error::NotRecorded { .. } => MODEL,
             _ => DATA,
         };
     }
@@ -154,7 +166,12 @@ fn code(error: &anyhow::Error) -> u8 {
             | Error::NotCached { .. },
         ) => NOTHING,
         Some(
-            Error::Embedder(_) | Error::Model(_) | Error::Text { .. } | Error::Endpoint { .. } | Error::NoAnswer { .. },
+            Error::Embedder(_)
+            | Error::Model(_)
+            | Error::Text { .. }
+            | Error::Endpoint { .. }
+            | Error::Unanswered { .. }
+            | Error::NoAnswer { .. },
         ) => MODEL,
         _ => DATA,
     }

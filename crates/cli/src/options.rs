@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use cento_engine::{
     At, BudgetTokenizer, CacheOptions, Cancel, ChunkSearch, Endpoint, EndpointOptions, Filter, Filtered, Fusion,
-    IndexOptions, Losses, Missing, Mode, Reach, ReadOptions, Removals, RepairOptions, Scalar, Scan, Searcher,
+    IndexOptions, Links, Losses, Missing, Mode, Reach, ReadOptions, Removals, RepairOptions, Scalar, Scan, Searcher,
     SearcherOptions, Service, ServiceOptions, Which, api,
 };
 
@@ -161,6 +161,10 @@ pub(crate) fn asked(query: String, k: usize, retrieval: &args::Retrieval, scan: 
             args::Fusion::Rrf => Fusion::Rrf,
             args::Fusion::Convex => Fusion::Convex,
             args::Fusion::Adaptive => Fusion::Adaptive,
+        },
+        links: match retrieval.links {
+            args::Links::Named => Links::Named,
+            args::Links::None => Links::None,
         },
         scan: match (retrieval.exact, retrieval.ann) {
             (true, _) => Scan::Exact,

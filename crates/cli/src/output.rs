@@ -10,7 +10,7 @@ use crate::args::Global;
 use crate::exit_code;
 use anyhow::Context as _;
 use cento_engine::fuse::Contribution;
-use cento_engine::{Citation, EmbedProgress, Explanation, Hit, OsFs, Progress, Replacement, Searcher, Stage};
+use cento_engine::{Citation, EmbedProgress, Explanation, Hit, NamedBy, OsFs, Progress, Replacement, Searcher, Stage};
 use indicatif::{HumanBytes, HumanCount, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 /// As the standard macros, which panic where nobody reads any more; and no name or text that is shown commands the
@@ -39,9 +39,10 @@ pub(crate) fn visible(text: &str) -> Cow<'_, str> {
     let mut shown = String::with_capacity(text.len());
     for (at, c) in text.char_indices() {
         let ends_line = c == '\n' || text[at..].starts_with("\r\n");
-        match c.is_control() && c != '\t' && !ends_line {
-            true => shown.extend(c.escape_unicode()),
-            false => shown.push(c),
+        if c.is_control() && c != '\t' && !ends_line {
+            shown.extend(c.escape_unicode());
+        } else {
+            shown.push(c);
         }
     }
     Cow::Owned(shown)
@@ -180,7 +181,7 @@ impl Bar {
 
     /// Shows how many of a known number are done.
     pub(crate) fn count(&self, n_done: usize, n_total: usize, what: &str) {
-        if self.bar.length().is_none() {
+        if self.bar.length() != Some(n_total as u64) {
             self.bar.set_length(n_total as u64);
             self.bar.set_style(style("{wide_bar} {pos}/{len} {msg}, {per_sec} [{elapsed}, {eta} left]"));
             self.bar.set_message(what.to_owned());
@@ -274,7 +275,10 @@ fn printable(name: &str) -> String {
 /// The parts of a hit's score, so that it can be added up by hand.
 pub(crate) fn explanation(hit: &Hit) -> String {
     let terms = hit.lexical.as_ref().map_or_else(String::new, |explanation| terms(explanation, 17));
-    contributions(&hit.contributions, 13) + &terms
+    let named_by = hit.named_by.as_ref().map_or_else(String::new, |NamedBy { document, title, span: [start, end] }| {
+        format!("{:17}named \"{title}\" by {document} bytes {start}-{end}\n", "")
+    });
+    contributions(&hit.contributions, 13) + &named_by + &terms
 }
 
 /// Each arm's part of a fused score, a line an arm.

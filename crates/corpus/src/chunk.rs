@@ -48,6 +48,9 @@ pub struct Chunk {
 pub enum ChunkSize {
     /// About this many tokens; tables, fences and rows longer than that stay whole while they fit the window.
     Target(usize),
+    /// One sentence, a heading before it included; tables, fences and rows stay whole. What does not fit the window is
+    /// cut.
+    Sentence,
     /// One chunk a document, whatever its length (front matter apart): may exceed the window.
     Document,
 }
@@ -172,20 +175,31 @@ impl Chunker<'_> {
         let blocks = &self.document.blocks[region.blocks.clone()];
         let span = blocks[0].span.start..blocks[blocks.len() - 1].span.end;
         let section = match self.config.size {
-            ChunkSize::Target(_) => region.section,
+            ChunkSize::Target(_) | ChunkSize::Sentence => region.section,
             ChunkSize::Document => innermost_around(self.document, region.blocks.clone(), &span),
         };
         let place = Place { span: 0..0, section, page: blocks[0].anchor.page };
         let (header_skip, header_tokens) = self.longest_header(&place);
-        if region.hidden || self.config.size == ChunkSize::Document {
+        let whole = self.config.window_tokens.saturating_sub(header_tokens).max(1);
+        let of_target = |target: usize| {
+            let target = target.clamp(1, whole);
+            Limits { target, sentence: (target + target / SLACK).min(whole), whole }
+        };
+        let cut = match self.config.size {
+            ChunkSize::Document => None,
+            ChunkSize::Target(_) | ChunkSize::Sentence if region.hidden => None,
+            ChunkSize::Target(target) => Some((of_target(target), of_target(target))),
+            // Sentences are cut to fit the window, and none is joined to another.
+            ChunkSize::Sentence => {
+                let limits = Limits { target: whole, sentence: whole, whole };
+                Some((limits, Limits { target: 0, ..limits }))
+            }
+        };
+        let Some((limits, joined)) = cut else {
             let hidden = region.hidden || !piece::has_words(&self.document.text[span.clone()]);
             let n_tokens = self.count(&span);
             return self.push(region.blocks.clone(), span, n_tokens, header_skip, hidden);
-        }
-        let ChunkSize::Target(target) = self.config.size else { return };
-        let whole = self.config.window_tokens.saturating_sub(header_tokens).max(1);
-        let target = target.clamp(1, whole);
-        let limits = Limits { target, sentence: (target + target / SLACK).min(whole), whole };
+        };
         let mut pieces = Vec::new();
         for index in region.blocks.clone() {
             let block = &self.document.blocks[index];
@@ -199,7 +213,7 @@ impl Chunker<'_> {
                 &mut pieces,
             );
         }
-        for group in join_small(pack(&pieces, limits), limits) {
+        for group in join_small(pack(&pieces, joined), joined) {
             self.emit(&pieces[group.pieces.clone()], header_skip);
         }
     }
@@ -268,7 +282,7 @@ impl Chunker<'_> {
     fn push(&mut self, blocks: Range<usize>, span: Range<usize>, n_tokens: usize, header_skip: u32, hidden: bool) {
         let anchor = self.anchor(blocks.clone(), &span);
         let section = match self.config.size {
-            ChunkSize::Target(_) => self.document.blocks[blocks.end - 1].section,
+            ChunkSize::Target(_) | ChunkSize::Sentence => self.document.blocks[blocks.end - 1].section,
             ChunkSize::Document => innermost_around(self.document, blocks, &span),
         };
         let n_tokens = u32::try_from(n_tokens).unwrap_or(u32::MAX);

@@ -1,6 +1,7 @@
 //! Headers: where a chunk stands, in lines put before its text for the encoder and for BM25.
 //!
-//! Source: the structured headers of DOF-RAG, `# Document: title | page: p` and then the open headings by level.
+//! Source: the structured headers of DOF-RAG, `# Document: title | page: p` and then the open headings by level; `last`
+//! is its earlier form, which "inherits only the last heading".
 //! Differs: whatever stands in the chunk's own text is left out, so nothing is read twice; so is a heading that only
 //! repeats the title.
 
@@ -23,13 +24,15 @@ pub enum HeaderStyle {
     Structured,
     /// `Document: title | Section: outer > inner | Page: p`, one line.
     Flat,
+    /// The same line with the innermost open heading alone.
+    Last,
     /// Nothing.
     None,
 }
 
 impl HeaderStyle {
     /// The names, as written on the command line.
-    pub const NAMES: &'static str = "structured, flat, none";
+    pub const NAMES: &'static str = "structured, flat, last, none";
 }
 
 fn unknown(name: &str) -> Error {
@@ -88,8 +91,10 @@ impl<'d> Headers<'d> {
             .map(|section| (section.level, one_line(&section.heading)))
             .collect();
         match self.style {
+            HeaderStyle::None => String::new(),
             HeaderStyle::Structured => structured(title, place.page, &headings),
-            _ => flat(title, place.page, &headings),
+            HeaderStyle::Flat => flat(title, place.page, &headings),
+            HeaderStyle::Last => flat(title, place.page, headings.last().map(std::slice::from_ref).unwrap_or_default()),
         }
     }
 }
@@ -153,7 +158,16 @@ mod tests {
         let compose = |style| Headers::new(&document, style).compose(&place, 0);
         assert_eq!(compose(HeaderStyle::Structured), structured);
         assert_eq!(compose(HeaderStyle::Flat), flat);
+        assert_eq!(compose(HeaderStyle::Last), last_of(flat));
         assert_eq!(compose(HeaderStyle::None), "");
+    }
+
+    /// A flat header without the headings around its innermost one.
+    fn last_of(flat: &str) -> String {
+        match flat.split_once("Section: ") {
+            Some((title, path)) => format!("{title}Section: {}", path.rsplit(" > ").next().unwrap()),
+            None => flat.to_owned(),
+        }
     }
 
     #[test]
@@ -189,7 +203,7 @@ mod tests {
 
     #[test]
     fn names_are_read_back() {
-        for style in [HeaderStyle::Structured, HeaderStyle::Flat, HeaderStyle::None] {
+        for style in [HeaderStyle::Structured, HeaderStyle::Flat, HeaderStyle::Last, HeaderStyle::None] {
             assert_eq!(style.to_string().parse::<HeaderStyle>().unwrap(), style);
             assert!(HeaderStyle::NAMES.contains(&style.to_string()));
         }

@@ -144,8 +144,14 @@ fn markdown_like() -> impl Strategy<Value = String> {
 }
 
 fn configs() -> impl Strategy<Value = ChunkConfig> {
-    let size = prop_oneof![(0..60_usize).prop_map(ChunkSize::Target), Just(ChunkSize::Document)];
-    let header = prop_oneof![Just(HeaderStyle::Structured), Just(HeaderStyle::Flat), Just(HeaderStyle::None)];
+    let size =
+        prop_oneof![(0..60_usize).prop_map(ChunkSize::Target), Just(ChunkSize::Sentence), Just(ChunkSize::Document)];
+    let header = prop_oneof![
+        Just(HeaderStyle::Structured),
+        Just(HeaderStyle::Flat),
+        Just(HeaderStyle::Last),
+        Just(HeaderStyle::None)
+    ];
     (size, 12..120_usize, header).prop_map(|(size, window_tokens, header)| ChunkConfig { size, window_tokens, header })
 }
 
@@ -237,6 +243,21 @@ fn tables_and_fences_stay_whole_while_they_fit_the_window() {
         &format!("One two three four five.\n\n¦{fence}"),
     );
     check_chunks(fence, 12, 14, "```\na b c d\ne f g h\n¦i j k l\n```\n");
+}
+
+#[test]
+fn a_sentence_is_a_chunk_and_keeps_its_heading() {
+    let check = |text: &str, window_tokens, marked: &str| {
+        let document = guide(text);
+        let config = ChunkConfig { size: ChunkSize::Sentence, window_tokens, header: HeaderStyle::None };
+        check_laws(&document, &config, &Words);
+        let found: Vec<&str> =
+            chunk(&document, &config, &Words).iter().map(|chunk| &text[chunk.span.clone()]).collect();
+        assert_eq!(found.join("¦"), marked);
+    };
+    check("# A\n\nOne two. Three four! Five.\n\nSix.\n", 100, "# A\n\nOne two. ¦Three four! ¦Five.\n\n¦Six.\n");
+    check("One two. Three, four five six seven eight.\n", 4, "One two. ¦Three, four five ¦six seven eight.\n");
+    check("Before it.\n\n```\na b. c\nd e\n```\n", 100, "Before it.\n\n¦```\na b. c\nd e\n```\n");
 }
 
 #[test]

@@ -155,6 +155,14 @@ pub enum Error {
         /// The call, what was wrong, and with what.
         reason: String,
     },
+    /// A language model gave no answer to a request of the caller's own.
+    #[error("endpoint {host}: {reason}")]
+    Unanswered {
+        /// Its host.
+        host: String,
+        /// The fault of the line, the status or the answer.
+        reason: String,
+    },
     /// A trace has no answer of the language model that a replay needs.
     #[error("endpoint {host}: {reason}; a replay asks nobody; make the trace again")]
     #[strum(serialize = "endpoint")]

@@ -6,6 +6,9 @@ use crate::error::{Error, Result};
 /// The longest query. An encoder reads its beginning alone; BM25 reads all of it.
 pub const QUERY_BYTES_MAX: usize = 64 << 10;
 
+/// The most further questions of one context; each is a search.
+pub(crate) const QUERIES_MAX: usize = 32;
+
 /// The most candidates of an arm; each costs an id and a text.
 pub const CANDIDATES_MAX: usize = 100_000;
 
@@ -27,6 +30,9 @@ pub const TEXT_BYTES_MAX: usize = 1 << 20;
 /// Bytes of text in an answer, at most; what is longer is asked for in parts.
 pub const ANSWER_BYTES_MAX: usize = 256 << 20;
 
+/// The most chunks that are offered beside those found; each costs an id and a text.
+pub(crate) const NEIGHBORS_MAX: usize = 50_000;
+
 /// An error unless `value` is from `least` to `most`.
 pub(crate) fn within(setting: &'static str, value: usize, least: usize, most: usize) -> Result<()> {
     if (least..=most).contains(&value) {
@@ -46,6 +52,18 @@ pub(crate) fn likelihood(setting: &'static str, value: Option<f64>) -> Result<()
     }
 }
 
+/// The largest weight of a part of a score beside another.
+const WEIGHT_MAX: f64 = 100.0;
+
+/// An error if a number is no weight.
+pub(crate) fn weight(setting: &'static str, value: f64) -> Result<()> {
+    if (0.0..=WEIGHT_MAX).contains(&value) {
+        return Ok(());
+    }
+    let reason = format!("is no weight; give a number from 0 to {WEIGHT_MAX}");
+    Err(Error::Setting { setting, value: value.to_string(), reason })
+}
+
 /// An error if a text has more than `most` bytes; it is not repeated.
 pub(crate) fn text(setting: &'static str, text: &str, most: usize) -> Result<()> {
     if text.len() <= most {
@@ -62,6 +80,22 @@ pub(crate) fn ids(setting: &'static str, ids: &[String]) -> Result<()> {
         return Err(Error::Setting { setting, value, reason: format!("are more than the {IDS_MAX} that are read") });
     }
     ids.iter().try_for_each(|id| text(setting, id, TEXT_BYTES_MAX))
+}
+
+/// An error if there are too many questions, or one that is too long or empty.
+pub(crate) fn queries(setting: &'static str, queries: &[String]) -> Result<()> {
+    if queries.len() > QUERIES_MAX {
+        let value = format!("{} questions", queries.len());
+        return Err(Error::Setting {
+            setting,
+            value,
+            reason: format!("are more than the {QUERIES_MAX} that are asked"),
+        });
+    }
+    queries.iter().try_for_each(|query| match query.trim() {
+        "" => Err(Error::EmptyQuery),
+        _ => text(setting, query, QUERY_BYTES_MAX),
+    })
 }
 
 /// An error if the texts of an answer are too long together.

@@ -197,4 +197,46 @@ pub enum Error {
         /// The tokenizer's message, or the fault in its token ends.
         reason: String,
     },
+    /// A record was made with another setting.
+    #[error(
+        "{path}: the record has {setting} {recorded:?}, this evaluation {asked:?}; answers of both do not mix: name another file"
+    )]
+    RecordOf {
+        /// The record.
+        path: PathBuf,
+        /// The setting that differs.
+        setting: &'static str,
+        /// Its value in the record.
+        recorded: String,
+        /// Its value now.
+        asked: String,
+    },
+    /// Another run writes the record.
+    #[error("{path}: another evaluation writes this record; wait for it, or name another file")]
+    RecordHeld {
+        /// The record.
+        path: PathBuf,
+    },
+    /// Nobody is to be asked, and the record lacks an answer.
+    #[error(
+        "{path}: the record has no answer to the task {task:?} of query {query}, and nobody is asked without an endpoint"
+    )]
+    NotRecorded {
+        /// The record.
+        path: PathBuf,
+        /// Id of the query.
+        query: String,
+        /// The task.
+        task: crate::answers::Task,
+    },
+    /// Calls failed one after the other.
+    #[error("query {query}: {n_failed} calls in a row failed, the last one so: {reason}")]
+    Asking {
+        /// Id of the last call's query.
+        query: String,
+        /// Number of failed calls.
+        n_failed: usize,
+        /// The fault of the last one.
+        reason: String,
+    },
 }

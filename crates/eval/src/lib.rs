@@ -1,7 +1,8 @@
 //! Evaluation: what a ranking is worth, what a context is worth, and whether a difference is more than chance.
 //!
 //! Files come in ([`qrels`], [`run`], [`topics`], [`questions`], [`contexts`]), figures go out ([`measure`],
-//! [`context`]), and two sets of figures are compared query by query ([`compare`]). Nothing here knows of a collection.
+//! [`context`], [`answers`]), and two sets of figures are compared query by query ([`compare`]). Nothing here knows of
+//! a collection.
 
 pub mod qrels;
 pub mod run;
@@ -12,6 +13,7 @@ pub mod compare;
 pub mod questions;
 pub mod contexts;
 pub mod context;
+pub mod answers;
 mod machine;
 mod error;
 mod lines;

@@ -2,8 +2,10 @@
 //!
 //! Two layouts are read. An *excerpt set* is a folder with `questions.jsonl` and `docs/`: gold is spans of text. A
 //! *BEIR folder* has `queries.jsonl` and `qrels/`: gold is documents, with `facts.jsonl` or SciFact's rationales
-//! sentences of them. Only questions with gold documents are kept; the others have nothing to be measured by.
+//! sentences of them. Of a folder only questions with gold documents are kept; the others have nothing to be measured
+//! by. Where answers alone are judged, a file of questions with answers will do.
 
+mod answered;
 mod beir;
 mod excerpts;
 mod read;
@@ -32,7 +34,7 @@ pub struct Question {
     pub scope: Option<Vec<String>>,
     /// Right answers, any of them; none where the set has none.
     pub answers: Vec<String>,
-    /// Ids of the gold documents, sorted, at least one.
+    /// Ids of the gold documents, sorted; none in a set that knows answers alone.
     pub documents: Vec<String>,
     /// Spans of text that answer, of an excerpt set.
     pub evidence: Vec<Evidence>,

@@ -5,7 +5,7 @@ mod prepare;
 mod records;
 pub mod curve;
 
-pub use request::Request;
+pub use request::{Further, Request};
 
 use crate::budget::Ledger;
 use crate::cite::Citation;
@@ -63,6 +63,7 @@ impl Context {
 /// let candidate = Candidate {
 ///     id: "handbook/leave.md#0".into(),
 ///     document: "handbook/leave.md".into(),
+///     types: vec!["md".into()],
 ///     title: "Leave".into(),
 ///     index: 0,
 ///     n_chunks: 1,
@@ -82,6 +83,7 @@ impl Context {
 /// let words = |text: &str| text.split_whitespace().map(str::to_lowercase).collect::<Vec<_>>();
 /// let context = assemble(&Request {
 ///     query: "how long is parental leave?",
+///     further: &[],
 ///     candidates: &[candidate],
 ///     kept: &[],
 ///     include: &[],
@@ -106,7 +108,7 @@ impl Context {
 /// ```
 pub fn assemble(request: &Request<'_>) -> Result<Context> {
     let policy = request.policy.checked()?;
-    let chooser = policy.chooser(request.strategy);
+    let chooser = policy.chooser(request.strategy, request.query);
     let prepared = Prepared::new(request, chooser.as_ref())?;
     let Prepared { candidates, include, .. } = &prepared;
     let mut ledger = prepared.ledger(request);
@@ -114,13 +116,14 @@ pub fn assemble(request: &Request<'_>) -> Result<Context> {
     let choice = prepared.choice(request, &similarity);
     let support = request.evidence.map(|evidence| Support { evidence, support: evidence.support() });
     let unsupported = support.as_ref().zip(chooser.min_support()).filter(|(support, least)| support.support < *least);
-    let selection = match unsupported.filter(|_| include.is_empty()) {
+    let mut selection = match unsupported.filter(|_| include.is_empty()) {
         Some((support, least)) => not_supported(&prepared.valued.scores.pool, support.support, least),
         None => {
             check_fit(include, request, &mut ledger)?;
             select(chooser.as_ref(), &choice, &mut ledger)?
         }
     };
+    selection.warnings.extend(chooser.sections().and_then(|sections| sections.warning()));
     check(request.stop)?;
 
     let admitted = ledger.admitted().to_vec();
@@ -142,7 +145,8 @@ pub fn assemble(request: &Request<'_>) -> Result<Context> {
     let citations = pack::citations(candidates, &pieces);
     let limits = chooser.sections();
     let manifest = manifest(&mut ledger, &policy, limits, &selection, &citations, n_tokens);
-    let manifest = Manifest { support, needs: needs(&prepared, &selection.needs, &manifest.selected), ..manifest };
+    let needs = needs(&prepared, &selection.needs, &manifest.selected);
+    let manifest = Manifest { support, needs, windows: chooser.radii(candidates), ..manifest };
     let trace = trace(request, &prepared, &policy, selection, manifest);
     let (text, counted) = match request.format {
         Format::Json => (pack::json::object(&counted, &citations), Some(counted)),

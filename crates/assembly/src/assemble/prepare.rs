@@ -1,16 +1,18 @@
 //! From a request to what a strategy chooses from: candidates checked, laid out along their documents, and scored.
 
-use super::request::Request;
+use super::request::{Further, Request};
 use crate::budget::Ledger;
 use crate::budget::cut::Reader;
 use crate::candidate::{Candidate, by_id};
 use crate::error::{Error, Result};
 use crate::line::Lines;
 use crate::pack;
-use crate::select::chooser::{Asked, Choice, Chooser, Valued};
+use crate::rank::best_first;
+use crate::select::chooser::{Asked, Choice, Chooser, Ranking, Valued};
 use crate::select::similarity::Similarity;
 use crate::stop::check;
 use crate::value::prior::Scored;
+use std::collections::HashSet;
 
 /// A request, ready to be decided on. Candidates are numbers into `candidates`.
 pub(crate) struct Prepared<'a> {
@@ -20,6 +22,8 @@ pub(crate) struct Prepared<'a> {
     /// Must be delivered.
     pub(crate) include: Vec<usize>,
     pub(crate) lines: Lines,
+    /// The rankings of further questions.
+    pub(crate) further: Vec<Ranking>,
     pub(crate) valued: Valued,
 }
 
@@ -36,12 +40,13 @@ impl<'a> Prepared<'a> {
             by_id(request.candidates)?.into_iter().partition(is_excluded);
         let include = included(&candidates, &excluded, request.include)?;
         let lines = Lines::new(&candidates);
+        let further = request.further.iter().map(|further| ranked(&candidates, further)).collect::<Result<_>>()?;
         let &Request { query, reading, stop, .. } = request;
         check(stop)?;
         let mut valued = chooser.value(&Asked { query, candidates: &candidates, lines: &lines, reading, stop })?;
         check(stop)?;
         valued.scores.include(&include);
-        Ok(Self { candidates, excluded, include, lines, valued })
+        Ok(Self { candidates, excluded, include, lines, further, valued })
     }
 
     /// An empty ledger of the request's budget.
@@ -55,6 +60,7 @@ impl<'a> Prepared<'a> {
         Choice {
             reader: Reader { query: request.query, reading: request.reading },
             pool: &self.valued.scores.pool,
+            further: &self.further,
             lines: &self.lines,
             kept: request.kept,
             include: &self.include,
@@ -65,7 +71,7 @@ impl<'a> Prepared<'a> {
     }
 
     pub(crate) fn similarity<'s>(&'s self, request: &Request<'s>) -> Similarity<'s> {
-        Similarity::new(&self.candidates, request.cosine)
+        Similarity::new(&self.candidates, request.cosine, request.reading)
     }
 }
 
@@ -84,6 +90,23 @@ fn included(candidates: &[&Candidate], excluded: &[&Candidate], include: &[&str]
         }
     }
     Ok(places)
+}
+
+/// The candidates that a further question found, best first, equal ones by id descending.
+fn ranked(candidates: &[&Candidate], further: &Further) -> Result<Ranking> {
+    let (mut ranking, mut seen) = (Ranking::with_capacity(further.ranking.len()), HashSet::new());
+    for (id, score) in &further.ranking {
+        let Ok(place) = candidates.binary_search_by(|chunk| chunk.id.as_str().cmp(id)) else { continue };
+        if !score.is_finite() {
+            return Err(Error::Candidate { id: id.clone(), reason: "a question's score of it is not a finite number" });
+        }
+        if !seen.insert(place) {
+            return Err(Error::Candidate { id: id.clone(), reason: "one question found it twice" });
+        }
+        ranking.push((place, *score + 0.0));
+    }
+    ranking.sort_by(|a, b| best_first((a.1, &candidates[a.0].id), (b.1, &candidates[b.0].id)));
+    Ok(ranking)
 }
 
 fn by_candidate(n_candidates: usize, pool: &[Scored]) -> Vec<f64> {

@@ -88,6 +88,8 @@ pub(super) fn manifest(
         searched_for: Vec::new(),
         support: None,
         endpoint: None,
+        windows: None,
+        second_search: None,
         repair: None,
     }
 }
@@ -146,6 +148,7 @@ pub(super) fn trace(
         format: request.format,
         order: request.order,
         marks: request.marks,
+        queries: request.further.iter().map(|further| further.query.clone()).collect(),
         include: owned(request.include),
         exclude: owned(request.exclude),
         budget_tokens: request.budget_tokens,

@@ -9,11 +9,24 @@ use crate::strategies::Strategy;
 use crate::value::evidence::Evidence;
 use std::fmt;
 
+/// A further question and its ranking.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Further {
+    /// The question.
+    pub query: String,
+    /// Ids of candidates with the scores that the question gave them, on any scale, in any order; ids that are no
+    /// candidates are passed over.
+    pub ranking: Vec<(String, f64)>,
+}
+
 /// A question, its candidates and the form of the context.
 #[derive(Clone)]
 pub struct Request<'a> {
     /// The question.
     pub query: &'a str,
+    /// Further questions of the same context, with what each found: the strategy `rse` chooses for all of them, no
+    /// other looks at them.
+    pub further: &'a [Further],
     /// The candidates of retrieval, in any order: the result does not depend on it.
     pub candidates: &'a [Candidate],
     /// Ids of what a repair kept, in its order; the strategy `seal` delivers these, no other looks at them.

@@ -76,13 +76,16 @@ pub(crate) fn sentences_beside(ledger: &mut Ledger<'_>, candidate: usize, reader
     (needed <= 2 * text && !is_whole).then_some(excerpt)
 }
 
-/// Ranges of the sentences that say more than a name of the document or a heading above them, which a mark says too.
+/// Ranges of the sentences that say more than a name of the document or a heading above them, which a mark says too;
+/// without comments of Markdown, which no reader of the page sees.
 fn sentences(chunk: &Candidate, reader: &Reader<'_>) -> Vec<Range<usize>> {
     let says_more = |range: &Range<usize>| {
         let Some(part) = chunk.text.get(range.clone()) else { return false };
         let words = || part.trim_start_matches(['#', ' ', '\t', '\n']).split_whitespace();
         let mut names = std::iter::once(&chunk.title).chain(&chunk.path);
-        words().next().is_some() && !names.any(|name| words().eq(name.split_whitespace()))
+        words().next().is_some()
+            && !part.trim_start().starts_with("<!--")
+            && !names.any(|name| words().eq(name.split_whitespace()))
     };
     (reader.reading.sentences)(&chunk.text).into_iter().filter(says_more).collect()
 }

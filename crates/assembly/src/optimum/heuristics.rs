@@ -79,26 +79,36 @@ pub(crate) fn by_density(problem: &Problem<'_>) -> Vec<usize> {
 impl<'p> Solution<'p> {
     /// These places.
     fn of(problem: &'p Problem<'p>, places: &[usize]) -> Self {
-        let mut solution = Self {
-            problem,
-            chosen: places.to_vec(),
-            is_chosen: vec![false; problem.len()],
-            meeting: vec![0; problem.needs.len()],
-            cost: 0,
-            value: INFEASIBLE,
-        };
-        solution.chosen.sort_unstable();
-        for &place in &solution.chosen {
-            solution.is_chosen[place] = true;
-            for (met, need) in solution.meeting.iter_mut().zip(&problem.needs) {
-                *met += u32::from(need.places.binary_search(&place).is_ok());
-            }
-        }
-        solution.cost = problem.cost(&solution.chosen);
+        let mut solution = Self::counted(problem, places);
         if problem.is_feasible(&solution.chosen) {
             solution.value = problem.value(&solution.chosen);
         }
         solution
+    }
+
+    /// Some of its places, ascending. What keeps to the rules does so with fewer, but a run that is cut in two may cost
+    /// more.
+    fn only(&self, kept: &[usize]) -> Self {
+        let mut solution = Self::counted(self.problem, kept);
+        if solution.cost <= self.problem.budget {
+            solution.value = self.problem.value(kept);
+        }
+        solution
+    }
+
+    /// These places, of no value yet.
+    fn counted(problem: &'p Problem<'p>, places: &[usize]) -> Self {
+        let mut chosen = places.to_vec();
+        chosen.sort_unstable();
+        let (mut is_chosen, mut meeting) = (vec![false; problem.len()], vec![0; problem.needs.len()]);
+        for &place in &chosen {
+            is_chosen[place] = true;
+            for (met, need) in meeting.iter_mut().zip(&problem.needs) {
+                *met += u32::from(need.places.binary_search(&place).is_ok());
+            }
+        }
+        let cost = problem.cost(&chosen);
+        Self { problem, chosen, is_chosen, meeting, cost, value: INFEASIBLE }
     }
 
     pub(crate) fn value(&self) -> f64 {
@@ -209,7 +219,7 @@ impl<'p> Solution<'p> {
                     if problem.tokens[place] > room + problem.opening[place] + problem.reopening[place] {
                         continue;
                     }
-                    let mut trial = Solution::of(problem, &kept);
+                    let mut trial = self.only(&kept);
                     if trial.try_add(place) && trial.value > self.value + EPSILON {
                         trial.fill(order);
                         *self = trial;

@@ -9,8 +9,9 @@
 //! …
 //! ```
 //!
-//! The name is the title of the document, else the last part of its id, and the innermost heading above the piece; what
-//! the first lines of the piece say is not said again. A name has at most [`NAME_TOKENS`]: first the heading goes, then
+//! The name is the title of the document, else the outermost heading above the piece, else the last part of the id, and
+//! the innermost heading; a title that is the name of the file is none. What the first lines of the piece say is not
+//! said again. A name has at most [`NAME_TOKENS`]: first the heading goes, then
 //! the title is cut behind a word. A line of the frame is a number in brackets at its beginning, or nothing but `…`;
 //! where a line of the texts is such a line, every line of the frame begins with `=` more often than those.
 //!
@@ -65,8 +66,9 @@ pub(super) fn rule<'a>(texts: impl Iterator<Item = &'a str>) -> String {
     "=".repeat(longest.map_or(0, |longest| longest + 1))
 }
 
-/// Length of the rule that opens a line like one of ours.
+/// Length of the rule that opens a line like one of ours. Blanks and letters that nobody sees do not make it another.
 fn rule_of_line(line: &str) -> Option<usize> {
+    let line = line.trim_start_matches(|c: char| c.is_whitespace() || is_unseen(c));
     let rest = line.trim_start_matches('=');
     let is_mark = || {
         let (n, _) = rest.strip_prefix('[')?.split_once(']')?;
@@ -97,8 +99,14 @@ pub(super) fn tag(n: usize, name: &str) -> String {
 /// The name in the mark of a source, of its first piece and the `text` that this delivers; empty where the text says
 /// it.
 pub(crate) fn name(chunk: &Candidate, text: &str, tokens: &dyn Fn(&str) -> i64) -> String {
-    let file = || chunk.document.rsplit(['/', '\\']).map(one_line).find(|part| !part.is_empty());
-    let title = Some(one_line(&chunk.title)).filter(|title| !title.is_empty()).or_else(file).unwrap_or_default();
+    let file = chunk.document.rsplit(['/', '\\']).map(one_line).find(|part| !part.is_empty()).unwrap_or_default();
+    let stem = file.rsplit_once('.').map_or(file.as_str(), |(stem, _)| stem);
+    let outermost = || chunk.path.first().map(|heading| one_line(heading)).filter(|heading| !heading.is_empty());
+    let title = match one_line(&chunk.title) {
+        title if title.is_empty() => outermost().unwrap_or(file),
+        title if title == stem => outermost().unwrap_or(title),
+        title => title,
+    };
     let heading = chunk.path.last().map(|heading| one_line(heading)).filter(|heading| *heading != title);
     let lines = text.split(super::markdown::ends_line).filter(|line| !line.trim().is_empty());
     let first_lines: Vec<&str> = lines.take(FIRST_LINES).collect();
@@ -139,11 +147,16 @@ fn clipped(name: &str, fits: &dyn Fn(&str) -> bool) -> String {
 /// A name as it can stand in a line: white space once, without what ends a line, is invisible, or turns the direction
 /// of what follows.
 fn one_line(name: &str) -> String {
-    let turns = |c: char| matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    let is_gone = |c: &char| (c.is_control() && !c.is_whitespace()) || turns(*c) || *c == '\u{feff}';
+    let is_gone = |c: &char| (c.is_control() && !c.is_whitespace()) || is_unseen(*c);
     let blank = |c: char| if super::markdown::ends_line(c) { ' ' } else { c };
     let name: String = name.chars().filter(|c| !is_gone(c)).map(blank).collect();
     name.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Says if a letter has no shape of its own: it turns the direction of what follows, or has no width. The joiners,
+/// which give shape to others, are none.
+fn is_unseen(c: char) -> bool {
+    matches!(c, '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
 }
 
 #[cfg(test)]
@@ -177,6 +190,9 @@ mod tests {
         check("Leave", &["Leave", "Parents"], "# Leave\n\n## Parents\nThey may.", "");
         check("Leave", &["Parents"], "Leave\nThey may.", "Parents");
         check("", &[], "Text.", "leave.md");
+        check("", &["Leave", "Parents"], "They may.", "Leave > Parents");
+        check("leave", &["For parents", "Fathers"], "They may.", "For parents > Fathers");
+        check("leave", &[], "They may.", "leave");
         check(" \u{202e}\n", &["\t"], "Text.", "leave.md");
     }
 
@@ -208,6 +224,7 @@ mod tests {
             ("… and so on", ""),
             ("==[1] mine\n=…", "==="),
             ("a\u{2028}[1]", "="),
+            (" \u{200b}[1] mine", "="),
         ] {
             assert_eq!(rule([text].into_iter()), expected, "{text:?}");
         }

@@ -48,7 +48,7 @@ pub fn nats(documents: &[Asked]) -> Option<f64> {
 /// A prior as the policies of a strategy state it, to three digits; none where the strategy has no priors.
 pub fn in_policy(nats: f64, strategy: Strategy) -> Option<f64> {
     let policy = Policy::default();
-    let unit = policy.chooser(strategy).nat()?;
+    let unit = policy.chooser(strategy, "").nat()?;
     Some((nats * unit * 1e3).round() / 1e3 + 0.0)
 }
 

@@ -9,8 +9,11 @@
 mod at_line;
 pub mod learned;
 pub mod pipeline;
+mod second;
 
 use crate::error::{Error, Result};
+use crate::lever::Key;
+use crate::neighborhood::Neighborhood;
 use crate::select::chooser::Chooser;
 use crate::select::gates::Gates;
 use crate::select::sections::Sections;
@@ -31,8 +34,9 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 pub use crate::candidate::normalize_label;
+pub use crate::select::gates::{Relaxed, SecondSearch};
 pub use crate::select::redundancy::{DEFAULT_DELTA, Gate};
-pub use crate::select::sections::{OTHER_SECTIONS, Slack};
+pub use crate::select::sections::{OTHER_SECTIONS, RhoOf, Slack};
 pub use crate::value::prior::{Length, Relevance, Theta};
 
 /// A policy with every key, as a user would write it. `Policy::parse` reads it, and a test holds it to that.
@@ -54,12 +58,21 @@ pub struct Policy {
     pub gate: Gate,
     /// Overlap from which a candidate is redundant, in (0, 1].
     pub delta: f64,
+    /// Cosine with one chosen chunk from which a candidate is redundant too, in (0, 1]. None: vectors are not compared.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub same_meaning: Option<f64>,
     /// The use of the tokens that sections leave of their share.
     pub slack: Slack,
+    /// The chunks that a share of `rho` is for.
+    #[serde(skip_serializing_if = "RhoOf::is_default")]
+    pub rho_of: RhoOf,
     /// Most chunks of one document.
     pub max_per_document: Option<usize>,
     /// Most chunks of one section.
     pub max_per_section: Option<usize>,
+    /// The way on where nothing passes the gates.
+    #[serde(skip_serializing_if = "SecondSearch::is_default")]
+    pub second_search: SecondSearch,
     /// pi(s) of eq. 6, by label.
     pub priors: BTreeMap<String, f64>,
     /// gamma of eq. 6, by keyword or phrase.
@@ -105,9 +118,12 @@ impl Default for Policy {
             theta: None,
             gate: Gate::default(),
             delta: DEFAULT_DELTA,
+            same_meaning: None,
             slack: Slack::default(),
+            rho_of: RhoOf::default(),
             max_per_document: None,
             max_per_section: None,
+            second_search: SecondSearch::default(),
             priors: BTreeMap::new(),
             boosts: BTreeMap::new(),
             rho: BTreeMap::new(),
@@ -168,8 +184,37 @@ impl Policy {
         Ok(policy)
     }
 
-    /// A strategy with the settings that this policy gives it.
-    pub(crate) fn chooser(&self, strategy: Strategy) -> Box<dyn Chooser + '_> {
+    /// The policy with another value under a key.
+    ///
+    /// # Errors
+    /// A value that the key does not take, or out of its range.
+    pub fn with(&self, key: &Key, value: toml::Value) -> Result<Self> {
+        let mut all = toml::Table::try_from(self).expect("a policy is always TOML");
+        let table = match key.table {
+            None => &mut all,
+            Some(name) => {
+                let table = all.entry(name).or_insert_with(|| toml::Value::Table(toml::Table::new()));
+                table.as_table_mut().expect("what a key names as a table is one")
+            }
+        };
+        table.insert(key.name.clone(), value);
+        let changed: Self = toml::Value::Table(all).try_into()?;
+        changed.checked()?;
+        Ok(changed)
+    }
+
+    /// The value under a key, as TOML writes it; none where there is none.
+    pub fn written(&self, key: &Key) -> Option<String> {
+        let all = toml::Table::try_from(self).expect("a policy is always TOML");
+        let table = match key.table {
+            None => &all,
+            Some(name) => all.get(name)?.as_table()?,
+        };
+        table.get(&key.name).map(toml::Value::to_string)
+    }
+
+    /// A strategy with the settings that this policy gives it for a question.
+    pub(crate) fn chooser(&self, strategy: Strategy, question: &str) -> Box<dyn Chooser + '_> {
         match strategy {
             Strategy::Cento => Box::new(self.segments()),
             Strategy::Flat => Box::new(Flat),
@@ -179,11 +224,20 @@ impl Policy {
             Strategy::Rse => Box::new(self.rse),
             Strategy::RseKadane => Box::new(self.kadane),
             Strategy::RseExact => Box::new(RseExact(self.rse)),
-            Strategy::Window => Box::new(self.window),
-            Strategy::Parent => Box::new(parent::Sections { parent: self.parent, window: self.window }),
+            Strategy::Window => Box::new(self.window.asked(question)),
+            Strategy::Parent => Box::new(parent::Sections { parent: self.parent, window: self.window.asked(question) }),
             Strategy::Automerge => Box::new(self.automerge),
             Strategy::Seal => Box::new(Kept),
         }
+    }
+
+    /// The chunks beside those found that a strategy looks at with these settings to answer a question: what it is to
+    /// be offered.
+    ///
+    /// # Errors
+    /// Those of [`Policy::checked`].
+    pub fn neighborhood(&self, strategy: Strategy, question: &str) -> Result<Neighborhood> {
+        Ok(self.checked()?.chooser(strategy, question).neighborhood())
     }
 
     /// The strategy `cento`.
@@ -200,7 +254,8 @@ impl Policy {
             max_per_section: self.max_per_section,
             gate: self.gate,
             delta: self.delta,
-            sections: Sections { rho: &self.rho, slack: self.slack },
+            same_meaning: self.same_meaning,
+            sections: Sections { rho: &self.rho, rho_of: self.rho_of, slack: self.slack },
         }
     }
 
@@ -225,16 +280,19 @@ impl Cache {
 /// Longest that a context may be kept.
 const TTL_SECONDS_MAX: usize = 365 * 24 * 3600;
 
-const KEYS: [&str; 22] = [
+const KEYS: [&str; 25] = [
     "relevance",
     "candidates",
     "min_relevance",
     "theta",
     "gate",
     "delta",
+    "same_meaning",
     "slack",
+    "rho_of",
     "max_per_document",
     "max_per_section",
+    "second_search",
     "priors",
     "boosts",
     "rho",

@@ -267,6 +267,7 @@ impl Entries {
             max_tokens: max_tokens.map_or(window.max_tokens, |stated| stated.value),
             boundary: boundary.map_or(window.boundary, |stated| stated.value),
             log_boundaries: self.bool(LOG)?.unwrap_or(window.log_boundaries),
+            ..window
         })
     }
 

@@ -47,6 +47,25 @@ fn what_is_written_can_be_read_again() {
     assert_eq!(Policy::parse(&toml::to_string(&policy).unwrap()).unwrap(), policy);
 }
 
+#[test]
+fn radii_go_by_type_and_by_kind_of_question() {
+    let policy = Policy::parse(
+        "[window]\nradius = 2\nradius_by_type = { md = 5, log = 0 }\nradius_by_query = { several = 6, date = 1 }",
+    )
+    .unwrap();
+    assert_eq!(policy.window.radius_by_type["log"], 0);
+    assert_eq!(policy.window.radius_by_query[&crate::question::QueryKind::Several], 6);
+    assert_eq!(Policy::parse(&toml::to_string(&policy).unwrap()).unwrap(), policy);
+    refused("[window]\nradius_by_query = { broad = 3 }", "broad");
+    refused(
+        "[window]\nradius_by_query = { any = 101 }",
+        "line 2: policy: `window.radius_by_query` must be at most 100",
+    );
+    refused("[window]\nradius_by_type = { md = 101 }", "line 2: policy: `window.radius_by_type` must be at most 100");
+    refused("[window]\nradius_by_type = { \".MD\" = 1 }", "in lower case and without a dot");
+    refused("second_search = \"wide\"", "wide");
+}
+
 #[track_caller]
 fn refused(text: &str, message: &str) {
     let error = Policy::parse(text).unwrap_err().to_string();

@@ -172,7 +172,7 @@ fn in_titles(question: &str, words: &[Range<usize>], titles: &[&str]) -> Vec<Men
 
 /// The parts of a question: it is divided at commas, semicolons, "and", "or", "but" and relative pronouns outside of
 /// names and quotations, where both sides say something.
-fn clauses(question: &str, words: &[Range<usize>], mentioned: &[Mention]) -> Vec<Range<usize>> {
+pub(super) fn clauses(question: &str, words: &[Range<usize>], mentioned: &[Mention]) -> Vec<Range<usize>> {
     let mut starts = vec![0];
     let mut content = false;
     for (at, span) in words.iter().enumerate() {
@@ -192,7 +192,7 @@ fn clauses(question: &str, words: &[Range<usize>], mentioned: &[Mention]) -> Vec
 }
 
 /// The kind of answer that is wanted, and the words (by number) that say so.
-fn wanted(question: &str, words: &[Range<usize>]) -> (Wanted, Vec<usize>) {
+pub(super) fn wanted(question: &str, words: &[Range<usize>]) -> (Wanted, Vec<usize>) {
     let word = |at: usize| words.get(at).map(|span| question[span.clone()].to_lowercase()).unwrap_or_default();
     for at in 0..words.len() {
         match (word(at).as_str(), word(at + 1).as_str()) {

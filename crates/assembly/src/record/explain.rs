@@ -1,12 +1,13 @@
-//! Explain: what decided about a candidate, in a sentence with its numbers, and the least that would let it past what
-//! kept it out.
+//! Explain: what decided about a candidate, in a sentence with its numbers, and the levers that may undo it.
 //!
-//! Works on a [`Trace`] alone. A change undoes the one constraint that decided; what a context is made of then, only
-//! assembling it again can tell. Tokens are as they were counted at the decision: the whole may come out a few apart
-//! from its parts.
+//! Works on a [`Trace`] alone. A lever bears on the one constraint that decided; what a context is made of once it is
+//! moved, only assembling it again can tell. Tokens are as they were counted at the decision: the whole may come out a
+//! few apart from its parts.
 
 use super::trace::{Decision, Record, Trace};
 use crate::figure::count;
+use crate::lever::Lever;
+use crate::policy::Policy;
 use crate::select::chooser::Chooser;
 use crate::select::decision::{Reason, StepDetails};
 use crate::select::gates::{Told, below, beyond, too_many};
@@ -24,18 +25,19 @@ pub struct Why {
     pub record: Record,
     /// The reason, in a sentence with its numbers.
     pub because: String,
-    /// The least changes that undo what decided, each by itself; where the trace does not tell how far, which setting
-    /// to move.
-    pub changes: Vec<String>,
+    /// The settings that what decided hangs on.
+    #[serde(skip)]
+    pub levers: Vec<Lever>,
 }
 
 impl Why {
     /// Explains one record of a trace.
     pub fn of(trace: &Trace, record: &Record) -> Self {
-        let chooser = trace.config.policy.chooser(trace.config.strategy);
-        let case = Case { trace, chooser, record, details: &record.step_details };
-        let (because, changes) = case.explain();
-        Self { record: record.clone(), because, changes }
+        let policy = trace.policy();
+        let chooser = policy.chooser(trace.config.strategy, &trace.query);
+        let case = Case { trace, policy: &policy, chooser, record, details: &record.step_details };
+        let (because, levers) = case.explain();
+        Self { record: record.clone(), because, levers }
     }
 
     /// Says if it is in the context, whole or in part.
@@ -51,6 +53,8 @@ pub fn why(trace: &Trace, chunk: &str) -> Option<Why> {
 
 struct Case<'t> {
     trace: &'t Trace,
+    /// The one that was chosen by.
+    policy: &'t Policy,
     chooser: Box<dyn Chooser + 't>,
     record: &'t Record,
     details: &'t StepDetails,
@@ -75,8 +79,10 @@ impl Case<'_> {
             Reason::Included => ("delivered because the request includes it".to_owned(), Vec::new()),
             Reason::Excluded => {
                 let because = "the request leaves it out".to_owned();
-                (because, vec!["not excluding it or its document".to_owned()])
+                let (chunk, document) = (self.record.chunk_id.clone(), self.record.document.clone());
+                (because, vec![Lever::Admit { chunk, document }])
             }
+            Reason::Unlikely => cento::unlikely(self.details, self.trace.config.policy.cento.least_share),
             Reason::NotSupported => {
                 let support = self.trace.manifest.support.as_ref();
                 cento::not_supported(self.details, support.map(|support| &support.evidence))
@@ -101,18 +107,20 @@ impl Case<'_> {
             _ => slack.to_owned(),
         };
         let repair = self.trace.manifest.repair.as_ref();
-        match repair.and_then(|repair| seal::told::came(repair, &self.trace.config.policy.seal, &self.record.chunk_id))
-        {
+        match repair.and_then(|repair| seal::told::came(repair, &self.policy.seal, &self.record.chunk_id)) {
             Some(came) => format!("{delivered}; {came}"),
             None => delivered,
         }
     }
 
+    fn found(&self, id: &str) -> Option<&Record> {
+        self.trace.records.iter().find(|record| record.chunk_id == id)
+    }
+
     /// Why a repair did not keep it, where there was one.
     fn lost(&self) -> Option<String> {
-        let found = |id: &str| self.trace.records.iter().find(|record| record.chunk_id == id);
-        let relevance = |id: &str| found(id).map(|record| record.retrieval_score);
-        let (repair, settings) = (self.trace.manifest.repair.as_ref()?, &self.trace.config.policy.seal);
+        let relevance = |id: &str| self.found(id).map(|record| record.retrieval_score);
+        let (repair, settings) = (self.trace.manifest.repair.as_ref()?, &self.policy.seal);
         seal::told::lost(repair, settings, &self.record.chunk_id, &relevance)
     }
 
@@ -131,7 +139,7 @@ impl Case<'_> {
     fn beyond(&self) -> Told {
         let Record { rank, retrieval_score, is_neighbor, .. } = *self.record;
         let in_pool = rank <= self.trace.config.n_pool;
-        let policy = &self.trace.config.policy;
+        let policy = self.policy;
         match policy.min_relevance.filter(|&least| in_pool && !is_neighbor && retrieval_score < least) {
             Some(least) => below(retrieval_score, least),
             None => self.chooser.beyond(rank, self.details).filter(|_| in_pool).unwrap_or_else(|| {
@@ -143,7 +151,7 @@ impl Case<'_> {
 
     fn low_relevance(&self) -> Told {
         let Record { relevance, retrieval_score, prior, boost, tf, .. } = *self.record;
-        let policy = &self.trace.config.policy;
+        let policy = self.policy;
         let measured = if policy.relevance == Relevance::Tf { relevance } else { retrieval_score };
         match self.details.min_relevance {
             Some(least) if policy.min_relevance == Some(least) && measured < least => below(measured, least),
@@ -163,33 +171,20 @@ impl Case<'_> {
             count(*tokens_used)
         );
         let sum = tokens_used.zip(*tokens_needed).map(|(used, needed)| used.saturating_add(needed));
-        let budget = self.details.budget_needed.or(sum);
-        let mut changes: Vec<String> = budget
-            .map(|budget| format!("a budget of{least} {budget} instead of {}", self.budget()))
-            .into_iter()
-            .collect();
-        if let (Some(value), Some(needed)) = (self.details.value, self.details.value_needed)
-            && value < needed
-        {
-            changes.push(format!(
-                "a value above {} instead of {}: what so many tokens were worth elsewhere",
-                number(needed),
-                number(value)
-            ));
-        }
-        (because, changes)
+        (because, self.details.budget_needed.or(sum).map(Lever::Budget).into_iter().collect())
     }
 
     fn over_share(&self) -> Told {
-        let sections = self.trace.config.policy.gates().sections;
-        let (because, mut changes) = sections.over_share(&self.record.bucket, self.details, self.budget());
-        changes.extend(self.chooser.beside_share(self.details));
-        (because, changes)
+        let sections = self.policy.gates().sections;
+        let (because, mut levers) = sections.over_share(&self.record.bucket, self.details, self.budget());
+        levers.extend(self.chooser.beside_share(self.details));
+        (because, levers)
     }
 
     fn redundant(&self) -> Told {
-        let sameness = self.chooser.sameness().unwrap_or_else(|| self.trace.config.policy.gates().sameness());
-        sameness.redundant(self.details)
+        let sameness = self.chooser.sameness().unwrap_or_else(|| self.policy.gates().sameness());
+        let partner = self.details.partner.as_deref().and_then(|id| self.found(id));
+        sameness.redundant(self.details, partner.is_some_and(|partner| partner.document != self.record.document))
     }
 
     fn dropped(&self) -> Told {
@@ -199,8 +194,7 @@ impl Case<'_> {
             count(self.details.tokens_needed),
             self.budget()
         );
-        let change = self.details.tokens_used.map(|whole| format!("a budget of {whole} instead of {}", self.budget()));
-        (because, change.into_iter().collect())
+        (because, self.details.tokens_used.map(Lever::Budget).into_iter().collect())
     }
 
     fn not_found(&self) -> Told {
@@ -208,13 +202,7 @@ impl Case<'_> {
             "retrieval did not find it: it stands beside what was found, and the strategy {} looks at nothing else",
             self.trace.config.strategy
         );
-        (
-            because,
-            vec![
-                "more candidates an arm".to_owned(),
-                "the strategy cento, or window, which look at neighbours".to_owned(),
-            ],
-        )
+        (because, vec![Lever::Candidates, Lever::Strategy("cento"), Lever::Strategy("window")])
     }
 
     fn not_proposed(&self) -> Told {
@@ -222,10 +210,10 @@ impl Case<'_> {
             return (lost, Vec::new());
         }
         let found = if self.record.is_neighbor { "not found by itself, and " } else { "" };
-        let (what, changes) = self.chooser.not_proposed().unwrap_or_else(|| {
+        let (what, levers) = self.chooser.not_proposed().unwrap_or_else(|| {
             let strategy = self.trace.config.strategy;
             (format!("not proposed by the strategy {strategy}"), Vec::new())
         });
-        (format!("{found}{what}"), changes)
+        (format!("{found}{what}"), levers)
     }
 }

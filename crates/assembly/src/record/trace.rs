@@ -9,16 +9,18 @@ use crate::fuse::Contribution;
 use crate::pack::{Format, Marks, Order};
 use crate::policy::Policy;
 use crate::question::NeedKind;
+use crate::select::gates::Relaxed;
 use crate::select::sections::Slack;
 use crate::strategies::Strategy;
 use crate::strategies::seal;
 use crate::value::evidence::Evidence;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::ops::Range;
 
-pub use crate::select::decision::{BoundaryStop, Certificate, Reallocated, Reason, Stage, StepDetails};
+pub use crate::select::decision::{BoundaryStop, Certificate, Radii, Reallocated, Reason, Stage, StepDetails};
 
 /// Version of the trace as JSON; a field that changes its meaning raises it.
 pub const TRACE_VERSION: u32 = 2;
@@ -57,6 +59,9 @@ pub struct Config {
     /// The marks around them.
     #[serde(default = "Marks::full")]
     pub marks: Marks,
+    /// Further questions of the same context.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub queries: Vec<String>,
     /// Ids of chunks that had to be delivered.
     #[serde(default)]
     pub include: Vec<String>,
@@ -110,6 +115,13 @@ pub struct Manifest {
     /// The language model that was asked by whoever drove a repair, and what it said; none if none was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub endpoint: Option<EndpointRecord>,
+    /// The radii of windows, where they go by the question or by the type of a document.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub windows: Option<Radii>,
+    /// The settings in which the search and the choice behind this context differ from what was asked, as nothing
+    /// passed the gates at first; none where something did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub second_search: Option<Vec<Relaxed>>,
     /// The repair behind a context of `seal`: ledger, gaps, micro-queries, swaps and verdict of every loop, and what
     /// beat the passages that are not kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -117,6 +129,27 @@ pub struct Manifest {
 }
 
 impl Trace {
+    /// The policy that was chosen by: the request's, unless a second search relaxed it.
+    pub(crate) fn policy(&self) -> Cow<'_, Policy> {
+        match self.manifest.second_search {
+            Some(_) => Cow::Owned(self.config.policy.relaxed(self.config.strategy)),
+            None => Cow::Borrowed(&self.config.policy),
+        }
+    }
+
+    /// Takes in that this is the answer of a second search, and the policy that the request asked for.
+    pub fn searched_again(&mut self, asked: Policy, relaxed: Vec<Relaxed>) {
+        let told: Vec<String> =
+            relaxed.iter().map(|Relaxed { setting, from, to }| format!("{setting} {to} instead of {from}")).collect();
+        let outcome = match self.manifest.outcome {
+            Outcome::Whole | Outcome::Cut => "this is of a second search",
+            Outcome::NothingRelevant | Outcome::NothingFits => "nor of a second search",
+        };
+        self.warnings.push(format!("nothing passed the gates: {outcome}, with {}", told.join(", ")));
+        self.config.policy = asked;
+        self.manifest.second_search = Some(relaxed);
+    }
+
     /// Takes in the repair that chose what this context is made of; what lost says who beat it, and at which scores.
     pub fn repaired(&mut self, repair: seal::Outcome) {
         let losses: HashMap<&str, &seal::Loss> = repair.lost.iter().map(|loss| (loss.id.as_str(), loss)).collect();

@@ -18,13 +18,15 @@ pub(crate) struct Block {
     pub(crate) candidates: Vec<usize>,
     /// Its worth to the strategy, on the strategy's own scale.
     pub(crate) value: f64,
+    /// Number of the question that wants it, where there are several.
+    pub(crate) question: Option<usize>,
     /// Substitutes where it does not fit, widest first.
     pub(crate) narrower: Vec<Vec<usize>>,
 }
 
 impl Block {
     pub(crate) fn new(candidates: Vec<usize>, value: f64) -> Self {
-        Self { candidates, value, narrower: Vec::new() }
+        Self { candidates, value, question: None, narrower: Vec::new() }
     }
 }
 
@@ -66,7 +68,7 @@ fn walk(choice: &Choice<'_>, ledger: &mut Ledger<'_>, plan: &Plan, firsts: &[Fir
                 Ok(quote) => (Reason::PassedAllGates, quote),
                 Err(quote) => (Reason::BudgetExceeded, quote),
             };
-            let details = StepDetails { value: Some(block.value), ..quoted(ledger, quote) };
+            let details = StepDetails { value: Some(block.value), question: block.question, ..quoted(ledger, quote) };
             for excerpt in missing {
                 verdicts.insert(excerpt.candidate, Verdict::new(Stage::Walk, reason, details.clone()));
             }

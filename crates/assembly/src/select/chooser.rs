@@ -1,6 +1,6 @@
 //! What a strategy is: how it values candidates, how it chooses among them, and how it tells why one was left out.
 
-use super::decision::{BoundaryStop, Certificate, Reallocated, Reason, Stage, StepDetails};
+use super::decision::{BoundaryStop, Certificate, Radii, Reallocated, Reason, Stage, StepDetails};
 use super::gates::{Sameness, Told};
 use super::sections::Sections;
 use super::similarity::Similarity;
@@ -8,7 +8,9 @@ use crate::budget::cut::Reader;
 use crate::budget::{Ledger, Quote};
 use crate::candidate::Candidate;
 use crate::error::Result;
+use crate::lever::Lever;
 use crate::line::Lines;
+use crate::neighborhood::Neighborhood;
 use crate::pack::Excerpt;
 use crate::question::Reading;
 use crate::stop::Stop;
@@ -28,6 +30,9 @@ pub(crate) trait Chooser {
     /// Says once what is wanted. The walk that comes of it may be taken several times, each from an empty ledger.
     fn plan<'w>(&'w self, choice: &'w Choice<'w>, ledger: &mut Ledger<'_>) -> Result<Walk<'w>>;
 
+    /// The chunks beside those found that it looks at, as its settings say.
+    fn neighborhood(&self) -> Neighborhood;
+
     /// The shares of sections, where the strategy keeps to them.
     fn sections(&self) -> Option<Sections<'_>> {
         None
@@ -40,6 +45,11 @@ pub(crate) trait Chooser {
 
     /// A nat of a learned prior in the units of the strategy's policies; none where it has no priors.
     fn nat(&self) -> Option<f64> {
+        None
+    }
+
+    /// The radii of its windows among these chunks, where they go by the question or by documents.
+    fn radii(&self, _candidates: &[&Candidate]) -> Option<Radii> {
         None
     }
 
@@ -62,8 +72,8 @@ pub(crate) trait Chooser {
         None
     }
 
-    /// A change that lets in a chunk over its section's share, beside a larger share.
-    fn beside_share(&self, _details: &StepDetails) -> Option<String> {
+    /// A lever that lets in a chunk over its section's share, beside a larger share.
+    fn beside_share(&self, _details: &StepDetails) -> Option<Lever> {
         None
     }
 }
@@ -75,6 +85,9 @@ pub(crate) const TOGETHER: &str = "it needs, with the chunks it is to be deliver
 
 /// Admits into the ledger, after what goes first, what a plan wants, and decides about every candidate of the pool.
 pub(crate) type Walk<'w> = Box<dyn Fn(&mut Ledger<'_>, &[First]) -> Result<Selection> + 'w>;
+
+/// Candidates that a question found with their scores, best first.
+pub(crate) type Ranking = Vec<(usize, f64)>;
 
 /// A question and its candidates, before anything is valued.
 pub(crate) struct Asked<'a> {
@@ -105,6 +118,8 @@ impl Valued {
 /// The pool and all that a choice looks at.
 pub(crate) struct Choice<'a> {
     pub(crate) pool: &'a [Scored],
+    /// The rankings of further questions, in their order.
+    pub(crate) further: &'a [Ranking],
     pub(crate) lines: &'a Lines,
     /// Ids of what a repair kept.
     pub(crate) kept: &'a [&'a str],

@@ -3,8 +3,10 @@
 //! Source: arXiv 2601.10681, appendix A: the fields of its audit log under their names.
 //! Units: tokens are the budget tokenizer's.
 
+use crate::question::QueryKind;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 /// Why a candidate is in the context or not.
@@ -41,6 +43,8 @@ pub enum Reason {
     Included,
     /// The request leaves it or its document out.
     Excluded,
+    /// No likelier to answer than a candidate that nothing speaks for, so that it would only fill the budget.
+    Unlikely,
     /// The collection as a whole has too little to say to the question, see [`crate::evidence`].
     NotSupported,
 }
@@ -92,6 +96,12 @@ pub struct StepDetails {
     /// others.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub value: Option<f64>,
+    /// Number of the question whose segment it is in, from 0, where several were asked (`rse`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub question: Option<usize>,
+    /// Tokens that it costs alone, header included, which `cento` multiplies its likelihood with.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub value_tokens: Option<usize>,
     /// The worth it would need for its tokens, at the price that tokens had; for `seal` the S of what beat it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub value_needed: Option<f64>,
@@ -104,6 +114,12 @@ pub struct StepDetails {
     /// The least support the policy asks for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub min_support: Option<f64>,
+    /// Its likelihood, with priors.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub likelihood: Option<f64>,
+    /// The least likelihood that the policy asks for among so many candidates.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub min_likelihood: Option<f64>,
     /// Bytes of the document that were kept of a cut chunk.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kept: Option<Range<u64>>,
@@ -169,6 +185,17 @@ pub struct BoundaryStop {
     pub before: usize,
     /// Chunks that would lie behind its end.
     pub after: usize,
+}
+
+/// The radii of windows, where they go by the kind of the question or the type of a document.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Radii {
+    /// The kind of the question.
+    pub kind: QueryKind,
+    /// Chunks on either side of what was found in documents of no type that is named.
+    pub radius: usize,
+    /// Chunks on either side of what was found in documents of a type that is named, by that type; of those found.
+    pub by_type: BTreeMap<String, usize>,
 }
 
 /// The edges that a window never crosses.

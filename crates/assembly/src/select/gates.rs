@@ -5,8 +5,14 @@ use super::decision::StepDetails;
 use super::redundancy::Gate;
 use super::sections::Sections;
 use crate::error::{Error, Result};
-use crate::figure::{above, count, floor, number};
+use crate::figure::{count, number};
+use crate::lever::{Lever, Number};
 use crate::value::prior::Relevance;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A limit is raised to so many times what seems enough, before it is given up.
+pub(crate) const FAR: usize = 8;
 
 /// Longest run of chunks that a limit may name; without a limit runs are as long as they are.
 pub(crate) const RUN_MAX: usize = 100;
@@ -20,16 +26,47 @@ pub(crate) struct Gates<'p> {
     pub(crate) max_per_section: Option<usize>,
     pub(crate) gate: Gate,
     pub(crate) delta: f64,
+    pub(crate) same_meaning: Option<f64>,
     pub(crate) sections: Sections<'p>,
 }
 
-/// A sentence, and the least changes that undo what it tells of.
-pub(crate) type Told = (String, Vec<String>);
+/// The way on where nothing passes the gates.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum SecondSearch {
+    /// Nothing: the context says that there is nothing relevant.
+    #[default]
+    Never,
+    /// The question is searched and chosen for once more, wider and without the gates.
+    Relaxed,
+}
+
+impl SecondSearch {
+    pub(crate) fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// A setting of a second search that is not the first one's.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Relaxed {
+    /// Name of the setting; of a policy's the key.
+    pub setting: String,
+    /// Its value in the first search.
+    pub from: String,
+    /// Its value in the second.
+    pub to: String,
+}
+
+/// A sentence, and the levers that may undo what it tells of.
+pub(crate) type Told = (String, Vec<Lever>);
 
 /// The figures from which two chunks say the same, by the settings that name them.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Sameness {
     pub(crate) words: (&'static str, f64),
+    /// Half of the words are enough between two documents.
+    pub(crate) halved: bool,
     pub(crate) meaning: Option<(&'static str, f64)>,
     /// The chosen chunks the overlap is taken with.
     pub(crate) with: Gate,
@@ -37,7 +74,9 @@ pub(crate) struct Sameness {
 
 impl Gates<'_> {
     pub(crate) fn check_delta(&self) -> Result<()> {
-        Error::unless(self.delta > 0.0 && self.delta <= 1.0, "delta", "must be above 0 and at most 1")
+        let is_share = |share: f64| share > 0.0 && share <= 1.0;
+        Error::unless(is_share(self.delta), "delta", "must be above 0 and at most 1")?;
+        Error::unless(self.same_meaning.is_none_or(is_share), "same_meaning", "must be above 0 and at most 1")
     }
 
     pub(crate) fn check_relevance(&self) -> Result<()> {
@@ -51,34 +90,40 @@ impl Gates<'_> {
 
     /// The overlap of the bubble's gate.
     pub(crate) fn sameness(&self) -> Sameness {
-        Sameness { words: ("delta", self.delta), meaning: None, with: Gate::Pairwise }
+        let meaning = self.same_meaning.map(|least| ("same_meaning", least));
+        Sameness { words: ("delta", self.delta), halved: false, meaning, with: Gate::Pairwise }
     }
 }
 
 /// The sentence about a relevance below the least one.
 pub(crate) fn below(measured: f64, least: f64) -> Told {
     let because = format!("its relevance of {} is below min_relevance, {}", number(measured), number(least));
-    (because, vec![format!("a min_relevance of {} instead of {}", floor(measured), number(least))])
+    let end = measured.min(0.0) - 1.0; // below all that was found: its neighbours are let in too
+    (because, vec![Lever::Number(Number::down_to("min_relevance", least, measured, end))])
 }
 
 /// The sentence about a candidate beyond the first so many.
-pub(crate) fn beyond(place: usize, limit: Option<usize>, what: &str, key: &str) -> Told {
+pub(crate) fn beyond(place: usize, limit: Option<usize>, what: &str, key: &'static str) -> Told {
+    let raised = limit.map(|limit| Lever::Number(Number::limit(key, limit, place, place.saturating_mul(FAR))));
     let limit = count(limit);
     let because = format!("place {place}: beyond the {limit} {what} candidates, which alone are weighed");
-    (because, vec![format!("a {key} of {place} instead of {limit}")])
+    (because, raised.into_iter().collect())
 }
 
 /// The sentence about a document or section that has all the chunks it may have.
-pub(crate) fn too_many(of: &str, key: &str, details: &StepDetails) -> Told {
+pub(crate) fn too_many(of: &str, key: &'static str, details: &StepDetails) -> Told {
     let (used, limit) = (details.chunks_used, details.chunks_limit);
     let because = format!("its {of} has {} chunks already; {key} allows {}", count(used), count(limit));
-    let change = used.map(|used| format!("a {key} of {} instead of {}", used.saturating_add(1), count(limit)));
-    (because, change.into_iter().collect())
+    let raised = used.zip(limit).map(|(used, limit)| {
+        let guess = used.saturating_add(1);
+        Lever::Number(Number::limit(key, limit, guess, guess.saturating_mul(FAR)))
+    });
+    (because, raised.into_iter().collect())
 }
 
 impl Sameness {
-    /// The sentence about a chunk that says what is chosen already.
-    pub(crate) fn redundant(&self, details: &StepDetails) -> Told {
+    /// The sentence about a chunk that says what is chosen already, in a document that may be another one.
+    pub(crate) fn redundant(&self, details: &StepDetails, is_of_another: bool) -> Told {
         let StepDetails { overlap, cosine, partner, .. } = details;
         let union = self.with == Gate::Union;
         let than = match partner {
@@ -86,26 +131,28 @@ impl Sameness {
             Some(partner) => partner.clone(),
             None => "what was chosen before".to_owned(),
         };
-        let (mut figures, mut keys) = (Vec::new(), Vec::new());
+        let (mut figures, mut levers) = (Vec::new(), Vec::new());
+        let mut passed = |key, least, figure| {
+            let raised = Number::above(key, least, figure);
+            levers.extend((raised.guess <= raised.end).then_some(Lever::Number(raised)));
+        };
         let (key, least) = self.words;
-        if let Some(overlap) = overlap.filter(|&overlap| overlap >= least) {
-            figures.push(format!("containment {}, not below {key} = {}", number(overlap), number(least)));
-            keys.push((key, overlap));
+        let (part, of) = match is_of_another && self.halved {
+            true => (0.5, "half of "),
+            false => (1.0, ""),
+        };
+        if let Some(overlap) = overlap.filter(|&overlap| overlap >= least * part) {
+            figures.push(format!("containment {}, not below {of}{key} = {}", number(overlap), number(least)));
+            passed(key, least, overlap / part);
         }
         let meaning = self.meaning.zip(*cosine).filter(|((_, least), cosine)| cosine >= least);
         if let Some(((key, least), cosine)) = meaning {
             figures.push(format!("cosine {}, not below {key} = {}", number(cosine), number(least)));
-            keys.push((key, cosine));
+            passed(key, least, cosine);
         }
         let because = format!("says the same as {than}: {}", figures.join("; "));
-        let mut changes: Vec<String> = Vec::new();
-        if keys.iter().all(|(_, figure)| above(*figure) <= 1.0) {
-            let raised = keys.iter().map(|(key, figure)| format!("{key} = {}", number(above(*figure))));
-            changes.push(raised.collect::<Vec<_>>().join(" with "));
-        } else {
-            changes.push("gate = \"none\"".to_owned());
-        }
-        changes.extend(partner.iter().filter(|_| !union).map(|partner| format!("leaving out {partner}")));
-        (because, changes)
+        levers.push(Lever::Choice("gate".into(), "none"));
+        levers.extend(partner.iter().filter(|_| !union).map(|partner| Lever::Exclude(partner.clone())));
+        (because, levers)
     }
 }

@@ -1,16 +1,17 @@
 //! Similarity: how alike two candidates are, whatever else is chosen.
 //!
-//! Containment of three-word runs (shingles), each weighed by its idf among the candidates, and the cosine of the
-//! vectors. Both look at nothing but the two, and so mean the same at any budget.
+//! Containment of three-word runs (shingles), each weighed by how rare its words are in the collection, and the cosine
+//! of the vectors. Both look at nothing but the two, and so mean the same at any budget and among any candidates:
+//! copies that multiply do not make what they share common.
 //! Range: containment in `[0, 1]`; two texts with fewer shingles than [`MIN_CONTENT_WORDS`] are alike if they are equal
 //! but for spacing.
-//! Cost: one pass over the words of each candidate that is looked at, and one over a sample to tell how rare shingles
-//! are.
+//! Cost: one pass over the words of each candidate that is looked at, and one look-up for each word of those that share
+//! a tenth of their shingles.
 
-use super::words::{FNV_PRIME, MIN_CONTENT_WORDS, hashes, spaced_once};
+use super::words::{FNV_PRIME, MIN_CONTENT_WORDS, hashes, spaced_once, words};
 use crate::candidate::Candidate;
-use crate::question::is_function_word;
-use std::cell::{OnceCell, RefCell};
+use crate::question::{Reading, is_function_word};
+use std::cell::RefCell;
 use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -23,15 +24,46 @@ pub(crate) struct Similarity<'a> {
     words: RefCell<HashMap<usize, Rc<[u64]>>>,
     /// Ascending hashes of the runs of [`SHINGLE_WORDS`] words of each candidate.
     shingles: RefCell<HashMap<usize, Rc<[u64]>>>,
-    /// Of a sample of the candidates, how many have each shingle, and how many there are; made when first asked for.
-    frequencies: OnceCell<(HashMap<u64, u32>, usize)>,
+    reading: Reading<'a>,
+    /// The idf of words in the collection.
+    idf: RefCell<HashMap<String, f64>>,
+    /// The weights of the shingles of each candidate, in their order.
+    weights: RefCell<HashMap<usize, Rc<[f64]>>>,
+}
+
+/// Some candidates, of which one is compared with all others at once.
+pub(crate) struct Among<'s> {
+    similarity: &'s Similarity<'s>,
+    chosen: &'s [usize],
+    /// Numbers of the content words of each; none where vectors are compared.
+    words: Vec<Vec<usize>>,
+    /// Places of those that have a word, by its number.
+    who_has: Vec<Vec<usize>>,
+}
+
+impl Among<'_> {
+    /// The likeness of the one at a place with those at others: the cosine of the vectors, or without vectors the share
+    /// of the shorter one's content words that the other has.
+    pub(crate) fn with(&self, at: usize, others: &[usize]) -> Vec<f64> {
+        if let Some(cosine) = self.similarity.cosine {
+            let id = |at: usize| self.similarity.candidates[self.chosen[at]].id.as_str();
+            return others.iter().map(|&other| cosine(id(at), id(other))).collect();
+        }
+        let mut shared = vec![0_usize; self.chosen.len()];
+        for &word in &self.words[at] {
+            self.who_has[word].iter().for_each(|&other| shared[other] += 1);
+        }
+        let shorter = |other: usize| self.words[at].len().min(self.words[other].len()).max(1);
+        others.iter().map(|&other| shared[other] as f64 / shorter(other) as f64).collect()
+    }
 }
 
 /// Shingles that two chunks share, as a share of the shorter one's, below which it does not matter how rare they are.
 const FEW_SHARED: f64 = 0.1;
 
-/// Candidates, evenly spread, that tell how rare a shingle is.
-const SAMPLE_MAX: usize = 256;
+/// The weight of a shingle whose words stand everywhere; each adds its idf. A text says something by its common words
+/// too, so that one rare word does not make another text of a copy.
+const COMMON_WEIGHT: f64 = 1.0;
 
 /// Words of a shingle.
 const SHINGLE_WORDS: usize = 3;
@@ -39,9 +71,8 @@ const SHINGLE_WORDS: usize = 3;
 /// The likeness of two candidates.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Alike {
-    /// Share of the shorter one's shingles that the other has, each weighed by its idf among the candidates, in `[0,
-    /// 1]`: what stands in every chunk, as letterheads do, makes no two the same, and what tells them apart weighs
-    /// most.
+    /// Share of the shorter one's shingles that the other has, each weighed by the idf of its words in the collection,
+    /// in `[0, 1]`: what stands in every chunk, as letterheads do, weighs least, and what tells them apart most.
     pub(crate) containment: f64,
     /// Cosine of their vectors, where there are any.
     pub(crate) cosine: Option<f64>,
@@ -49,22 +80,41 @@ pub(crate) struct Alike {
 
 impl<'a> Similarity<'a> {
     /// `cosine` of two candidates' vectors by id, where there are vectors.
-    pub(crate) fn new(candidates: &'a [&'a Candidate], cosine: Option<&'a dyn Fn(&str, &str) -> f64>) -> Self {
+    pub(crate) fn new(
+        candidates: &'a [&'a Candidate],
+        cosine: Option<&'a dyn Fn(&str, &str) -> f64>,
+        reading: Reading<'a>,
+    ) -> Self {
         Self {
             candidates,
             cosine,
             words: RefCell::default(),
             shingles: RefCell::default(),
-            frequencies: OnceCell::new(),
+            reading,
+            idf: RefCell::default(),
+            weights: RefCell::default(),
         }
     }
 
-    /// Cosine of the vectors, or without vectors the share of the shorter one's content words that the other has.
-    pub(crate) fn between(&self, a: usize, b: usize) -> f64 {
-        self.cosine_of(a, b).unwrap_or_else(|| {
-            let words = |at| self.cached(&self.words, at, |text| hashes(text, |word| !is_function_word(word)));
-            contained(&words(a), &words(b))
-        })
+    /// Candidates that are compared with each other.
+    pub(crate) fn among<'s>(&'s self, chosen: &'s [usize]) -> Among<'s> {
+        if self.cosine.is_some() {
+            return Among { similarity: self, chosen, words: Vec::new(), who_has: Vec::new() };
+        }
+        let mut numbers: HashMap<u64, usize> = HashMap::new();
+        let mut who_has: Vec<Vec<usize>> = Vec::new();
+        let mut numbered = |(at, &candidate): (usize, &usize)| {
+            let words = self.cached(&self.words, candidate, |text| hashes(text, |word| !is_function_word(word)));
+            let number = |&word: &u64| {
+                let number = *numbers.entry(word).or_insert(who_has.len());
+                who_has.resize_with(who_has.len().max(number + 1), Vec::new);
+                who_has[number].push(at);
+                number
+            };
+            words.iter().map(number).collect()
+        };
+        let words = chosen.iter().enumerate().map(&mut numbered).collect();
+        Among { similarity: self, chosen, words, who_has }
     }
 
     /// Shingles and vectors.
@@ -74,7 +124,7 @@ impl<'a> Similarity<'a> {
         let containment = if of_a.len().min(of_b.len()) >= MIN_CONTENT_WORDS {
             match contained(&of_a, &of_b) {
                 few if few < FEW_SHARED => few,
-                _ => self.weighed(&of_a, &of_b),
+                _ => shared_weight((&of_a, &self.weights(a)), (&of_b, &self.weights(b))),
             }
         } else {
             f64::from(spaced_once(&self.candidates[a].text) == spaced_once(&self.candidates[b].text))
@@ -82,31 +132,34 @@ impl<'a> Similarity<'a> {
         Alike { containment, cosine: self.cosine_of(a, b) }
     }
 
-    /// The idf of what two ascending lists of shingles share, as a share of the lighter one's.
-    fn weighed(&self, a: &[u64], b: &[u64]) -> f64 {
-        let (frequencies, n) = self.frequencies.get_or_init(|| self.frequencies());
-        let idf = |shingle: &u64| {
-            let df = frequencies.get(shingle).copied().unwrap_or(0);
-            ((*n as f64 + 1.0) / (f64::from(df) + 0.5)).ln()
-        };
-        let mass = |shingles: &mut dyn Iterator<Item = &u64>| shingles.map(idf).sum::<f64>();
-        let shared = mass(&mut a.iter().filter(|shingle| b.binary_search(shingle).is_ok()));
-        (shared / mass(&mut a.iter()).min(mass(&mut b.iter()))).clamp(0.0, 1.0)
-    }
-
-    fn frequencies(&self) -> (HashMap<u64, u32>, usize) {
-        let mut frequencies: HashMap<u64, u32> = HashMap::new();
-        let sample = (0..self.candidates.len()).step_by(self.candidates.len().div_ceil(SAMPLE_MAX).max(1));
-        let n = sample.len();
-        for at in sample {
-            for &shingle in self.cached(&self.shingles, at, shingles).iter() {
-                *frequencies.entry(shingle).or_default() += 1;
-            }
+    /// The weights of a candidate's shingles, in the order of their hashes: the sum of its words' idf.
+    fn weights(&self, at: usize) -> Rc<[f64]> {
+        if let Some(known) = self.weights.borrow().get(&at) {
+            return Rc::clone(known);
         }
-        (frequencies, n)
+        let idfs: Vec<f64> = words(&self.candidates[at].text).map(|word| self.idf(word)).collect();
+        let weights = idfs.windows(SHINGLE_WORDS).map(|run| COMMON_WEIGHT + run.iter().sum::<f64>());
+        let mut weighed: Vec<(u64, f64)> = shingles(&self.candidates[at].text).into_iter().zip(weights).collect();
+        weighed.sort_unstable_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
+        weighed.dedup_by_key(|(hash, _)| *hash);
+        let weights: Rc<[f64]> = weighed.into_iter().map(|(_, weight)| weight).collect();
+        self.weights.borrow_mut().insert(at, Rc::clone(&weights));
+        weights
     }
 
-    fn cosine_of(&self, a: usize, b: usize) -> Option<f64> {
+    /// The greatest idf of the terms that a word is analysed to; 0 for a word that is not searched.
+    fn idf(&self, word: String) -> f64 {
+        if let Some(&known) = self.idf.borrow().get(&word) {
+            return known;
+        }
+        let terms = (self.reading.terms)(&word);
+        let idf = terms.iter().map(|term| (self.reading.idf)(term)).fold(0.0, f64::max);
+        self.idf.borrow_mut().insert(word, idf);
+        idf
+    }
+
+    /// The cosine of two candidates' vectors, where there are any.
+    pub(crate) fn cosine_of(&self, a: usize, b: usize) -> Option<f64> {
         self.cosine.map(|cosine| cosine(&self.candidates[a].id, &self.candidates[b].id))
     }
 
@@ -140,6 +193,13 @@ fn contained(a: &[u64], b: &[u64]) -> f64 {
     shared as f64 / a.len().min(b.len()).max(1) as f64
 }
 
+/// The weight of the shingles that two ascending lists share, as a share of the lighter list's.
+fn shared_weight(a: (&[u64], &[f64]), b: (&[u64], &[f64])) -> f64 {
+    let both = a.0.iter().zip(a.1).filter(|(shingle, _)| b.0.binary_search(shingle).is_ok());
+    let shared: f64 = both.map(|(_, weight)| weight).sum();
+    (shared / a.1.iter().sum::<f64>().min(b.1.iter().sum())).clamp(0.0, 1.0)
+}
+
 /// Hashes of every run of [`SHINGLE_WORDS`] words.
 fn shingles(text: &str) -> Vec<u64> {
     let hashes = hashes(text, |_| true);
@@ -152,8 +212,19 @@ mod tests {
     use super::*;
     use crate::tests::candidate;
 
+    /// Words as they stand, and their idf in a collection of these texts.
+    fn with_reading<T>(texts: &[&str], then: impl FnOnce(Reading<'_>) -> T) -> T {
+        let terms = |text: &str| words(text).collect::<Vec<_>>();
+        let idf = |term: &str| {
+            let n = texts.len() as f64;
+            let df = texts.iter().filter(|text| words(text).any(|word| word == term)).count() as f64;
+            (1.0 + (n - df + 0.5) / (df + 0.5)).ln()
+        };
+        then(Reading { terms: &terms, idf: &idf, sentences: &|text| vec![0..text.len()] })
+    }
+
     #[test]
-    fn what_stands_in_every_chunk_makes_no_two_the_same() {
+    fn what_stands_in_every_chunk_weighs_least() {
         let letterhead =
             "harbour office of the city of elbow bay and its islands please answer within ten days of the date above";
         let letter = |at: usize| format!("{letterhead} berth{at} of captain{at} pays{at} crowns{at} on day{at}");
@@ -161,16 +232,60 @@ mod tests {
             (0..40).map(|at| candidate(&format!("d{at:02}"), 0, &letter(at), 0.5)).collect();
         chunks.push(candidate("z", 0, &(letter(7) + " signed by hand"), 0.5));
         let candidates: Vec<&Candidate> = chunks.iter().collect();
-        let similarity = Similarity::new(&candidates, None);
-        let alike = |a: usize, b: usize| similarity.alike(a, b).containment;
-        let plain = contained(
-            &similarity.cached(&similarity.shingles, 3, shingles),
-            &similarity.cached(&similarity.shingles, 4, shingles),
-        );
-        assert!(plain > 0.7 && alike(3, 4) < 0.1, "{plain} by number, {} by idf", alike(3, 4));
-        assert!(alike(7, 40) > 0.99 && alike(40, 7) == alike(7, 40));
-        assert_eq!(alike(5, 5), 1.0);
-        let copies: Vec<&Candidate> = vec![candidates[0]; 30];
-        assert!(Similarity::new(&copies, None).alike(0, 1).containment > 0.999, "nothing but copies are copies");
+        let texts: Vec<&str> = chunks.iter().map(|chunk| chunk.text.as_str()).collect();
+        with_reading(&texts, |reading| {
+            let similarity = Similarity::new(&candidates, None, reading);
+            let alike = |a: usize, b: usize| similarity.alike(a, b).containment;
+            let plain = contained(
+                &similarity.cached(&similarity.shingles, 3, shingles),
+                &similarity.cached(&similarity.shingles, 4, shingles),
+            );
+            assert!(plain > 0.7 && alike(3, 4) < 0.4, "{plain} by number, {} by idf", alike(3, 4));
+            assert!(alike(7, 40) > 0.99 && alike(40, 7) == alike(7, 40));
+            assert_eq!(alike(5, 5), 1.0);
+        });
+    }
+
+    #[test]
+    fn all_at_once_are_as_alike_as_two_by_two() {
+        let text =
+            |at: usize| (0..at % 7 + at % 3 * 5).map(|n| format!("berth{} of ", (n * at) % 11)).collect::<String>();
+        let chunks: Vec<Candidate> = (0..40).map(|at| candidate("d", at as u32, &text(at), 0.5)).collect();
+        let candidates: Vec<&Candidate> = chunks.iter().collect();
+        let similarity = Similarity::new(&candidates, None, crate::tests::NO_READING);
+        let chosen: Vec<usize> = (0..40).filter(|at| at % 4 != 1).rev().collect();
+        let slow = |at: usize| {
+            let mut words = hashes(&chunks[at].text, |word| !is_function_word(word));
+            words.sort_unstable();
+            words.dedup();
+            words
+        };
+        let among = similarity.among(&chosen);
+        for (at, &a) in chosen.iter().enumerate() {
+            let expected: Vec<f64> = chosen.iter().map(|&b| contained(&slow(a), &slow(b))).collect();
+            assert_eq!(among.with(at, &(0..chosen.len()).collect::<Vec<_>>()), expected, "{a}");
+        }
+    }
+
+    #[test]
+    fn copies_that_differ_in_one_number_are_the_same_however_many_there_are() {
+        let copy = |at: usize| {
+            format!(
+                "the harbour office of elbow bay lets its berths by the day from spring to autumn and asks captains \
+                 to moor at the quay before noon with all papers ready and fees paid in crowns at berth number {at} \
+                 where a clerk signs the book and hands out the key of the water house to every crew that stays"
+            )
+        };
+        for n in [2, 5, 20, 60] {
+            let mut chunks: Vec<Candidate> =
+                (0..n).map(|at| candidate(&format!("d{at:02}"), 0, &copy(at + 100), 0.5)).collect();
+            chunks.push(candidate("z", 0, "bread is flour water salt and time and nothing else goes into it", 0.5));
+            let candidates: Vec<&Candidate> = chunks.iter().collect();
+            let texts: Vec<&str> = chunks.iter().map(|chunk| chunk.text.as_str()).collect();
+            with_reading(&texts, |reading| {
+                let alike = Similarity::new(&candidates, None, reading).alike(0, 1).containment;
+                assert!(alike >= 0.8, "{alike} among {n} copies");
+            });
+        }
     }
 }

@@ -11,10 +11,12 @@ use crate::budget::Ledger;
 use crate::candidate::Candidate;
 use crate::error::{Error, Result};
 use crate::figure::count;
+use crate::lever::{Lever, Number};
+use crate::neighborhood::Neighborhood;
 use crate::select::block::{Block, Plan};
 use crate::select::chooser::{ALONE, Choice, Chooser, Walk};
 use crate::select::decision::{Reason, StepDetails};
-use crate::select::gates::Told;
+use crate::select::gates::{FAR, Told};
 use crate::value::prior::Scored;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -115,14 +117,26 @@ impl Chooser for Adaptive {
         Ok(plan(ledger.candidates(), choice.pool, self).offered(choice))
     }
 
+    fn neighborhood(&self) -> Neighborhood {
+        Neighborhood::none()
+    }
+
     fn it_needs(&self) -> &'static str {
         ALONE
     }
 
     fn beyond(&self, place: usize, details: &StepDetails) -> Option<Told> {
+        let raised = details.chunks_limit.map(|limit| {
+            let buffer = match self.buffer {
+                Buffer::More(more) => more,
+                Buffer::Times(_) => 0, // a number of candidates in its place
+            };
+            let guess = buffer.saturating_add(place.saturating_sub(limit));
+            Lever::Number(Number::limit("adaptive.buffer", buffer, guess, guess.saturating_mul(FAR)))
+        });
         let limit = count(details.chunks_limit);
         let because = format!("place {place}: the ranking ends at place {limit}, its buffer included");
-        Some((because, vec![format!("an adaptive.buffer that reaches place {place}")]))
+        Some((because, raised.into_iter().collect()))
     }
 }
 

@@ -11,11 +11,13 @@ use crate::budget::Ledger;
 use crate::candidate::Candidate;
 use crate::error::{Error, Result};
 use crate::figure::number;
+use crate::lever::{Lever, Number};
 use crate::line::Lines;
+use crate::neighborhood::{Near, Neighborhood, Side};
 use crate::rank::greatest_first;
 use crate::select::block::{Block, Plan};
 use crate::select::chooser::{Choice, Chooser, TOGETHER, Walk};
-use crate::select::gates::Told;
+use crate::select::gates::{FAR, Told};
 use crate::value::prior::Scored;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -56,15 +58,23 @@ impl Chooser for Automerge {
         Ok(automerge(ledger.candidates(), choice.pool, choice.lines, self).offered(choice))
     }
 
+    fn neighborhood(&self) -> Neighborhood {
+        // Without headings an aligned run is whole if all that can lie in it is there.
+        let outside = Side::both(FAN_OUT.pow(LEVELS) as usize - 1);
+        Neighborhood(vec![Near::Merged { ranks: self.k, share: self.ratio, outside }])
+    }
+
     fn it_needs(&self) -> &'static str {
         TOGETHER
     }
 
     fn not_proposed(&self) -> Option<Told> {
+        let wider = Number::limit("automerge.k", self.k, self.k.saturating_add(1), self.k.saturating_mul(FAR));
+        let lower = Number::down_to("automerge.ratio", self.ratio, self.ratio, 0.0);
         let (k, ratio) = (self.k, number(self.ratio));
         let because =
             format!("neither among the first {k} chunks found nor in a section of which more than {ratio} is found");
-        Some((because, vec![format!("an automerge.k above {k}"), format!("an automerge.ratio below {ratio}")]))
+        Some((because, vec![Lever::Number(wider), Lever::Number(lower)]))
     }
 }
 

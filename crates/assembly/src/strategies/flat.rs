@@ -3,6 +3,7 @@
 
 use crate::budget::Ledger;
 use crate::error::Result;
+use crate::neighborhood::Neighborhood;
 use crate::pack::Excerpt;
 use crate::select::chooser::{
     ALONE, Asked, Choice, Chooser, First, Selection, Valued, Verdict, Walk, admit_firsts, quoted,
@@ -21,6 +22,10 @@ impl Chooser for Flat {
 
     fn plan<'w>(&'w self, choice: &'w Choice<'w>, _ledger: &mut Ledger<'_>) -> Result<Walk<'w>> {
         Ok(Box::new(|ledger, firsts| walk(choice, ledger, firsts)))
+    }
+
+    fn neighborhood(&self) -> Neighborhood {
+        Neighborhood::none()
     }
 
     fn it_needs(&self) -> &'static str {

@@ -4,11 +4,12 @@
 //! Differs: it goes on until the budget is full, and what does not fit is passed over; relevance is a share of the best
 //! one's, so that both terms lie in `[0, 1]`; similarity is the cosine of the vectors where there are any, else the
 //! overlap of words.
-//! Cost: one similarity for each candidate and chosen chunk.
+//! Cost: one similarity for each two of the candidates that are ordered; of words, the pairs that share each.
 
 use crate::budget::Ledger;
 use crate::candidate::Candidate;
 use crate::error::{Error, Result};
+use crate::neighborhood::Neighborhood;
 use crate::normalize::share_of_best;
 use crate::select::block::{Block, Plan};
 use crate::select::chooser::{ALONE, Choice, Chooser, Walk};
@@ -48,6 +49,10 @@ impl Chooser for Mmr {
         Ok(plan.offered(choice))
     }
 
+    fn neighborhood(&self) -> Neighborhood {
+        Neighborhood::none()
+    }
+
     fn it_needs(&self) -> &'static str {
         ALONE
     }
@@ -64,6 +69,7 @@ fn plan(
         pool.iter().map(|scored| scored.candidate).filter(|&at| !candidates[at].is_neighbor).collect();
     let relevance = share_of_best(&found.iter().map(|&at| candidates[at].relevance).collect::<Vec<_>>())?;
     let n_ordered = settings.candidates.min(found.len());
+    let among = similarity.among(&found[..n_ordered]);
     let mut plan = Plan::default();
     let mut open: Vec<usize> = (0..n_ordered).collect();
     // The greatest similarity to what is chosen, and whose it is.
@@ -83,8 +89,7 @@ fn plan(
         };
         plan.reasons.insert(found[at], (Reason::NotProposed, details));
         plan.blocks.push(Block::new(vec![found[at]], value));
-        for &other in &open {
-            let alike = similarity.between(found[at], found[other]);
+        for (&other, alike) in open.iter().zip(among.with(at, &open)) {
             if nearest[other].is_none_or(|(most, _)| alike > most) {
                 nearest[other] = Some((alike, at));
             }
@@ -108,7 +113,7 @@ mod tests {
             relevance.iter().enumerate().map(|(at, &score)| candidate("a", at as u32, "text", score)).collect();
         let candidates: Vec<&Candidate> = chunks.iter().collect();
         let pool = crate::value::prior::by_relevance(&candidates).pool;
-        let similarity = Similarity::new(&candidates, Some(alike));
+        let similarity = Similarity::new(&candidates, Some(alike), crate::tests::NO_READING);
         let plan = plan(&candidates, &pool, &Mmr::default(), &similarity, NEVER).unwrap();
         assert_eq!(plan.blocks.iter().map(|block| block.candidates[0] as u32).collect::<Vec<_>>(), expected);
     }

@@ -5,14 +5,17 @@
 //! none.
 //! Cost: one step for each chunk delivered.
 
-use super::window::{Window, boundary_stop, found, window_around, windows};
+use super::window::{Windows, boundary_stop, found, window_around, windows};
 use crate::budget::Ledger;
 use crate::candidate::Candidate;
 use crate::error::{Error, Result};
+use crate::lever::{Lever, Number};
 use crate::line::Lines;
+use crate::neighborhood::{Near, Neighborhood, Side};
 use crate::select::block::{Block, Plan};
 use crate::select::chooser::{Choice, Chooser, TOGETHER, Walk};
-use crate::select::gates::Told;
+use crate::select::decision::Radii;
+use crate::select::gates::{FAR, Told};
 use crate::value::prior::Scored;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -58,18 +61,40 @@ impl Parent {
         Error::unless(self.max_tokens > 0, "parent.max_tokens", "must be at least 1")?;
         Error::unless(self.max_context_blocks > 0, "parent.max_context_blocks", "must be at least 1")
     }
+
+    /// Sections between a chunk and the one that is delivered.
+    fn level(&self) -> usize {
+        self.hierarchy_depth.saturating_sub(2)
+    }
 }
 
 /// The strategy `parent`, with the windows it falls back to.
-pub(crate) struct Sections {
+pub(crate) struct Sections<'p> {
     pub(crate) parent: Parent,
-    pub(crate) window: Window,
+    pub(crate) window: Windows<'p>,
 }
 
-impl Chooser for Sections {
+impl Chooser for Sections<'_> {
     fn plan<'w>(&'w self, choice: &'w Choice<'w>, ledger: &mut Ledger<'_>) -> Result<Walk<'w>> {
         let plan = parent(ledger.candidates(), choice.pool, choice.lines, &self.parent, &self.window);
         Ok(plan.offered(choice))
+    }
+
+    fn radii(&self, candidates: &[&Candidate]) -> Option<Radii> {
+        match self.parent.fallback {
+            Fallback::Window | Fallback::Linear => self.window.radii_of(candidates),
+            Fallback::None => None,
+        }
+    }
+
+    fn neighborhood(&self) -> Neighborhood {
+        let (inside, outside) = match self.parent.fallback {
+            Fallback::Window => (self.window.side(), self.window.side()),
+            Fallback::Linear => (Side::NONE, self.window.side()),
+            Fallback::None => (Side::NONE, Side::NONE),
+        };
+        let sections = self.parent.max_context_blocks;
+        Neighborhood(vec![Near::Parents { level: self.parent.level(), sections, inside, outside }])
     }
 
     fn it_needs(&self) -> &'static str {
@@ -79,8 +104,15 @@ impl Chooser for Sections {
     fn not_proposed(&self) -> Option<Told> {
         let Parent { max_context_blocks, max_tokens, .. } = self.parent;
         let because = format!("in none of the first {max_context_blocks} sections, of at most {max_tokens} tokens");
-        let blocks = format!("a parent.max_context_blocks above {max_context_blocks}");
-        Some((because, vec![blocks, format!("a parent.max_tokens above {max_tokens}")]))
+        let raised = [("parent.max_context_blocks", max_context_blocks), ("parent.max_tokens", max_tokens)];
+        Some((
+            because,
+            raised
+                .map(|(key, from)| {
+                    Lever::Number(Number::limit(key, from, from.saturating_add(1), from.saturating_mul(FAR)))
+                })
+                .into(),
+        ))
     }
 }
 
@@ -89,7 +121,7 @@ pub(super) fn parent(
     pool: &[Scored],
     lines: &Lines,
     settings: &Parent,
-    window: &Window,
+    window: &Windows<'_>,
 ) -> Plan {
     let mut plan = Plan::default();
     let mut seen: Vec<Range<usize>> = Vec::new();
@@ -99,8 +131,7 @@ pub(super) fn parent(
             break;
         }
         let chunk = candidates[scored.candidate];
-        let level = settings.hierarchy_depth.saturating_sub(2);
-        let section = chunk.parents.get(level).or(chunk.parents.last());
+        let section = chunk.parents.get(settings.level()).or(chunk.parents.last());
         n_without += usize::from(section.is_none());
         let (places, falls_back) = match (section, settings.fallback) {
             (None, Fallback::None) => continue,
@@ -112,9 +143,8 @@ pub(super) fn parent(
         };
         if !seen.contains(&places) {
             plan.blocks.push(Block {
-                candidates: lines.candidates[places.clone()].to_vec(),
-                value: scored.score,
                 narrower: if falls_back { windows(candidates, lines, scored.candidate, window) } else { Vec::new() },
+                ..Block::new(lines.candidates[places.clone()].to_vec(), scored.score)
             });
             plan.boundaries.extend(boundary_stop(chunk, window).filter(|_| section.is_none()));
             seen.push(places);
@@ -124,7 +154,7 @@ pub(super) fn parent(
         let chunks = if n_without == 1 { "a chunk lies" } else { "chunks lie" };
         let delivered = match settings.fallback {
             Fallback::None => "left out, as `parent.fallback` is none".to_owned(),
-            Fallback::Window | Fallback::Linear => format!("delivered with the {} chunks around", window.radius),
+            Fallback::Window | Fallback::Linear => format!("delivered with the {} chunks around", window.in_words()),
         };
         plan.warnings.push(format!("{n_without} {chunks} in no section: {delivered}"));
     }

@@ -2,7 +2,10 @@
 //!
 //! Source: "Relevant Segment Extraction" (RAG_Techniques' form): `(cosine + 1 - rank / n) / 2 - threshold`, and
 //! Kadane's sum as written: a run begins at chunk 0 or behind a sum below 0, chunks without a value included, and once
-//! it is longer than the cap it is never cut from its front, so better segments behind it are missed.
+//! it is longer than the cap it is never cut from its front, so better segments behind it are missed. At equal value a
+//! segment goes on from its front, as a sum of 0 begins no new run, and ends as early as it can.
+//! Differs: its ranks are those of retrieval's fused ranking, where the tutorial has one ranking by cosine, and a chunk
+//! that words alone found, which has no cosine, is valued by its share of the best fused score instead.
 //! Cost: one pass over the places of each document.
 
 use super::rse::blocks;
@@ -10,12 +13,14 @@ use crate::budget::Ledger;
 use crate::candidate::Candidate;
 use crate::error::{Error, Result};
 use crate::figure::number;
+use crate::lever::{Lever, Number};
 use crate::line::Lines;
+use crate::neighborhood::{Near, Neighborhood, Side};
 use crate::normalize::share_of_best;
 use crate::rank::greatest_first;
 use crate::select::block::Plan;
 use crate::select::chooser::{Choice, Chooser, TOGETHER, Walk};
-use crate::select::gates::Told;
+use crate::select::gates::{FAR, Told};
 use crate::value::prior::Scored;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -67,6 +72,12 @@ impl Chooser for Kadane {
         Ok(Plan { blocks: blocks(lines, segments), ..Plan::default() }.offered(choice))
     }
 
+    fn neighborhood(&self) -> Neighborhood {
+        // A segment ends with a chunk that has a value, and may begin with chunks that have none.
+        let side = Side::before(self.max_segment_length.saturating_sub(1));
+        Neighborhood(vec![Near::Beside { ranks: self.k, side }])
+    }
+
     fn it_needs(&self) -> &'static str {
         TOGETHER
     }
@@ -78,8 +89,9 @@ impl Chooser for Kadane {
             "in no segment of at most {max_segment_length} chunks; \
              only the first {k} hits are worth more than -{threshold}"
         );
-        let changes = [format!("a kadane.k above {k}"), format!("a kadane.relevance_threshold below {threshold}")];
-        Some((because, changes.into()))
+        let wider = Number::limit("kadane.k", *k, k.saturating_add(1), k.saturating_mul(FAR));
+        let lower = Number::down_to("kadane.relevance_threshold", *relevance_threshold, *relevance_threshold, 0.0);
+        Some((because, vec![Lever::Number(wider), Lever::Number(lower)]))
     }
 }
 

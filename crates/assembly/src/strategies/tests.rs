@@ -42,7 +42,7 @@ fn check(
 fn a_window_has_as_many_chunks_on_either_side() {
     let window = |radius, max_tokens| {
         move |candidates: &[&Candidate], pool: &[Scored], lines: &Lines| {
-            window(candidates, pool, lines, &Window { radius, max_tokens, ..Window::default() })
+            window(candidates, pool, lines, &Window { radius, max_tokens, ..Window::default() }.asked(""))
         }
     };
     // "hello. foo bar. cat dog. mouse" around "foo bar.", which LlamaIndex cuts short by one.
@@ -58,7 +58,7 @@ fn a_window_stays_in_its_section_if_told_and_the_edges_it_meets_are_kept() {
     let settings = Window { radius: 3, boundary: Boundary::Section, log_boundaries: true, ..Window::default() };
     let scores = [0.0, 0.9, 0.0, 0.0, 0.0, 0.8, 0.0, 0.0, 0.0];
     let section = |candidates: &[&Candidate], pool: &[Scored], lines: &Lines| {
-        let plan = window(candidates, pool, lines, &settings);
+        let plan = window(candidates, pool, lines, &settings.asked(""));
         let stop = |chunk_id: &str, before, after| BoundaryStop {
             chunk_id: chunk_id.into(),
             boundary: Boundary::Section,
@@ -70,7 +70,8 @@ fn a_window_stays_in_its_section_if_told_and_the_edges_it_meets_are_kept() {
     };
     check(&scores, &[0..4, 3..9], section, &[&[0, 1, 2, 3], &[3, 4, 5, 6, 7, 8]]);
     let document = |candidates: &[&Candidate], pool: &[Scored], lines: &Lines| {
-        let plan = window(candidates, pool, lines, &Window { boundary: Boundary::Document, ..settings });
+        let plan =
+            window(candidates, pool, lines, &Window { boundary: Boundary::Document, ..settings.clone() }.asked(""));
         let stops: Vec<_> =
             plan.boundaries.iter().map(|stop| (stop.chunk_id.as_str(), stop.before, stop.after)).collect();
         assert_eq!(stops, [("a#1", 2, 0)]);
@@ -84,7 +85,7 @@ fn without_a_fallback_a_chunk_in_no_section_is_left_out() {
     let parent = |fallback| {
         move |candidates: &[&Candidate], pool: &[Scored], lines: &Lines| {
             let window = Window { radius: 1, ..Window::default() };
-            let plan = parent(candidates, pool, lines, &Parent { fallback, ..Parent::default() }, &window);
+            let plan = parent(candidates, pool, lines, &Parent { fallback, ..Parent::default() }, &window.asked(""));
             assert_eq!(plan.blocks.iter().any(|block| !block.narrower.is_empty()), fallback != Fallback::None);
             plan
         }
@@ -100,7 +101,7 @@ fn a_parent_is_its_section_once_and_a_long_one_by_parts() {
     let parent = |max_tokens, max_context_blocks| {
         move |candidates: &[&Candidate], pool: &[Scored], lines: &Lines| {
             let settings = Parent { max_tokens, max_context_blocks, ..Parent::default() };
-            parent(candidates, pool, lines, &settings, &Window { radius: 1, ..Window::default() })
+            parent(candidates, pool, lines, &settings, &Window { radius: 1, ..Window::default() }.asked(""))
         }
     };
     let sections = [0..3, 3..8];

@@ -131,7 +131,7 @@ fn a_name_alone_is_no_part_of_use() {
 
 #[test]
 fn what_whole_chunks_leave_is_spent_on_sentences_of_the_next() {
-    let sentence = |n: usize| format!("Sentence {n} of it tells of leave and of no more than that. ");
+    let sentence = |n: usize| format!("Leave {n}a of {n}b is {n}c and {n}d to {n}e for {n}f. ");
     let long: String = (0..20).map(sentence).collect();
     let pool = vec![candidate("a", 0, &(sentence(90) + &sentence(91)), 0.9), candidate("b", 0, &long, 0.8)];
     let assembly = Assembly { strategy: crate::Strategy::Cento, ..Assembly::of(pool) }.query("leave").lean();
@@ -154,4 +154,28 @@ fn a_copy_of_another_document_that_is_cut_elsewhere_is_not_delivered_twice() {
     pool.push(candidate("other", 0, "quite another text that says nothing of all this\n", 0.5));
     let context = Assembly { strategy: crate::Strategy::Cento, ..Assembly::of(pool) }.lean().within(400);
     assert_eq!(chosen(&context), ["source#0", "source#1", "other#0"], "{}", context.text);
+}
+
+#[test]
+fn parts_that_fill_are_no_copies_of_each_other_and_keep_to_the_caps() {
+    let long = |seed: usize| -> String {
+        let words = |n: usize| (0..18).map(|word| format!("s{seed}n{n}w{word} ")).collect::<String>();
+        (0..8).map(|n| format!("On leave {}ends. ", words(n))).collect()
+    };
+    let short = "Parents on leave may ask for more. ";
+    let first = candidate("a", 0, "Leave is granted on request, and nobody is asked why it is wanted. ", 0.9);
+    let asked = |pool: Vec<Candidate>, policy: &str| {
+        let assembly =
+            Assembly { strategy: crate::Strategy::Cento, ..Assembly::of(pool) }.query("parents leave").lean();
+        let context = assembly.policy(policy).within(50);
+        chosen(&context).into_iter().map(str::to_owned).collect::<Vec<_>>()
+    };
+    let pool = |other: &str, index: u32, seed: usize| {
+        let parts = [candidate("b", 0, &long(1), 0.8), candidate(other, index, &(long(seed) + short), 0.7)];
+        std::iter::once(first.clone()).chain(parts).collect::<Vec<_>>()
+    };
+    assert_eq!(asked(pool("c", 0, 2), "").len(), 3, "two that differ");
+    assert_eq!(asked(pool("c", 0, 1), "").len(), 2, "two that are copies");
+    assert_eq!(asked(pool("b", 7, 2), "").len(), 3, "two of a document");
+    assert_eq!(asked(pool("b", 7, 2), "max_per_document = 1").len(), 2, "one of a document");
 }

@@ -270,6 +270,7 @@ fn contradictory_candidates_are_refused() {
         cosine: None,
         stop: NEVER,
         kept: &[],
+        further: &[],
         include: &[],
         exclude: &[],
         evidence: None,

@@ -20,12 +20,17 @@ use crate::trace::{Decision, Reason, Record};
 use crate::*;
 use std::ops::Range;
 
+/// Reads nothing, for what looks at no words.
+pub(crate) const NO_READING: Reading<'static> =
+    Reading { terms: &|_| Vec::new(), idf: &|_| 0.0, sentences: &|_| Vec::new() };
+
 /// A chunk of a document without an end, in which every chunk is as long as this one.
 pub(crate) fn candidate(document: &str, index: u32, text: &str, relevance: f64) -> Candidate {
     let start = u64::from(index) * text.len() as u64;
     Candidate {
         id: format!("{document}#{index}"),
         document: document.into(),
+        types: Vec::new(),
         title: String::new(),
         index,
         n_chunks: u32::MAX,
@@ -150,6 +155,7 @@ impl<'a> Assembly<'a> {
             query: self.query,
             candidates: &self.candidates,
             kept: &[],
+            further: &[],
             include: self.include,
             exclude: self.exclude,
             evidence: self.evidence,

@@ -2,6 +2,7 @@
 //! evidence.
 
 use super::*;
+use crate::lever::Lever;
 use crate::trace::Outcome;
 use crate::{Evidence, Order};
 
@@ -109,6 +110,14 @@ fn orders_deliver_the_same_chunks_in_another_order() {
 }
 
 #[test]
+fn without_a_least_support_something_is_delivered_however_little_there_is() {
+    let evidence = Evidence { cosine: -0.2, cosine_typical: 0.6, cosine_unrelated: 0.1, words: 0.0 };
+    assert!(evidence.support() < 0.0);
+    let context = Assembly { evidence: Some(evidence), ..of(Strategy::Cento) }.policy("[cento]\nmin_support = 0.0");
+    assert!(!context.within(120).citations.is_empty());
+}
+
+#[test]
 fn without_evidence_the_default_delivers_nothing_and_says_why() {
     let evidence = Evidence { cosine: 0.2, cosine_typical: 0.6, cosine_unrelated: 0.0, words: 0.1 };
     let unsupported = |strategy| Assembly { evidence: Some(evidence), ..of(strategy) };
@@ -121,11 +130,31 @@ fn without_evidence_the_default_delivers_nothing_and_says_why() {
         "{}",
         why.because
     );
-    assert_eq!(why.changes, ["a cento.min_support of 0.433 instead of 0.62"]);
+    let [Lever::Number(lowered)] = &why.levers[..] else { panic!("{:?}", why.levers) };
+    assert_eq!((lowered.key.to_string().as_str(), lowered.guess), ("cento.min_support", 433));
     let lowered = unsupported(Strategy::Cento).policy("[cento]\nmin_support = 0.433").within(120);
     assert!(!lowered.citations.is_empty());
     assert!(!Assembly { include: &["a#0"], ..unsupported(Strategy::Cento) }.within(120).citations.is_empty());
     assert!(!unsupported(Strategy::Flat).within(120).citations.is_empty(), "the other strategies have no such gate");
+}
+
+#[test]
+fn what_is_not_likely_is_left_out_where_a_share_is_asked_for() {
+    let padding =
+        |n: u32| candidate("pad", 10 * n, &format!("pad{n} tells of thing{n} and of matter{n} alone here"), 0.1);
+    let mut pool: Vec<Candidate> = (0..12).map(padding).collect();
+    pool.push(candidate("answer", 0, "the answer that was asked for stands in this very passage", 0.9));
+    let asked = |policy| Assembly { strategy: Strategy::Cento, ..Assembly::of(pool.clone()) }.policy(policy).within(90);
+    let (filled, stopped) = (asked(""), asked("[cento]\nleast_share = 1.0"));
+    assert!(filled.citations.len() > 3 && filled.n_tokens > 70, "{}", filled.text);
+    assert_eq!(chosen(&stopped), ["answer#0"]);
+    assert_eq!((reason(&stopped, "pad#0"), stopped.trace.manifest.outcome), (Reason::Unlikely, Outcome::Whole));
+    let why = why(&stopped.trace, "pad#0").unwrap();
+    assert!(why.because.contains("even shares of all candidates, where cento.least_share is 1"), "{}", why.because);
+    let [Lever::Number(lowered)] = &why.levers[..] else { panic!("{:?}", why.levers) };
+    let lowered = format!("[cento]\nleast_share = {}", lowered.guess as f64 / 1000.0);
+    assert_eq!(asked(&lowered).citations.len(), filled.citations.len(), "{lowered}");
+    assert!(asked("[cento]\nleast_share = 1e9").citations.is_empty());
 }
 
 #[test]

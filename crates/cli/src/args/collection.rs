@@ -20,10 +20,12 @@ pub(crate) struct Index {
     /// all-minilm-l6-v2]
     #[arg(long, value_name = "NAME|DIR")]
     pub(crate) model: Option<String>,
-    /// The header embedded with each chunk: structured, flat or none [default: the collection's, or structured]
+    /// The header embedded with each chunk: structured, flat, last (flat with the innermost heading alone) or none
+    /// [default: the collection's, or structured]
     #[arg(long, value_name = "STYLE")]
     pub(crate) header: Option<HeaderStyle>,
-    /// How many tokens a chunk aims at, or `document` for one chunk a document [default: the collection's, or 128]
+    /// How many tokens a chunk aims at, or `sentence` or `document` for a chunk each [default: the collection's, or
+    /// 128]
     #[arg(long, value_name = "N")]
     pub(crate) chunk_tokens: Option<ChunkTokens>,
     /// The language of stemming and stop words, or none [default: the collection's, or english]
@@ -204,10 +206,10 @@ pub(crate) struct Inspect {
     /// The encoder whose tokens count
     #[arg(long, value_name = "NAME|DIR", default_value = cento_engine::DEFAULT_MODEL)]
     pub(crate) model: String,
-    /// The header of each chunk: structured, flat or none
+    /// The header of each chunk: structured, flat, last or none
     #[arg(long, value_name = "STYLE", default_value = "structured")]
     pub(crate) header: HeaderStyle,
-    /// How many tokens a chunk aims at, or `document`
+    /// How many tokens a chunk aims at, or `sentence` or `document`
     #[arg(long, value_name = "N", default_value = "128")]
     pub(crate) chunk_tokens: ChunkTokens,
     /// Decode a file that is not UTF-8 as well as possible

@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 
 use cento_engine::Strategy;
+use cento_engine::api::DEFAULT_TOKENIZER;
+use clap::builder::RangedU64ValueParser;
 use clap::{ArgGroup, Args, Subcommand, ValueEnum};
 
 use super::embed::{BenchEmbed, BenchScan};
@@ -81,9 +83,55 @@ pub(crate) struct EvalContext {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct EvalAnswers {
+    /// Questions with answers: JSONL (id, question, answer or answers), or a folder as `cento eval-context` takes it
+    pub(crate) questions: PathBuf,
+    /// Contexts, as `cento run --contexts` writes them; - is stdin
+    #[arg(required = true, value_name = "CONTEXTS")]
+    pub(crate) contexts: Vec<PathBuf>,
+    /// Show these figures only, separated by commas; a figure is shown where the questions have what it needs
+    #[arg(short, long, value_name = "NAME,…", value_delimiter = ',')]
+    pub(crate) figures: Vec<String>,
+    /// With --json: the figures of every question too, for `cento compare`
+    #[arg(long, value_parser = clap::builder::BoolishValueParser::new())]
+    pub(crate) per_query: bool,
+    /// Average over the questions with a context only
+    #[arg(long, value_parser = clap::builder::BoolishValueParser::new())]
+    pub(crate) retrieved_only: bool,
+    /// Encoder whose tokenizer counted, where the contexts say `model:…` and its name is no card or folder here
+    #[arg(long, value_name = "NAME|DIR")]
+    pub(crate) model: Option<String>,
+    /// Where every call is written (prompt, answer, verdict, time, tokens), readable by you alone. What it has is not
+    /// asked again; without --endpoint all answers are taken from it, and nobody is asked
+    #[arg(long, value_name = "FILE", help_heading = JUDGE)]
+    pub(crate) record: Option<PathBuf>,
+    /// OpenAI-compatible address of the model that answers and judges: http://localhost:8000/v1. Questions, contexts
+    /// and gold answers are sent there. A key is taken from CENTO_ENDPOINT_KEY alone
+    #[arg(long, value_name = "URL", help_heading = JUDGE)]
+    pub(crate) endpoint: Option<String>,
+    /// The name of the model that answers
+    #[arg(long, value_name = "NAME", help_heading = JUDGE)]
+    pub(crate) endpoint_model: Option<String>,
+    /// The name of the model that judges [default: the model that answers]
+    #[arg(long, value_name = "NAME", help_heading = JUDGE)]
+    pub(crate) judge_model: Option<String>,
+    /// The time that one call may take
+    #[arg(long, value_name = "SECONDS", default_value_t = 120, value_parser = clap::value_parser!(u64).range(1..=3600), help_heading = JUDGE)]
+    pub(crate) endpoint_timeout: u64,
+    /// The seed of the model; a second and third attempt at an answer that cannot be read have the next ones
+    #[arg(long, value_name = "N", default_value_t = cento_engine::ENDPOINT_SEED, help_heading = JUDGE)]
+    pub(crate) seed: u32,
+    /// The number of calls under way at a time; figures do not depend on it
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = RangedU64ValueParser::<usize>::new().range(1..=64), help_heading = JUDGE)]
+    pub(crate) at_once: usize,
+}
+
+const JUDGE: &str = "Reader and judge";
+
+#[derive(Debug, Args)]
 pub(crate) struct Compare {
-    /// What the others are compared with: a run (with --qrels), or what `eval` or `eval-context` wrote with --per-query
-    /// --json
+    /// What the others are compared with: a run (with --qrels), or what `eval`, `eval-context` or `eval-answers` wrote
+    /// with --per-query --json
     pub(crate) a: PathBuf,
     /// The evaluations to compare with it
     #[arg(required = true, value_name = "B")]
@@ -191,6 +239,8 @@ pub(crate) enum Bench {
     Embed(BenchEmbed),
     /// Time of the exact scan of random rows on a device, and whether it finds what the CPU finds; wants no collection
     Scan(BenchScan),
+    /// Time from what was found to what is delivered, by strategy: finding what stands beside it, and assembling
+    Contexts(BenchContexts),
     /// Measure recall and speed of the graph against the exact scan
     Recall {
         #[command(flatten)]
@@ -199,6 +249,25 @@ pub(crate) enum Bench {
         #[arg(long, value_name = "EF,…", value_delimiter = ',', default_values_t = [10, 20, 40, 80, 160, 320])]
         ef: Vec<usize>,
     },
+}
+
+/// Contexts that are timed.
+#[derive(Debug, Args)]
+pub(crate) struct BenchContexts {
+    #[command(flatten)]
+    pub(crate) target: BenchTarget,
+    /// The strategies, separated by commas [default: cento]; `cento context --help` says what each does
+    #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
+    pub(crate) strategy: Vec<Strategy>,
+    /// Tokens a context may have
+    #[arg(long, value_name = "N", default_value_t = 2000)]
+    pub(crate) budget: usize,
+    /// Policy file (TOML), or the configuration of a small-to-big pipeline (.yaml, .yml)
+    #[arg(long, value_name = "FILE")]
+    pub(crate) policy: Option<PathBuf>,
+    /// The tokenizer that counts: model (the encoder's), o200k, cl100k, or a tokenizer.json
+    #[arg(long, value_name = "NAME|FILE", default_value = DEFAULT_TOKENIZER)]
+    pub(crate) tokenizer: String,
 }
 
 /// What is measured.

@@ -26,6 +26,7 @@ const GROUPS: [(&str, &[&str]); 6] = [
             "replay",
             "diff",
             "eval-context",
+            "eval-answers",
             "compare",
             "fuse",
             "priors",

@@ -22,10 +22,11 @@ pub(crate) use self::collection::{
 };
 pub(crate) use self::embed::{BenchEmbed, BenchScan, Embed, TextKind, TooLong};
 pub(crate) use self::evaluation::{
-    Bench, BenchTarget, Compare, Eval, EvalContext, Fuse, FuseMethod, Judging, Normalize, Priors,
+    Bench, BenchContexts, BenchTarget, Compare, Eval, EvalAnswers, EvalContext, Fuse, FuseMethod, Judging, Normalize,
+    Priors,
 };
 pub(crate) use self::query::{
-    At, Context, Endpoint, Fusion, Mode, OF_CONTEXTS, ResultFormat, Retrieval, Run, Search, Ties,
+    At, Context, Endpoint, Fusion, LexicalScore, Links, Mode, OF_CONTEXTS, ResultFormat, Retrieval, Run, Search, Ties,
 };
 pub(crate) use self::settings::{Config, Trust};
 pub(crate) use self::trace::{Diff, Replay, Schema, Why, WhyNot};
@@ -112,16 +113,18 @@ pub(crate) enum Command {
     Replay(Replay),
     /// Say why a passage is in a context or not.
     ///
-    /// Cento reads the trace alone, without the collection. It says which retrievers found the passage and with which
-    /// scores, what the passage is worth, what decided, and the smallest change that would undo the decision. The
-    /// change lifts this one constraint; only another run tells what a context then holds. If you name a document,
-    /// Cento explains each of its candidates.
+    /// The trace tells which retrievers found the passage and with which scores, what the passage is worth, and what
+    /// decided. Then Cento asks the trace's collection once, as `cento replay` does, and assembles the context with
+    /// moved settings until the passage is delivered: a change that is printed was made, and delivers it; of a number,
+    /// the step before does not. Where the collection is gone or gives another context, no change is printed. If you
+    /// name a document, Cento explains each of its candidates, and tries changes for the first five.
     Why(Why),
     /// Follow a document through search and assembly, and say which stage lost it.
     ///
     /// DOC is the id of a document or of a chunk (`DOC#number`). Both retrievers rank everything, vectors exactly, so
     /// that the document has a place in each, however far down. Then Cento names its place in the fused ranking and the
-    /// decision of the assembly. Give the same options of `cento context` that made the context in question.
+    /// decision of the assembly, and the changes that deliver the document, each of which was made. Give the same
+    /// options of `cento context` that made the context in question.
     WhyNot(WhyNot),
     /// Say how two contexts differ: settings, candidates, decisions, text.
     ///
@@ -133,6 +136,24 @@ pub(crate) enum Command {
     Eval(Eval),
     /// Judge contexts: how much evidence their tokens hold
     EvalContext(EvalContext),
+    /// Judge the answers that a model gives from contexts, and what they cite.
+    ///
+    /// Without --endpoint and --record no model is asked, and figures of the contexts stand in: answer_in_context (a
+    /// right answer stands in the cited text), title_precision and title_recall (cited documents that are gold, gold
+    /// ones that are cited), evidence_precision, evidence_recall and fact_recall (of gold spans and sentences).
+    ///
+    /// With --endpoint, a model answers each question from its context alone and cites sources as [n]. exact_match and
+    /// answer_f1 compare its answer with the right ones word by word, as SQuAD does; answer_in_reply says whether a
+    /// right answer stands in the reply. A judge then says whether the answer is correct, and which statements the
+    /// sources that they cite support, as ALCE does (arXiv 2305.14627): citation_recall is the share of statements that
+    /// are supported by all they cite, citation_precision the share of citations that their statement needs.
+    /// cited_gold_precision and cited_gold_recall count the cited documents that are gold, by no judge. abstained is
+    /// the share of replies that found no answer, which counts as not correct.
+    ///
+    /// A judge that answers nonsense is asked three times in all; then the question is unjudged, which is shown and is
+    /// no figure. Calls that fail leave a question unanswered or unjudged (exit code 5), and three in a row end the
+    /// run (exit code 4); the same command goes on with what --record has.
+    EvalAnswers(EvalAnswers),
     /// Compare evaluations query by query: differences, intervals, significance
     Compare(Compare),
     /// Learn which headings hold answers, as priors of a policy (experimental).

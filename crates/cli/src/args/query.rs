@@ -34,6 +34,10 @@ pub(crate) struct Retrieval {
     /// min-max scores, weighed for each query by how far the best hits of a retriever stand out
     #[arg(long, value_enum, default_value_t = Fusion::Adaptive)]
     pub(crate) fusion: Fusion,
+    /// Links that lift documents where both retrievers run: named (a document whose title stands in the text of one of
+    /// the best three climbs towards it), or none
+    #[arg(long, value_enum, default_value_t = Links::Named)]
+    pub(crate) links: Links,
     /// How many candidates each retriever contributes; a constant, so that results never depend on -k
     #[arg(long, value_name = "N", default_value_t = cento_engine::CANDIDATE_DEPTH)]
     pub(crate) candidates: usize,
@@ -96,6 +100,10 @@ pub(crate) struct Search {
 pub(crate) struct Context {
     /// The question, in plain words; - reads it from stdin
     pub(crate) query: String,
+    /// A further question of the same context (repeatable), for --strategy rse: each chooses segments by its own
+    /// ranking, in turn
+    #[arg(long = "query", value_name = "TEXT")]
+    pub(crate) queries: Vec<String>,
     /// Tokens the context may have, everything in it counted; auto, or auto:N, for as many as pay, of 4000 or N at
     /// most: up to the knee of --budget-curve [default: the policy file's, or 2000]
     #[arg(long, value_name = "N|auto")]
@@ -182,6 +190,13 @@ pub(crate) struct Run {
     /// How wide the beam is that walks a graph: wider is better and slower; at least --candidates, which is the default
     #[arg(long, value_name = "N", conflicts_with = "exact")]
     pub(crate) ef: Option<usize>,
+    /// The score of a document by words: BM25 of all its text (document), or the mean of that and of BM25 of its best
+    /// chunk (mean)
+    #[arg(long, value_enum, default_value_t = LexicalScore::Document)]
+    pub(crate) lexical_score: LexicalScore,
+    /// The most that a title which the topic names adds to a document's score by words; .3 helps where titles are names
+    #[arg(long, value_name = "W", default_value_t = cento_engine::TITLE_WEIGHT_DEFAULT, allow_negative_numbers = true)]
+    pub(crate) title_weight: f64,
     /// Leave out a document whose id is the topic's (ArguAna, Quora)
     #[arg(long, value_parser = clap::builder::BoolishValueParser::new())]
     pub(crate) remove_query: bool,
@@ -237,6 +252,18 @@ pub(crate) enum Mode {
     Hybrid,
     Dense,
     Lexical,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum LexicalScore {
+    Document,
+    Mean,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum Links {
+    Named,
+    None,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]

@@ -36,6 +36,11 @@ pub(crate) struct Why {
     pub(crate) trace: PathBuf,
     /// The id of a chunk (`DOC#number`) or of a document
     pub(crate) chunk: String,
+    /// Load the collection's encoder from another place
+    #[arg(long, value_name = "NAME|DIR")]
+    pub(crate) model: Option<String>,
+    #[command(flatten)]
+    pub(crate) device: Device,
 }
 
 #[derive(Debug, Args)]

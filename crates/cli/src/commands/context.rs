@@ -29,6 +29,7 @@ pub(crate) fn request(args: &Context, global: &Global) -> anyhow::Result<api::Co
     }
     Ok(api::ContextRequest {
         query: searched.query,
+        queries: args.queries.clone(),
         budget: budget.unwrap_or_default(),
         strategy,
         policy: asked.policy,
@@ -41,6 +42,7 @@ pub(crate) fn request(args: &Context, global: &Global) -> anyhow::Result<api::Co
         candidates: searched.candidates,
         mode: searched.mode,
         fusion: searched.fusion,
+        links: searched.links,
         scan: searched.scan,
         ef,
         find_vectors: searched.find_vectors,
@@ -86,12 +88,22 @@ fn show(answer: &api::CurveAnswer, global: &Global) -> anyhow::Result<Outcome> {
 
 /// Knowledge about the choice: how near it is to the best, or why it is none.
 fn judged(context: &cento_engine::Context) -> String {
+    let left = context.trace.config.budget_tokens.saturating_sub(context.n_tokens);
+    let stopped = context.trace.records.iter().any(|record| record.final_reason == trace::Reason::Unlikely);
+    match stopped && !context.citations.is_empty() {
+        true => format!("{}; {left} tokens are left, as nothing else is likely", bounded(context)),
+        false => bounded(context),
+    }
+}
+
+fn bounded(context: &cento_engine::Context) -> String {
     let manifest = &context.trace.manifest;
     let unsupported = context.trace.records.iter().find_map(|record| record.step_details.min_support);
     match (&manifest.certificate, &manifest.support, unsupported) {
         (_, Some(support), Some(least)) => {
             format!(": the collection has no answer (support {}, below {})", number(support.support), number(least))
         }
+        _ if manifest.outcome == trace::Outcome::NothingFits => String::new(),
         (Some(certificate), ..) if manifest.outcome != trace::Outcome::NothingRelevant => match certificate.gap {
             0.0 => "; no choice is worth more".to_owned(),
             gap => format!("; at most {:.2} % below the best choice", gap * 100.0),

@@ -13,7 +13,7 @@ mod model;
 mod setup;
 
 use self::collection::{compact, documents, health, inspect, repair, snapshot};
-use self::evaluation::{compare, eval, eval_context, fuse, priors, run};
+use self::evaluation::{compare, eval, eval_answers, eval_context, fuse, priors, run};
 use self::setup::{config, schema, trust};
 use self::traces::{diff, replay, why, why_not};
 use crate::args::Command;
@@ -29,12 +29,13 @@ pub(crate) fn execute(invocation: &Invocation) -> anyhow::Result<Outcome> {
         Command::Search(args) => search::execute(args, global),
         Command::Context(args) => context::execute(args, invocation),
         Command::Replay(args) => replay::execute(args, invocation),
-        Command::Why(args) => why::execute(args, global),
+        Command::Why(args) => why::execute(args, invocation),
         Command::WhyNot(args) => why_not::execute(args, invocation),
         Command::Diff(args) => diff::execute(args, global),
         Command::Run(args) => run::execute(args, global),
         Command::Eval(args) => eval::execute(args, global),
         Command::EvalContext(args) => eval_context::execute(args, global),
+        Command::EvalAnswers(args) => eval_answers::execute(args, invocation),
         Command::Compare(args) => compare::execute(args, global),
         Command::Priors(args) => priors::execute(args, global),
         Command::Fuse(args) => fuse::execute(args, global),

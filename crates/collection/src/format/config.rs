@@ -208,7 +208,7 @@ fn parse<T: FromStr<Err: Display>>(setting: &'static str, value: &str) -> Result
     })
 }
 
-/// `--chunk-tokens`: a number of tokens, or the word `document`.
+/// `--chunk-tokens`: a number of tokens, or the word `sentence` or `document`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ChunkTokens(pub ChunkSize);
 
@@ -223,9 +223,10 @@ impl FromStr for ChunkTokens {
         };
         match (text, text.parse::<usize>()) {
             ("document", _) => Ok(Self(ChunkSize::Document)),
+            ("sentence", _) => Ok(Self(ChunkSize::Sentence)),
             (_, Ok(0)) => Err(refuse("is too small: a chunk has at least one token")),
             (_, Ok(n_tokens)) => Ok(Self(ChunkSize::Target(n_tokens))),
-            (_, Err(_)) => Err(refuse("is neither a number of tokens nor the word `document`")),
+            (_, Err(_)) => Err(refuse("is neither a number of tokens nor one of the words `sentence` and `document`")),
         }
     }
 }
@@ -234,6 +235,7 @@ impl Display for ChunkTokens {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
             ChunkSize::Target(n_tokens) => write!(f, "{n_tokens}"),
+            ChunkSize::Sentence => f.write_str("sentence"),
             ChunkSize::Document => f.write_str("document"),
         }
     }

@@ -17,7 +17,7 @@ use crate::context::request::ContextSettings;
 use crate::context::tokens::BudgetTokenizer;
 use crate::error::Result;
 use crate::limits::{self, BUDGET_TOKENS_MAX};
-use crate::retrieve::request::{ChunkSearch, Fusion, Mode};
+use crate::retrieve::request::{ChunkSearch, Fusion, Links, Mode};
 use crate::retrieve::scope::Filtered;
 use crate::retrieve::searcher::Searcher;
 use crate::source::seam::Scan;
@@ -33,6 +33,10 @@ pub const DEFAULT_TOKENIZER: &str = "o200k";
 pub struct ContextRequest {
     /// The question, in plain words.
     pub query: String,
+    /// Further questions of the same context, for the strategy `rse`: each chooses segments by its own ranking, in
+    /// turn.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub queries: Vec<String>,
     /// Tokens that the context may have, everything in it counted.
     pub budget: Budget,
     /// The way chunks are chosen.
@@ -59,6 +63,8 @@ pub struct ContextRequest {
     pub mode: Mode,
     /// The way their rankings are fused.
     pub fusion: Fusion,
+    /// The links of the best documents that lift others, where both retrievers run.
+    pub links: Links,
     /// The way vectors are scanned.
     pub scan: Scan,
     /// Width of the beam that walks a graph, at least `candidates`, which is the default.
@@ -87,6 +93,7 @@ impl Default for ContextRequest {
     fn default() -> Self {
         Self {
             query: String::new(),
+            queries: Vec::new(),
             budget: Budget::default(),
             strategy: Strategy::default(),
             policy: Policy::default(),
@@ -99,6 +106,7 @@ impl Default for ContextRequest {
             candidates: CANDIDATE_DEPTH,
             mode: Mode::default(),
             fusion: Fusion::default(),
+            links: Links::default(),
             scan: Scan::default(),
             ef: None,
             find_vectors: None,
@@ -124,6 +132,7 @@ impl ContextRequest {
             candidates: self.candidates,
             mode: self.mode,
             fusion: self.fusion,
+            links: self.links,
             scan: self.scan,
             ef: self.ef,
             find_vectors: self.find_vectors,
@@ -150,6 +159,7 @@ impl ContextRequest {
             format: self.format,
             order: self.order,
             marks: self.marks,
+            queries: &self.queries,
             include: &self.include,
             exclude: &self.exclude,
             endpoint,
@@ -161,6 +171,7 @@ impl Request for ContextRequest {
     fn check(&self) -> Result<()> {
         self.search().check()?;
         limits::within("budget", self.budget.most(), 0, BUDGET_TOKENS_MAX)?;
+        limits::queries("queries", &self.queries)?;
         limits::ids("include", &self.include)?;
         limits::ids("exclude", &self.exclude)
     }

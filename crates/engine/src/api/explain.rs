@@ -1,6 +1,5 @@
 //! Explanation: why a chunk is in a context, and where a document was lost on its way there.
 
-use cento_assembly::Why;
 use cento_assembly::seal::Outcome as SealOutcome;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -8,9 +7,12 @@ use serde::{Deserialize, Serialize};
 use super::context::ContextRequest;
 use super::parse::Request;
 use super::version::VERSION;
+use crate::context::tokens::BudgetTokenizer;
 use crate::error::Result;
 use crate::explain::trace::ContextTrace;
+use crate::explain::why::WhyChunk;
 use crate::limits::{self, TEXT_BYTES_MAX};
+use crate::retrieve::searcher::Searcher;
 
 /// A document that a context may lack, and the question of that context.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -39,19 +41,41 @@ pub struct WhyAnswer {
     /// The question of the trace.
     pub query: String,
     /// Its chunks that were candidates, in the order of the trace.
-    pub chunks: Vec<Why>,
+    pub chunks: Vec<WhyChunk>,
+    /// Why no change was tried; none if changes were, or there was nothing to undo.
+    pub untried: Option<String>,
     /// The repair that chose, where the strategy is `seal`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub repair: Option<SealOutcome>,
 }
 
 impl WhyAnswer {
-    /// Looks an id up in a trace.
+    /// Looks an id up in a trace, and tries nothing, for the reason given.
     ///
     /// # Errors
     /// Those of [`ContextTrace::why`].
-    pub fn new(trace: &ContextTrace, id: &str) -> Result<Self> {
-        let (chunks, query) = (trace.why(id)?, trace.assembly.query.clone());
-        Ok(Self { version: VERSION, id: id.to_owned(), query, chunks, repair: trace.assembly.manifest.repair.clone() })
+    pub fn untried(trace: &ContextTrace, id: &str, reason: String) -> Result<Self> {
+        let chunks = trace.why(id)?.into_iter().map(|why| WhyChunk { why, undone: None }).collect();
+        Ok(Self::of(trace, id, chunks, Some(reason)))
+    }
+
+    /// Looks an id up in a trace, and tries on its collection which changes deliver what it does not.
+    ///
+    /// # Errors
+    /// Those of [`ContextTrace::why`], of searching and of assembling.
+    pub fn tried(trace: &ContextTrace, id: &str, searcher: &Searcher, tokenizer: &BudgetTokenizer<'_>) -> Result<Self> {
+        let decisions = trace.why(id)?;
+        match trace.undone(searcher, tokenizer, &decisions)? {
+            Err(reason) => Self::untried(trace, id, reason),
+            Ok(undone) => {
+                let chunks = decisions.into_iter().zip(undone).map(|(why, undone)| WhyChunk { why, undone }).collect();
+                Ok(Self::of(trace, id, chunks, None))
+            }
+        }
+    }
+
+    fn of(trace: &ContextTrace, id: &str, chunks: Vec<WhyChunk>, untried: Option<String>) -> Self {
+        let (query, repair) = (trace.assembly.query.clone(), trace.assembly.manifest.repair.clone());
+        Self { version: VERSION, id: id.to_owned(), query, chunks, untried, repair }
     }
 }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::parse::Request;
 use crate::error::Result;
 use crate::limits::{self, EF_MAX, QUERY_BYTES_MAX};
-use crate::retrieve::request::{ChunkSearch, Explain, Fusion, Mode, check_k};
+use crate::retrieve::request::{ChunkSearch, Explain, Fusion, Links, Mode, check_k};
 use crate::source::filter::{FILTER_BYTES_MAX, Filter};
 use crate::source::seam::Scan;
 use cento_collection::format::config::{CANDIDATE_DEPTH, VectorColumn};
@@ -29,6 +29,8 @@ pub struct SearchRequest {
     pub mode: Mode,
     /// The way their rankings are fused.
     pub fusion: Fusion,
+    /// The links of the best documents that lift others, where both retrievers run.
+    pub links: Links,
     /// The way vectors are scanned.
     pub scan: Scan,
     /// Width of the beam that walks a graph, at least `candidates`, which is the default.
@@ -55,6 +57,7 @@ impl Default for SearchRequest {
             candidates: CANDIDATE_DEPTH,
             mode: Mode::default(),
             fusion: Fusion::default(),
+            links: Links::default(),
             scan: Scan::default(),
             ef: None,
             find_vectors: None,
@@ -83,6 +86,7 @@ impl SearchRequest {
             candidates: self.candidates,
             mode: self.mode,
             fusion: self.fusion,
+            links: self.links,
             scan: self.scan,
             ef: self.ef.unwrap_or_default(),
             find: self.find_vectors,

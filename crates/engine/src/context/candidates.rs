@@ -36,13 +36,6 @@ impl From<Fused<ChunkKey>> for Found {
 }
 
 impl Searcher {
-    /// The chunks that stand beside the best ones and were not found: what lies between two of them, or makes a window
-    /// or a section whole.
-    pub(crate) fn neighbors(&self, fused: &[Fused<ChunkKey>]) -> Result<Vec<Found>> {
-        let ranked: Vec<(usize, ChunkRef)> = fused.iter().map(|fused| fused.id.chunk).enumerate().collect();
-        Ok(self.source.around(&ranked)?.into_iter().map(Found::beside).collect())
-    }
-
     /// Facts assembly needs of each chunk, document by document.
     pub(crate) fn candidates(&self, found: Vec<Found>) -> Result<Vec<Candidate>> {
         let chunks: Vec<ChunkRef> = found.iter().map(|found| found.key.chunk).collect();
@@ -52,8 +45,12 @@ impl Searcher {
             let Some(Found { relevance: Some(relevance), arms, .. }) = given.remove(&chunk) else { continue };
             (candidate.relevance, candidate.arms, candidate.is_neighbor) = (relevance, arms, false);
         }
-        // An order that does not depend on which segment or shard holds a document.
-        candidates.sort_by(|a, b| (&a.document, a.index).cmp(&(&b.document, b.index)));
+        sort(&mut candidates);
         Ok(candidates)
     }
+}
+
+/// Sorts by document and place: an order that does not depend on which segment or shard holds a document.
+pub(crate) fn sort(candidates: &mut [Candidate]) {
+    candidates.sort_by(|a, b| (&a.document, a.index).cmp(&(&b.document, b.index)));
 }

@@ -20,6 +20,7 @@ use cento_assembly::seal::{Extraction, Passage, Repair};
 use cento_assembly::trace::{EndpointAnswer, EndpointRecord};
 
 pub use self::http::Reach;
+pub use self::messages::{Completion, Form, Prompt, SEED};
 use crate::error::{Error, Result};
 use crate::remembered::{Limits, Remembered};
 
@@ -89,6 +90,21 @@ impl Endpoint {
     /// Host and port.
     pub fn host(&self) -> &str {
         &self.host
+    }
+
+    /// Asks a model there something of the caller's own: nothing is remembered. Any number of threads may ask at a
+    /// time.
+    ///
+    /// # Errors
+    /// [`Error::Unanswered`] where there is no chat completion: no server, another status than success, no answer in
+    /// time, other bytes; and of a trace's endpoint, which asks nobody.
+    pub fn complete(&self, prompt: &Prompt<'_>) -> Result<Completion> {
+        let Answers::Line { line, .. } = &self.answers else {
+            return Err(self.error("a trace has only the answers to its own requests".to_owned()));
+        };
+        let said = line.post(&messages::body(prompt)).and_then(|body| messages::completion(&body));
+        let said = said.map_err(|reason| Error::Unanswered { host: self.host.clone(), reason })?;
+        Ok(Completion { message: line.hidden(&said.message), ..said })
     }
 
     /// A request's answer as `read` takes it, and the message with the hash of the request. What cannot be read is not

@@ -2,34 +2,44 @@
 
 use std::borrow::Cow;
 use std::cell::{OnceCell, RefCell};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
+use cento_assembly::policy::{Relaxed, SecondSearch};
 use cento_assembly::seal::Budget;
-use cento_assembly::{self as assembly, Candidate, Citation, Context, Curve, Evidence, Reading, Request, Strategy};
+use cento_assembly::trace::Outcome;
+use cento_assembly::{
+    self as assembly, Beside, Candidate, Citation, Context, Curve, Cut, Evidence, Neighborhood, Reading, Request,
+    Strategy,
+};
 use cento_corpus as corpus;
 
-use crate::context::candidates::Found;
+use crate::context::candidates::{self, Found};
 use crate::context::endpoint;
+use crate::context::further::{self, FurtherFound};
 use crate::context::gaps::Repaired;
+use crate::context::labels;
 use crate::context::request::{self, ContextSettings};
 use crate::context::seal::Retrieval;
 use crate::context::tokens::BudgetTokenizer;
 use crate::error::{Error, Result};
-use crate::limits::{self, BUDGET_TOKENS_MAX};
+use crate::limits::{self, BUDGET_TOKENS_MAX, CANDIDATES_MAX, NEIGHBORS_MAX};
 use crate::retrieve::likelihood::words_share;
 use crate::retrieve::request::{ChunkSearch, Mode};
 use crate::retrieve::search::{DENSE, LEXICAL, Timings};
 use crate::retrieve::searcher::Searcher;
-use crate::source::refs::{ChunkKey, ChunkRef};
+use crate::source::refs::{Around, ChunkKey, ChunkRef};
+use crate::source::seam::Scan;
 
 /// Where the time of one context went.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ContextTimings {
-    /// Up to the fused candidates.
+    /// Up to the fused candidates, and reading what stands beside them.
     pub search: Timings,
+    /// Finding and reading the chunks that stand beside those found: its share of `search.texts`.
+    pub beside: Duration,
     /// Selecting and packing, budget tokens counted.
     pub assemble: Duration,
 }
@@ -51,10 +61,12 @@ impl Searcher {
         if let Some(context) = self.kept(search, &[], request) {
             return Ok((context, ContextTimings::default()));
         }
-        let (pool, search) = self.pool_timed(search)?;
+        let (pool, mut search) = self.pool_timed(search)?;
+        let beside = pool.prepare(request)?;
+        search.texts += beside;
         let start = Instant::now();
         let context = pool.context(request)?;
-        Ok((context, ContextTimings { search, assemble: start.elapsed() }))
+        Ok((context, ContextTimings { search, beside, assemble: start.elapsed() }))
     }
 
     /// The context of an earlier request, if the policy keeps contexts and this one is still kept; never one that a
@@ -75,21 +87,21 @@ impl Searcher {
         let ranking = self.rank(search, &mut timings)?;
         search.cancel.check()?;
         let start = Instant::now();
-        let neighbors = self.neighbors(&ranking.fused)?;
-        let found = ranking.fused.into_iter().map(Found::from);
-        let keys: Vec<Found> = found.chain(neighbors).collect();
-        let places = keys.iter().map(Found::place).collect();
-        let (search, candidates) = (search.clone(), self.candidates(keys)?);
+        let found: Vec<Found> = ranking.fused.into_iter().map(Found::from).collect();
+        let places = found.iter().map(Found::place).collect();
         let pool = Pool {
             searcher: self,
-            search,
+            search: search.clone(),
             warnings: ranking.warnings,
-            candidates,
-            places,
+            found: self.candidates(found)?,
+            places: RefCell::new(places),
+            further: RefCell::default(),
+            offers: RefCell::default(),
             removed: Vec::new(),
             evidence: OnceCell::new(),
             counts: RefCell::default(),
             vectors: RefCell::default(),
+            idfs: RefCell::default(),
             repaired: RefCell::default(),
             retrieval: OnceCell::new(),
         };
@@ -105,12 +117,19 @@ pub struct Pool<'s> {
     search: ChunkSearch,
     /// Warnings about the question.
     warnings: Vec<String>,
-    candidates: Vec<Candidate>,
-    /// The candidates by id.
-    places: HashMap<String, ChunkRef>,
+    /// Chunks found.
+    found: Vec<Candidate>,
+    /// Chunks found, and those offered beside them, by id.
+    places: RefCell<HashMap<String, ChunkRef>>,
+    /// Results of further questions, by question.
+    further: RefCell<HashMap<String, Rc<FurtherFound>>>,
+    /// Candidates of the requests so far, that another request may be the same.
+    offers: RefCell<Vec<Rc<Offer>>>,
     counts: RefCell<Counts>,
     /// Vectors that were asked for, by id.
     vectors: RefCell<HashMap<String, Rc<[f32]>>>,
+    /// The idf of terms that were asked for.
+    idfs: RefCell<HashMap<String, f64>>,
     /// The collection's evidence for the question; none where that cannot be told.
     evidence: OnceCell<Option<Evidence>>,
     /// Documents that are no candidates, whatever a further search finds.
@@ -119,6 +138,17 @@ pub struct Pool<'s> {
     repaired: RefCell<HashMap<Vec<String>, Rc<Repaired>>>,
     /// Further searches of a repair, kept for contexts of other budgets.
     retrieval: OnceCell<Retrieval<'s>>,
+}
+
+/// The candidates of a strategy with its settings: what was found, and what it looks at beside that.
+#[derive(Debug)]
+struct Offer {
+    neighborhood: Neighborhood,
+    queries: Vec<String>,
+    exclude: Vec<String>,
+    candidates: Vec<Candidate>,
+    /// The part of the neighborhood that is missing.
+    cut: Option<Cut>,
 }
 
 /// Tokens of the texts that one tokenizer has counted: contexts of several budgets count the same ones.
@@ -135,7 +165,12 @@ impl Pool<'_> {
             return Ok(context);
         }
         let mut context = self.fresh(request)?;
+        let is_empty = context.trace.manifest.outcome == Outcome::NothingRelevant;
+        if is_empty && request.policy.second_search == SecondSearch::Relaxed {
+            context = self.second(request)?.unwrap_or(context);
+        }
         context.trace.warnings.extend_from_slice(&self.warnings);
+        context.trace.warnings.extend(labels::unmatched(self.searcher, request, &self.found)?);
         if let Some(cache) = request.policy.cache.filter(|_| request.endpoint.is_none()) {
             let key = request::key(&self.search, &self.removed, request);
             self.searcher.resolved.keep(key, &context, Duration::from_secs(cache.ttl_seconds), Instant::now());
@@ -143,23 +178,119 @@ impl Pool<'_> {
         Ok(context)
     }
 
+    /// Finds the candidates that a request needs beside those found, and keeps them; the time it took.
+    pub(crate) fn prepare(&self, request: &ContextSettings<'_>) -> Result<Duration> {
+        let start = Instant::now();
+        self.offer(request)?;
+        Ok(start.elapsed())
+    }
+
     fn fresh(&self, request: &ContextSettings<'_>) -> Result<Context> {
-        match (request.strategy, request.endpoint) {
-            (Strategy::Seal, _) => self.seal(request),
-            (Strategy::Cento, None) => {
-                let mut context = self.ask(request, self.with_repaired(request)?, &[], assembly::assemble)?;
-                if request.policy.cento.bridges {
-                    context.trace.manifest.searched_for.clone_from(&self.repaired(request.exclude)?.names);
-                }
-                Ok(context)
-            }
-            (_, None) => self.ask(request, Cow::Borrowed(&self.candidates), &[], assembly::assemble),
-            (strategy, Some(endpoint)) => Err(Error::Setting {
+        if request.strategy == Strategy::Seal {
+            return self.seal(request);
+        }
+        if let Some(endpoint) = request.endpoint {
+            return Err(Error::Setting {
                 setting: "endpoint",
                 value: endpoint.host().to_owned(),
-                reason: format!("is of no use to the strategy {strategy}"),
-            }),
+                reason: format!("is of no use to the strategy {}", request.strategy),
+            });
         }
+        further::check(request)?;
+        let offer = self.offer(request)?;
+        let mut context = self.ask(request, self.with_repaired(request, &offer)?, &[], assembly::assemble)?;
+        if follows_bridges(request) {
+            context.trace.manifest.searched_for.clone_from(&self.repaired(request)?.names);
+        }
+        context.trace.warnings.extend(offer.cut.map(|cut| cut.to_string()));
+        for query in request.queries {
+            context.trace.warnings.extend_from_slice(&self.further(query)?.warnings);
+        }
+        Ok(context)
+    }
+
+    /// The answer of a second, relaxed search: by words and vectors, deeper, and without the gates of the policy. What
+    /// the request names holds: scope, filter, what is left out, the budget. None where nothing can give way.
+    fn second(&self, request: &ContextSettings<'_>) -> Result<Option<Context>> {
+        let first = &self.search;
+        let candidates = first.candidates.saturating_mul(DEEPER).min(CANDIDATES_MAX).max(first.candidates);
+        let search = ChunkSearch { mode: Mode::Hybrid, candidates, scan: Scan::Exact, ..first.clone() };
+        let policy = request.policy.relaxed(request.strategy);
+        let mut relaxed = request.policy.relaxed_in(&policy);
+        let changed = |setting: &str, from: String, to: String| Relaxed { setting: setting.into(), from, to };
+        if first.mode != search.mode {
+            relaxed.push(changed("mode", name(first.mode), name(search.mode)));
+        }
+        if first.candidates != candidates {
+            relaxed.push(changed("candidates", first.candidates.to_string(), candidates.to_string()));
+        }
+        if relaxed.is_empty() {
+            return Ok(None);
+        }
+        let mut pool = self.searcher.pool(&search)?;
+        self.removed.iter().for_each(|document| pool.remove_document(document));
+        let mut context = pool.fresh(&ContextSettings { policy: &policy, ..*request })?;
+        context.trace.searched_again(request.policy.checked()?, relaxed);
+        Ok(Some(context))
+    }
+
+    /// The candidates of a request, those beside what was found included; once for all requests of one strategy.
+    fn offer(&self, request: &ContextSettings<'_>) -> Result<Rc<Offer>> {
+        let neighborhood = request.policy.neighborhood(request.strategy, &self.search.query)?;
+        let neighborhood = if request.queries.is_empty() { neighborhood } else { neighborhood.of_several() };
+        // Where there is nothing beside, nothing depends on what is excluded.
+        let exclude: &[String] = if neighborhood.is_none() { &[] } else { request.exclude };
+        let same = |offer: &&Rc<Offer>| {
+            (&offer.neighborhood, &*offer.queries, &*offer.exclude) == (&neighborhood, request.queries, exclude)
+        };
+        if let Some(offer) = self.offers.borrow().iter().find(same) {
+            return Ok(Rc::clone(offer));
+        }
+        self.search.cancel.check()?;
+        let (beside, mut cut) = neighborhood.beside(&self.found, exclude, NEIGHBORS_MAX);
+        let mut candidates = self.found.clone();
+        candidates.extend(self.read_beside(&self.found, beside)?);
+        let mut known: HashSet<String> = candidates.iter().map(|candidate| candidate.id.clone()).collect();
+        for query in request.queries {
+            let further = self.further(query)?;
+            let (beside, further_cut) = neighborhood.beside(&further.found, exclude, NEIGHBORS_MAX);
+            cut = cut.or(further_cut);
+            let all = further.unasked().chain(self.read_beside(&further.found, beside)?);
+            candidates.extend(all.filter(|candidate| known.insert(candidate.id.clone())));
+        }
+        candidates::sort(&mut candidates);
+        let (queries, exclude) = (request.queries.to_vec(), exclude.to_vec());
+        let offer = Rc::new(Offer { neighborhood, queries, exclude, candidates, cut });
+        self.offers.borrow_mut().push(Rc::clone(&offer));
+        Ok(offer)
+    }
+
+    /// The results of a further question, searched for once.
+    fn further(&self, query: &str) -> Result<Rc<FurtherFound>> {
+        if let Some(known) = self.further.borrow().get(query) {
+            return Ok(Rc::clone(known));
+        }
+        let found = FurtherFound::of(query, self.searcher, &self.search, &self.removed)?;
+        self.places.borrow_mut().extend(found.places.iter().cloned());
+        self.further.borrow_mut().insert(query.to_owned(), Rc::clone(&found));
+        Ok(found)
+    }
+
+    /// Chunks that were not found, but stand beside some that were.
+    fn read_beside(&self, found: &[Candidate], beside: Vec<Beside>) -> Result<Vec<Candidate>> {
+        let mut places = self.places.borrow_mut();
+        let around = |Beside { candidate, numbers, tokens_max }: Beside| Around {
+            chunk: places[&found[candidate].id],
+            numbers,
+            tokens_max,
+        };
+        let around: Vec<Around> = beside.into_iter().map(around).collect();
+        let is_found: HashSet<ChunkRef> = found.iter().map(|found| places[&found.id]).collect();
+        let mut keys = self.searcher.source.around(&around)?;
+        keys.retain(|key| !is_found.contains(&key.chunk));
+        let beside: Vec<Found> = keys.into_iter().map(Found::beside).collect();
+        places.extend(beside.iter().map(Found::place));
+        self.searcher.candidates(beside)
     }
 
     fn seal(&self, request: &ContextSettings<'_>) -> Result<Context> {
@@ -186,12 +317,14 @@ impl Pool<'_> {
 
     /// Results of one more search, for names that are the title of nothing found before. What is excluded neither names
     /// anything nor is found.
-    fn repaired(&self, exclude: &[String]) -> Result<Rc<Repaired>> {
+    fn repaired(&self, request: &ContextSettings<'_>) -> Result<Rc<Repaired>> {
+        let exclude = request.exclude;
         if let Some(known) = self.repaired.borrow().get(exclude) {
             return Ok(Rc::clone(known));
         }
         let may_be_found = |found: &Candidate| !exclude.iter().any(|id| *id == found.id || *id == found.document);
-        let mut candidates = Cow::Borrowed(&self.candidates);
+        let offer = self.offer(request)?;
+        let mut candidates = Cow::Borrowed(&offer.candidates);
         if !exclude.is_empty() {
             candidates.to_mut().retain(may_be_found);
         }
@@ -203,16 +336,17 @@ impl Pool<'_> {
     }
 
     /// The candidates, with those that bridges may lead to.
-    fn with_repaired(&self, request: &ContextSettings<'_>) -> Result<Cow<'_, [Candidate]>> {
-        if !request.policy.cento.bridges {
-            return Ok(Cow::Borrowed(&self.candidates));
+    fn with_repaired<'o>(&self, request: &ContextSettings<'_>, offer: &'o Offer) -> Result<Cow<'o, [Candidate]>> {
+        if !follows_bridges(request) {
+            return Ok(Cow::Borrowed(&offer.candidates));
         }
-        let repaired = self.repaired(request.exclude)?;
-        Ok(if repaired.candidates.is_empty() {
-            Cow::Borrowed(&self.candidates)
-        } else {
-            Cow::Owned([&self.candidates[..], &repaired.candidates[..]].concat())
-        })
+        let repaired = self.repaired(request)?;
+        if repaired.candidates.is_empty() {
+            return Ok(Cow::Borrowed(&offer.candidates));
+        }
+        let offered: HashSet<&str> = offer.candidates.iter().map(|candidate| candidate.id.as_str()).collect();
+        let further = repaired.candidates.iter().filter(|further| !offered.contains(&*further.id));
+        Ok(Cow::Owned(offer.candidates.iter().chain(further).cloned().collect()))
     }
 
     /// Worth of contexts of every budget up to the request's, solved at `n_solved` of them and at the knee; at
@@ -221,7 +355,9 @@ impl Pool<'_> {
     /// # Errors
     /// Those of [`Pool::context`]; only the strategy `cento` has a curve.
     pub fn budget_curve(&self, request: &ContextSettings<'_>, n_solved: usize) -> Result<Curve> {
-        self.ask(request, self.with_repaired(request)?, &[], |request| assembly::budget_curve(request, n_solved))
+        let offer = self.offer(request)?;
+        let candidates = self.with_repaired(request, &offer)?;
+        self.ask(request, candidates, &[], |request| assembly::budget_curve(request, n_solved))
     }
 
     fn ask<T>(
@@ -241,6 +377,8 @@ impl Pool<'_> {
             Strategy::Cento => self.evidence()?,
             _ => None,
         };
+        let further = request.queries.iter().map(|query| self.further(query).map(|found| found.ranking(query)));
+        let further = further.collect::<Result<Vec<_>>>()?;
         let fault = RefCell::new(None);
         let cosine = |a: &str, b: &str| {
             self.cosine(a, b).unwrap_or_else(|error| {
@@ -249,13 +387,14 @@ impl Pool<'_> {
             })
         };
         let idf = |term: &str| {
-            self.searcher.idf(term).unwrap_or_else(|error| {
+            self.idf(term).unwrap_or_else(|error| {
                 fault.borrow_mut().get_or_insert(error);
                 0.0
             })
         };
         let answered = answer(&Request {
             query: &self.search.query,
+            further: &further,
             candidates: &candidates,
             kept,
             include: &strs(&include),
@@ -281,6 +420,15 @@ impl Pool<'_> {
             Some(error) => Err(error), // what was left out for a vector that cannot be read is not known
             None => Ok(answered?),
         }
+    }
+
+    fn idf(&self, term: &str) -> Result<f64> {
+        if let Some(&known) = self.idfs.borrow().get(term) {
+            return Ok(known);
+        }
+        let idf = self.searcher.idf(term)?;
+        self.idfs.borrow_mut().insert(term.to_owned(), idf);
+        Ok(idf)
     }
 
     fn cosine(&self, a: &str, b: &str) -> Result<f64> {
@@ -346,7 +494,7 @@ impl Pool<'_> {
             return Ok(None);
         }
         let best = |arm: &str| {
-            let given = self.candidates.iter().flat_map(|candidate| &candidate.arms).filter(|given| given.arm == arm);
+            let given = self.found.iter().flat_map(|candidate| &candidate.arms).filter(|given| given.arm == arm);
             given.filter_map(|given| given.raw).reduce(f64::max)
         };
         let Some(cosine) = best(DENSE) else { return Ok(None) };
@@ -361,9 +509,11 @@ impl Pool<'_> {
 
     /// Takes the chunks of a document from the candidates.
     pub fn remove_document(&mut self, document: &str) {
-        self.candidates.retain(|candidate| candidate.document != document);
+        self.found.retain(|candidate| candidate.document != document);
         self.removed.push(document.to_owned());
         (self.retrieval, self.evidence, self.repaired) = (OnceCell::new(), OnceCell::new(), RefCell::default());
+        self.offers.borrow_mut().clear();
+        self.further.borrow_mut().clear();
     }
 
     /// The bytes that a citation of one of this pool's contexts names.
@@ -394,11 +544,29 @@ impl Pool<'_> {
 
     /// The chunk of an id; one that only a repair or a request brought is looked up.
     fn place(&self, chunk: &str) -> Result<ChunkRef> {
-        if let Some(place) = self.places.get(chunk) {
+        if let Some(place) = self.places.borrow().get(chunk) {
             return Ok(*place);
         }
         Ok(self.searcher.chunk_target(chunk)?.1)
     }
+}
+
+/// A second search takes so many times the candidates of the first.
+const DEEPER: usize = 4;
+
+/// The name of a mode, as requests write it.
+fn name(mode: Mode) -> String {
+    match mode {
+        Mode::Hybrid => "hybrid",
+        Mode::Dense => "dense",
+        Mode::Lexical => "lexical",
+    }
+    .to_owned()
+}
+
+/// Says if the strategy follows names from one document to another.
+fn follows_bridges(request: &ContextSettings<'_>) -> bool {
+    request.strategy == Strategy::Cento && request.policy.cento.bridges
 }
 
 fn strs(ids: &[String]) -> Vec<&str> {

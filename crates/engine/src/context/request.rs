@@ -25,6 +25,8 @@ pub struct ContextSettings<'a> {
     pub order: Order,
     /// The marks around them.
     pub marks: Marks,
+    /// Further questions of the same context, for [`Strategy::Rse`] alone.
+    pub queries: &'a [String],
     /// Ids of chunks, or of documents, that are delivered whatever else is; they need not be found.
     pub include: &'a [String],
     /// Ids of chunks, or of documents, that are not delivered.
@@ -45,6 +47,7 @@ impl<'a> ContextSettings<'a> {
             format: Format::default(),
             order: Order::default(),
             marks: Marks::default(),
+            queries: &[],
             include: &[],
             exclude: &[],
             endpoint: None,
@@ -56,9 +59,9 @@ impl<'a> ContextSettings<'a> {
 /// not kept; every other field of the requests is in it, by its `Debug` form, which gives numbers in full.
 pub(crate) fn key(search: &ChunkSearch, removed: &[String], request: &ContextSettings<'_>) -> Key {
     let ContextSettings { budget_tokens, tokenizer, strategy, policy, format, order, marks, .. } = request;
-    let ContextSettings { include, exclude, endpoint: _, .. } = request;
+    let ContextSettings { queries, include, exclude, endpoint: _, .. } = request;
     let (tokenizer, searched) = (tokenizer.identity(), (search, removed));
-    let asked = (budget_tokens, tokenizer, strategy, policy, format, order, marks, include, exclude);
+    let asked = (budget_tokens, tokenizer, strategy, policy, format, order, marks, (queries, include, exclude));
     let all = format!("{:?}", (searched, asked));
     blake3::hash(all.as_bytes())
 }

@@ -17,7 +17,7 @@ use crate::context::candidates::Found;
 use crate::context::endpoint::{Consultation, Endpoint};
 use crate::context::tokens::BudgetTokenizer;
 use crate::error::Result;
-use crate::retrieve::request::ChunkSearch;
+use crate::retrieve::request::{ChunkSearch, Links};
 use crate::retrieve::search::Timings;
 use crate::retrieve::searcher::Searcher;
 
@@ -164,7 +164,8 @@ impl Retrieval<'_> {
             return Ok(Rc::clone(found));
         }
         *n_searches += 1;
-        let request = ChunkSearch { query: query.to_owned(), ..self.settings.clone() };
+        // A micro-query asks for one thing: what its best name is none of it.
+        let request = ChunkSearch { query: query.to_owned(), links: Links::None, ..self.settings.clone() };
         let ranking = self.searcher.rank(&request, &mut Timings::default())?;
         let best: Vec<Found> = ranking.fused.into_iter().take(depth).map(Found::from).collect();
         let mut found = self.searcher.candidates(best)?;

@@ -2,4 +2,6 @@
 
 pub(crate) mod trace;
 pub(crate) mod differences;
+pub(crate) mod undo;
+pub(crate) mod why;
 pub(crate) mod why_not;

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::context::endpoint::Endpoint;
 use crate::context::request::ContextSettings;
 use crate::error::{AtPath, Error, Result};
-use crate::retrieve::request::{ChunkSearch, Explain, Fusion, Mode};
+use crate::retrieve::request::{ChunkSearch, Explain, Fusion, Links, Mode};
 use crate::retrieve::searcher::Searcher;
 use crate::source::filter::Filter;
 use crate::source::seam::Scan;
@@ -74,6 +74,9 @@ pub struct TracedSearch {
     pub mode: Mode,
     /// The way the arms are fused.
     pub fusion: Fusion,
+    /// The links that lift documents; none in traces of before.
+    #[serde(default = "Links::none")]
+    pub links: Links,
     /// The way vectors are scanned.
     pub scan: Scan,
     /// Width of the beam that walks a graph.
@@ -128,6 +131,7 @@ impl ContextTrace {
                 candidates: search.candidates,
                 mode: search.mode,
                 fusion: search.fusion,
+                links: search.links,
                 scan: search.scan,
                 ef: search.ef,
                 find: search.find,
@@ -181,6 +185,7 @@ impl ContextTrace {
             candidates: search.candidates,
             mode: search.mode,
             fusion: search.fusion,
+            links: search.links,
             scan: search.scan,
             ef: search.ef,
             find: search.find,

@@ -14,12 +14,16 @@ use serde::Serialize;
 use crate::context::request::ContextSettings;
 use crate::context::target::Target;
 use crate::error::{Error, Result};
+use crate::explain::undo::{Retrieval, Trials, Undone, Wanted};
 use crate::retrieve::request::{ChunkSearch, Mode};
 use crate::retrieve::search::Timings;
 use crate::retrieve::searcher::Searcher;
 use crate::source::refs::ChunkKey;
 use crate::source::scope::Scope;
 use crate::source::seam::Scan;
+
+/// Chunks of a document whose decisions are followed to a change.
+const BEST: usize = 3;
 
 /// Where a document or chunk stands at every stage.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
@@ -74,8 +78,9 @@ pub struct WhereLost {
     pub stage: &'static str,
     /// The reason, in a sentence with its numbers.
     pub because: String,
-    /// The least changes, each of them enough to undo that.
-    pub changes: Vec<String>,
+    /// Changes that deliver it, and the settings that do not.
+    #[serde(flatten)]
+    pub undone: Undone,
 }
 
 impl Searcher {
@@ -106,7 +111,8 @@ impl Searcher {
         }
         let (scope, _) = self.allowed(search)?;
         if scope.as_ref().is_some_and(|scope| !target.chunks.iter().any(|chunk| scope.contains(chunk))) {
-            answer.lost = Some(excluded(search, &target));
+            let trials = Trials::new(self, search, request, None)?;
+            answer.lost = Some(excluded(&trials, search, &target)?);
             return Ok(answer);
         }
         self.stand(&mut answer, search, scope.as_ref(), &target)?;
@@ -117,21 +123,22 @@ impl Searcher {
             answer.contributions = found.contributions;
         }
         search.cancel.check()?;
-        let trace = self.context(search, request)?.trace;
-        let is_asked = |record: &&cento_assembly::trace::Record| match target.id == target.document {
-            true => record.document == target.document,
-            false => record.chunk_id == target.id,
-        };
-        answer.assembly = trace.records.iter().filter(is_asked).map(|record| Why::of(&trace, record)).collect();
-        answer.lost = match answer.assembly.first() {
-            _ if answer.assembly.iter().any(Why::is_delivered) => None,
-            Some(best) => Some(WhereLost {
-                stage: "assembly",
-                because: format!("{}: {}", best.record.chunk_id, best.because),
-                changes: best.changes.clone(),
-            }),
-            None => Some(not_found(&answer, search)),
-        };
+        let pool = self.pool(search)?;
+        answer.assembly = wanted(&target).decisions(&pool.context(request)?.trace);
+        if !answer.assembly.iter().any(Why::is_delivered) {
+            let trials = Trials::new(self, search, request, Some(&pool))?;
+            answer.lost = Some(match answer.assembly.first() {
+                Some(best) => WhereLost {
+                    stage: "assembly",
+                    because: format!("{}: {}", best.record.chunk_id, best.because),
+                    undone: match request.endpoint {
+                        None => trials.undo(wanted(&target), &answer.assembly[..answer.assembly.len().min(BEST)])?,
+                        Some(_) => Undone::default(), // what a language model answers to another context is not known
+                    },
+                },
+                None => not_found(&trials, &answer, search, &target)?,
+            });
+        }
         Ok(answer)
     }
 
@@ -159,6 +166,11 @@ impl Searcher {
     }
 }
 
+/// The chunks asked for, as decisions name them.
+fn wanted(target: &Target) -> Wanted<'_> {
+    Wanted { id: &target.id, document: &target.document }
+}
+
 /// The best place of the chunks asked for in a ranking whose first `depth` go on.
 fn standing(ranking: &[(ChunkKey, f64)], target: &Target, depth: usize) -> Option<Standing> {
     let at = ranking.iter().position(|(key, _)| target.has(key))?;
@@ -173,30 +185,31 @@ fn standing(ranking: &[(ChunkKey, f64)], target: &Target, depth: usize) -> Optio
     })
 }
 
-fn excluded(search: &ChunkSearch, target: &Target) -> WhereLost {
+fn excluded(trials: &Trials<'_>, search: &ChunkSearch, target: &Target) -> Result<WhereLost> {
     let within = search.scope.as_ref().filter(|scope| !scope.contains(&target.document));
-    match (within, &search.filter) {
-        (Some(scope), _) => WhereLost {
-            stage: "scope",
-            because: format!("{} is not among the {} documents that may answer", target.document, scope.len()),
-            changes: vec![format!("within {:?} as well, or none", target.document)],
-        },
-        (None, filter) => WhereLost {
-            stage: "filter",
-            because: format!(
+    let (stage, because, change) = match (within, &search.filter) {
+        (Some(scope), _) => (
+            "scope",
+            format!("{} is not among the {} documents that may answer", target.document, scope.len()),
+            vec![Retrieval::Within(target.document.clone()), Retrieval::Anywhere],
+        ),
+        (None, filter) => (
+            "filter",
+            format!(
                 "the filter does not admit {}: {}",
                 target.document,
                 filter.as_ref().map_or("", |filter| filter.as_str())
             ),
-            changes: vec!["a filter that holds of it, or none".to_owned()],
-        },
-    }
+            vec![Retrieval::Unfiltered],
+        ),
+    };
+    Ok(WhereLost { stage, because, undone: trials.undo_search(wanted(target), &change)? })
 }
 
 /// Neither arm has a chunk of it among its candidates.
-fn not_found(answer: &WhyNot, search: &ChunkSearch) -> WhereLost {
+fn not_found(trials: &Trials<'_>, answer: &WhyNot, search: &ChunkSearch, target: &Target) -> Result<WhereLost> {
     let mut reasons = Vec::new();
-    let mut changes = Vec::new();
+    let mut changes: Vec<Retrieval> = Vec::new();
     if search.mode != Mode::Dense {
         reasons.push(match &answer.lexical {
             Some(at) => arm("lexical", "BM25", at, search.candidates),
@@ -213,24 +226,22 @@ fn not_found(answer: &WhyNot, search: &ChunkSearch) -> WhereLost {
             false => arm("dense", "cosine", at, search.candidates),
         });
         if at.rank <= search.candidates {
-            changes.push("scan exact, or a wider ef".to_owned());
+            changes.push(Retrieval::Exact);
         }
     }
     let places = answer.lexical.iter().chain(&answer.dense).map(|at| at.rank);
     if let Some(rank) = places.min().filter(|&rank| rank > search.candidates) {
-        changes.push(format!("candidates {rank} instead of {}", search.candidates));
+        changes.push(Retrieval::Candidates(rank));
     }
-    match search.mode {
-        Mode::Lexical => changes.push("mode hybrid, where vectors may find it".to_owned()),
-        Mode::Dense => changes.push("mode hybrid, where its words may find it".to_owned()),
-        Mode::Hybrid => {}
+    if search.mode != Mode::Hybrid {
+        changes.push(Retrieval::Hybrid);
     }
     let stage = match search.mode {
         Mode::Hybrid => "lexical and dense",
         Mode::Dense => "dense",
         Mode::Lexical => "lexical",
     };
-    WhereLost { stage, because: reasons.join("; "), changes }
+    Ok(WhereLost { stage, because: reasons.join("; "), undone: trials.undo_search(wanted(target), &changes)? })
 }
 
 fn arm(name: &str, figure: &str, at: &Standing, depth: usize) -> String {

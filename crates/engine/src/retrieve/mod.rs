@@ -12,6 +12,7 @@ mod citation;
 
 pub(crate) mod likelihood;
 pub(crate) mod dense;
+pub(crate) mod rules;
 pub(crate) mod search;
 pub(crate) mod run;
 pub(crate) mod probe;

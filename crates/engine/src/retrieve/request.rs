@@ -24,6 +24,8 @@ pub struct ChunkSearch {
     pub mode: Mode,
     /// The way the arms are fused.
     pub fusion: Fusion,
+    /// The links of the best documents that lift others, where both arms run.
+    pub links: Links,
     /// The way vectors are scanned.
     pub scan: Scan,
     /// Width of the beam that walks a graph; `candidates` where that is more.
@@ -53,6 +55,7 @@ impl ChunkSearch {
             candidates: CANDIDATE_DEPTH,
             mode: Mode::default(),
             fusion: Fusion::default(),
+            links: Links::default(),
             scan: Scan::default(),
             ef: 0,
             find: None,
@@ -115,6 +118,23 @@ pub enum Mode {
     Dense,
     /// BM25 alone.
     Lexical,
+}
+
+/// The links that lift documents in a fused ranking.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Links {
+    /// A text that has the title of another document: what the best three name climbs towards them.
+    #[default]
+    Named,
+    /// Fused scores alone.
+    None,
+}
+
+impl Links {
+    pub(crate) fn none() -> Self {
+        Self::None
+    }
 }
 
 /// The way two rankings become one.

@@ -10,7 +10,8 @@ use cento_lexical::Unit;
 use crate::cancel::Cancel;
 use crate::error::{Error, Result};
 use crate::limits::{self, EF_MAX, QUERY_BYTES_MAX};
-use crate::retrieve::request::{Fusion, Mode, check_k};
+use crate::retrieve::request::{Fusion, Links, Mode, check_k};
+use crate::retrieve::rules::titles::TITLE_WEIGHT_DEFAULT;
 use crate::retrieve::search::{self as retrieve, DENSE, LEXICAL};
 use crate::retrieve::searcher::Searcher;
 use crate::source::device_scan::SCAN_QUERIES;
@@ -18,7 +19,7 @@ use crate::source::filter::Filter;
 use crate::source::ranking::Ranking;
 use crate::source::refs::ChunkKey;
 use crate::source::scope::{Scope, Scopes};
-use crate::source::seam::{DenseQueries, LexicalQueries, Scan};
+use crate::source::seam::{DenseQueries, LexicalQueries, LexicalScore, Scan};
 use cento_collection::format::config::{CANDIDATE_DEPTH, VectorColumn};
 
 /// Queries scanned together: their distances to all rows are held at once.
@@ -44,6 +45,12 @@ pub struct RunRequest {
     pub mode: Mode,
     /// The way the arms are fused.
     pub fusion: Fusion,
+    /// The score of a document by words.
+    pub lexical: LexicalScore,
+    /// Weight of a title that the query names, in the score by words; see [`TITLE_WEIGHT_DEFAULT`].
+    pub title_weight: f64,
+    /// The links of the best documents that lift others, where both arms run.
+    pub links: Links,
     /// The way vectors are scanned.
     pub scan: Scan,
     /// Width of the beam that walks a graph; four times `candidates` where that is more.
@@ -61,6 +68,9 @@ impl Default for RunRequest {
             candidates: CANDIDATE_DEPTH,
             mode: Mode::default(),
             fusion: Fusion::default(),
+            lexical: LexicalScore::default(),
+            title_weight: TITLE_WEIGHT_DEFAULT,
+            links: Links::default(),
             scan: Scan::Exact,
             ef: 0,
             find: None,
@@ -82,6 +92,7 @@ impl Searcher {
     ) -> Result<Vec<DocumentRanking>> {
         check_k(request.k, request.candidates)?;
         limits::within("ef", request.ef, 0, EF_MAX)?;
+        limits::weight("title-weight", request.title_weight)?;
         for query in queries {
             limits::text("query", &query.text, QUERY_BYTES_MAX)?;
             if query.text.trim().is_empty() {
@@ -115,13 +126,23 @@ impl Searcher {
                 give(DENSE, self.dense_documents(&texts, scopes, request)?);
             }
             if request.mode != Mode::Dense {
-                let (unit, depth) = (Unit::Document, request.candidates);
+                let (unit, score, depth) = (Unit::Document, request.lexical, request.candidates);
                 let cancel = &Cancel::default();
-                let queries = LexicalQueries { texts: &texts, scopes, unit, depth, statistics: None, cancel };
-                give(LEXICAL, self.source.lexical(&queries)?);
+                let queries = LexicalQueries { texts: &texts, scopes, unit, score, depth, statistics: None, cancel };
+                let mut rankings = self.source.lexical(&queries)?;
+                if request.title_weight > 0.0 {
+                    for (ranking, query) in rankings.iter_mut().zip(&texts) {
+                        ranking.truncate(request.candidates);
+                        self.add_titles(ranking, query, request.title_weight, cancel)?;
+                    }
+                }
+                give(LEXICAL, rankings);
             }
-            for arms in &mut arms {
-                let fused = retrieve::fuse_arms::<ChunkKey>(arms, request.fusion)?;
+            for (n, arms) in arms.iter_mut().enumerate() {
+                let mut fused = retrieve::fuse_arms::<ChunkKey>(arms, request.fusion)?;
+                if (request.mode, request.links) == (Mode::Hybrid, Links::Named) {
+                    self.follow_links(&mut fused, Unit::Document, scopes.of(n), &Cancel::default())?;
+                }
                 rankings.push(fused.into_iter().take(request.k).map(|fused| (fused.id.id, fused.score)).collect());
             }
             done(rankings.len());

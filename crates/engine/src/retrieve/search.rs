@@ -3,6 +3,7 @@
 //! Each arm gives its best candidates to one depth, [`CANDIDATE_DEPTH`](crate::CANDIDATE_DEPTH) unless asked otherwise,
 //! whatever `k` is; ties at the cut and in the ranking are broken by public id, descending.
 
+use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use cento_assembly::fuse::{self, Arm, Contribution, Fused};
@@ -16,13 +17,14 @@ use crate::error::Result;
 use crate::limits;
 use crate::retrieve::dense::VectorsUsed;
 use crate::retrieve::likelihood::{self, NO_LIKELIHOODS, Unlikely};
-use crate::retrieve::request::{ChunkSearch, Explain, Fusion, LEXICAL_WEIGHT, Mode, check_k};
+use crate::retrieve::request::{ChunkSearch, Explain, Fusion, LEXICAL_WEIGHT, Links, Mode, check_k};
+use crate::retrieve::rules::known::NamedBy;
 use crate::retrieve::scope::Filtered;
 use crate::retrieve::searcher::Searcher;
 use crate::source::ranking::Ranking;
 use crate::source::refs::{ChunkKey, ChunkRef};
 use crate::source::scope::{Scope, Scopes};
-use crate::source::seam::{Counted, LexicalQueries};
+use crate::source::seam::{Counted, LexicalQueries, LexicalScore};
 
 /// Name of the arm of nearest vectors.
 pub(crate) const DENSE: &str = "dense";
@@ -86,6 +88,10 @@ pub struct Hit {
     pub likelihood: Option<f64>,
     /// The contribution of each arm; the contributions add up to the score.
     pub contributions: Vec<Contribution>,
+    /// The document that named its document, if that lifted it: the contribution `named`, whose `rank`, `raw` and
+    /// `normalized` are the naming document's place and score and the strength of the link.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub named_by: Option<NamedBy>,
     /// BM25 term by term, when asked for and when the lexical arm found the chunk.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lexical: Option<lexical::Explanation>,
@@ -114,11 +120,12 @@ type Likely = (Fused<ChunkKey>, Option<f64>);
 /// The fused candidates of a query, before `k`.
 pub(crate) struct Retrieved {
     pub(crate) fused: Vec<Fused<ChunkKey>>,
+    /// The documents that named what links lifted, by the lifted id.
+    pub(crate) named: HashMap<String, NamedBy>,
     /// The query's, if it was embedded: \[D\].
     pub(crate) vector: Option<Vec<f32>>,
     pub(crate) scanned: &'static str,
     pub(crate) vectors: Option<VectorsUsed>,
-    pub(crate) filter: Option<Filtered>,
     /// Warnings about this query, to whoever asks.
     pub(crate) warnings: Vec<String>,
 }
@@ -133,10 +140,11 @@ impl Searcher {
     pub fn search_timed(&self, request: &ChunkSearch) -> Result<(SearchResponse, Timings)> {
         check_k(request.k, request.candidates)?;
         let mut timings = Timings::default();
-        let ranking = self.rank(request, &mut timings)?;
+        let (scope, filter) = self.allowed(request)?;
+        let ranking = self.rank_within(request, scope.as_ref(), &mut timings)?;
         let start = Instant::now();
         let (best, unlikely) = self.best(request, ranking.fused, ranking.vector)?;
-        let hits = self.hits(best, request)?;
+        let hits = self.hits(best, ranking.named, request)?;
         limits::answer(hits.iter().map(|hit| hit.text.len()))?;
         timings.texts = start.elapsed();
         let manifest = self.manifest();
@@ -147,7 +155,7 @@ impl Searcher {
             fusion: (request.mode == Mode::Hybrid).then_some(request.fusion),
             scanned: ranking.scanned,
             vectors: ranking.vectors,
-            filter: ranking.filter,
+            filter,
             generation: manifest.generation,
             model_fingerprint: manifest.config.model_fingerprint.clone(),
             warnings: [self.warnings(), ranking.warnings]
@@ -185,9 +193,8 @@ impl Searcher {
 
     /// Every candidate of a query, fused, best first.
     pub(crate) fn rank(&self, request: &ChunkSearch, timings: &mut Timings) -> Result<Retrieved> {
-        let (scope, filter) = self.allowed(request)?;
-        let ranking = self.rank_within(request, scope.as_ref(), timings)?;
-        Ok(Retrieved { filter, ..ranking })
+        let (scope, _) = self.allowed(request)?;
+        self.rank_within(request, scope.as_ref(), timings)
     }
 
     /// Every candidate within a scope, whatever the request's own scope and filter are; see [`Searcher::rank`].
@@ -219,9 +226,13 @@ impl Searcher {
         }
         request.cancel.check()?;
         let start = Instant::now();
-        let fused = fuse_arms(&mut arms, request.fusion)?;
+        let mut fused = fuse_arms(&mut arms, request.fusion)?;
+        let named = match (request.mode, request.links) {
+            (Mode::Hybrid, Links::Named) => self.follow_links(&mut fused, Unit::Row, scope, &request.cancel)?,
+            (Mode::Hybrid | Mode::Dense | Mode::Lexical, _) => HashMap::new(),
+        };
         timings.fuse = start.elapsed();
-        Ok(Retrieved { fused, vector: embedded, scanned, vectors, filter: None, warnings })
+        Ok(Retrieved { fused, named, vector: embedded, scanned, vectors, warnings })
     }
 
     pub(crate) fn lexical_chunks(&self, request: &ChunkSearch, scope: Option<&Scope>) -> Result<Ranking> {
@@ -229,6 +240,7 @@ impl Searcher {
             texts: std::slice::from_ref(&request.query),
             scopes: Scopes { of_query: &[], of_all: scope },
             unit: Unit::Row,
+            score: LexicalScore::default(),
             depth: request.candidates,
             statistics: None,
             cancel: &request.cancel,
@@ -244,7 +256,7 @@ impl Searcher {
         Ok(statistics.idf(term).unwrap_or_default())
     }
 
-    fn hits(&self, best: Vec<Likely>, request: &ChunkSearch) -> Result<Vec<Hit>> {
+    fn hits(&self, best: Vec<Likely>, mut named: HashMap<String, NamedBy>, request: &ChunkSearch) -> Result<Vec<Hit>> {
         let chunks: Vec<ChunkRef> = best.iter().map(|(fused, _)| fused.id.chunk).collect();
         let mut explained = match request.explain {
             Explain::Terms => self.source.explain(&request.query, &chunks, None)?,
@@ -254,6 +266,7 @@ impl Searcher {
         let ranked = best.into_iter().zip(self.source.chunks(&chunks)?).enumerate();
         let hit = |(n, ((fused, likelihood), chunk)): (usize, (Likely, Candidate))| Hit {
             rank: n + 1,
+            named_by: named.remove(&fused.id.id),
             id: fused.id.id,
             document: chunk.document,
             title: chunk.title,

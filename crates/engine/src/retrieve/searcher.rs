@@ -1,8 +1,10 @@
 //! A collection open for searching: one generation, whatever a writer does beside it.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
+use cento_assembly::policy::normalize_label;
 use cento_embedder::{DeviceChoice, Embedder, Embedding, LoadOptions};
 use cento_lexical::Analyzer;
 
@@ -12,8 +14,9 @@ use crate::error::{Error, Result};
 use crate::ingest::precision_of;
 use crate::retrieve::queue::Encoder;
 use crate::retrieve::resolved::ResolvedContexts;
+use crate::retrieve::rules::known::KnownLinks;
 use crate::source::local::Local;
-use crate::source::seam::Source;
+use crate::source::seam::{Labelled, Source};
 use crate::source::shards::Shards;
 use cento_collection::format::losses::{Loss, Stale};
 use cento_collection::format::manifest::Manifest;
@@ -53,7 +56,10 @@ pub struct Searcher {
     pub(crate) source: Box<dyn Source>,
     pub(crate) analyzer: Analyzer,
     pub(crate) resolved: ResolvedContexts,
+    pub(crate) links: KnownLinks,
     encoder: OnceLock<Arc<Encoder>>,
+    /// The labels of all sections, when a policy first names one that the candidates do not have.
+    labels: OnceLock<BTreeSet<String>>,
 }
 
 impl Searcher {
@@ -75,7 +81,26 @@ impl Searcher {
 
     fn of(folder: PathBuf, options: SearcherOptions, source: Box<dyn Source>) -> Result<Self> {
         let analyzer = Analyzer::new(source.describe().manifest.config.language()?);
-        Ok(Self { folder, options, source, analyzer, resolved: ResolvedContexts::default(), encoder: OnceLock::new() })
+        Ok(Self {
+            folder,
+            options,
+            source,
+            analyzer,
+            resolved: ResolvedContexts::default(),
+            links: KnownLinks::default(),
+            encoder: OnceLock::new(),
+            labels: OnceLock::new(),
+        })
+    }
+
+    /// The label of every section, as policies name them.
+    pub(crate) fn labels(&self) -> Result<&BTreeSet<String>> {
+        if let Some(known) = self.labels.get() {
+            return Ok(known);
+        }
+        let labels = self.source.labels()?;
+        let labels = labels.into_iter().map(|Labelled { heading, .. }| normalize_label(&heading)).collect();
+        Ok(self.labels.get_or_init(|| labels))
     }
 
     /// The folder of the collection; of several, all of them in one path list.

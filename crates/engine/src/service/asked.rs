@@ -123,6 +123,7 @@ impl<'a> Asked<'a> {
         }
         let (pool, mut timings) = self.searcher.pool_timed(&self.search)?;
         timings.embed += self.loading;
+        timings.texts += pool.prepare(&self.wanted)?;
         Ok(self.found.get_or_init(|| (pool, timings)))
     }
 }

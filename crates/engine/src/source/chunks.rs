@@ -6,53 +6,39 @@ use std::ops::Range;
 
 use cento_assembly::policy::normalize_label;
 use cento_assembly::{Anchor, Candidate, Extent};
+use cento_collection::format::metadata;
 use cento_collection::format::segment::{ChunkRecord, DocumentRecord, Segment};
 use cento_collection::keep::generation::Generation;
 use cento_corpus::Format;
 
 use crate::error::Result;
 use crate::source::keys::chunk_key;
-use crate::source::refs::{ChunkKey, ChunkRef};
+use crate::source::refs::{Around, ChunkKey, ChunkRef};
 
-/// Best candidates whose neighbours are offered beside them.
-const NEIGHBORED: usize = 100;
-
-/// Chunks on either side that are offered: as far as any run of chunks is assumed to reach.
-const NEIGHBOR_RADIUS: u32 = 8;
-
-/// Best candidates whose section is offered whole.
-const SECTIONED: usize = 20;
-
-/// Chunks on either side within which a section is offered.
-const SECTION_RADIUS: u32 = 64;
-
-/// The chunks that stand beside the best ones and were not found: what lies between two of them, or makes a window or a
-/// section whole. In the order of their rows.
-pub(super) fn around(generation: &Generation, ranked: &[(usize, ChunkRef)]) -> Result<Vec<ChunkKey>> {
-    let found: BTreeSet<(usize, u32)> = ranked.iter().map(|(_, chunk)| chunk.place()).collect();
-    let mut missing: BTreeSet<(usize, u32)> = BTreeSet::new();
-    for (rank, chunk) in ranked.iter().filter(|(rank, _)| *rank < NEIGHBORED) {
+/// The chunks beside others, each once, in the order of their rows; some may be those that others stand beside.
+pub(super) fn around(generation: &Generation, around: &[Around]) -> Result<Vec<ChunkKey>> {
+    let mut beside: BTreeSet<(usize, u32)> = BTreeSet::new();
+    for Around { chunk, numbers, tokens_max } in around {
         let (number, row) = chunk.place();
         let segment = &generation.segments[number];
-        let chunk = segment.chunks.record(row as usize)?;
-        let document = segment.document(chunk.document)?;
+        let document = segment.document(segment.chunks.record(row as usize)?.document)?;
         let rows = document.rows();
-        let near = |radius: u32| {
-            rows.start.max(row.saturating_sub(radius))..rows.end.min(row.saturating_add(radius).saturating_add(1))
-        };
-        let mut beside: Vec<u32> = near(NEIGHBOR_RADIUS).collect();
-        if *rank < SECTIONED && chunk.section < document.n_sections {
-            let section = segment.section(&document, chunk.section)?;
-            for row in near(SECTION_RADIUS) {
-                let start = segment.chunks.record(row as usize)?.start;
-                if (section.start..section.end).contains(&start) {
-                    beside.push(row);
+        let mut walk = |side: &mut dyn Iterator<Item = u32>| -> Result<()> {
+            let mut n_tokens = 0_usize;
+            for row in side {
+                let chunk = segment.chunks.record(row as usize)?;
+                if !numbers.contains(&chunk.index) || n_tokens > *tokens_max {
+                    break;
                 }
+                n_tokens = n_tokens.saturating_add(chunk.n_tokens as usize);
+                beside.insert((number, row));
             }
-        }
-        missing.extend(beside.into_iter().map(|row| (number, row)).filter(|place| !found.contains(place)));
+            Ok(())
+        };
+        walk(&mut (rows.start..row).rev())?;
+        walk(&mut (row.saturating_add(1)..rows.end))?;
     }
-    missing.into_iter().map(|(segment, row)| chunk_key(generation, segment, row)).collect()
+    beside.into_iter().map(|(segment, row)| chunk_key(generation, segment, row)).collect()
 }
 
 /// The facts that assembly needs of each chunk, in the order given; texts are read in the order they lie in.
@@ -82,6 +68,7 @@ struct DocumentFacts {
     record: DocumentRecord,
     id: String,
     title: String,
+    types: Vec<String>,
     /// Without headings the whole document is no section.
     has_headings: bool,
     /// Numbers of the chunks of each section that was asked for.
@@ -93,12 +80,14 @@ impl DocumentFacts {
         let record = segment.document(document)?;
         let (id, title) =
             (segment.documents.text(record.id)?.to_owned(), segment.documents.text(record.title)?.to_owned());
+        let origin = segment.documents.text(record.origin)?;
+        let types = record.format().map_or_else(Vec::new, |format| metadata::types(origin, format));
         let (mut has_headings, mut number) = (false, 1); // 0 is the whole document
         while !has_headings && number < record.n_sections {
             let heading = segment.section(&record, number)?.heading; // empty for front matter
             (has_headings, number) = (!segment.sections.text(heading)?.is_empty(), number + 1);
         }
-        Ok(Self { record, id, title, has_headings, sections: HashMap::new() })
+        Ok(Self { record, id, title, types, has_headings, sections: HashMap::new() })
     }
 
     fn candidate(&mut self, segment: &Segment, chunk: &ChunkRecord, text: String) -> Result<Candidate> {
@@ -108,6 +97,7 @@ impl DocumentFacts {
         Ok(Candidate {
             id: format!("{}#{}", self.id, chunk.index),
             document: self.id.clone(),
+            types: self.types.clone(),
             title: self.title.clone(),
             index: chunk.index,
             n_chunks: self.record.n_chunks,

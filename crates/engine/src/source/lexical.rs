@@ -2,7 +2,7 @@
 
 use cento_collection::format::segment::Segment;
 use cento_collection::keep::generation::Generation;
-use cento_lexical::{self as lexical, Bm25, Explanation, Part, Searcher, Statistics, Unit};
+use cento_lexical::{self as lexical, Bm25, Explanation, Part, Scored, Searcher, Statistics, Unit};
 
 use crate::cancel::Cancel;
 use crate::error::{Error, Result};
@@ -28,22 +28,49 @@ pub(super) fn statistics(
 
 pub(super) fn ranked(generation: &Generation, queries: &LexicalQueries<'_>) -> Result<Vec<Ranking>> {
     let stop = || queries.cancel.is_cancelled();
-    let searcher = |scope| Ok::<_, Error>(searcher(generation, queries.unit, scope)?.unless(&stop));
+    let searcher = |scope| {
+        let of = |unit| Ok::<_, Error>(searcher(generation, unit, scope)?.unless(&stop));
+        Ok::<_, Error>((of(queries.unit)?, queries.counts_chunks().then(|| of(Unit::Row)).transpose()?))
+    };
     let is_shared = (0..queries.texts.len()).any(|n| queries.scopes.own(n).is_none());
     let of_all = is_shared.then(|| searcher(queries.scopes.of_all)).transpose()?;
     let mut rankings = Vec::with_capacity(queries.texts.len());
     for (n, text) in queries.texts.iter().enumerate() {
         let own = queries.scopes.own(n).map(|scope| searcher(Some(scope))).transpose()?;
-        let Some(searcher) = own.as_ref().or(of_all.as_ref()) else { continue };
-        let scored = match queries.statistics {
-            Some(statistics) => searcher.score_under(text, statistics)?,
-            None => searcher.score(text)?,
-        };
+        let Some((units, rows)) = own.as_ref().or(of_all.as_ref()) else { continue };
+        let mut scored = score(units, text, queries.statistics.map(|given| &given.of_units))?;
+        if let Some(rows) = rows {
+            let of_rows = score(rows, text, queries.statistics.and_then(|given| given.of_rows.as_ref()))?;
+            count_best_chunks(generation, &mut scored, of_rows)?;
+        }
         let hits = scored.into_iter().enumerate();
         let candidates = hits.flat_map(|(at, hits)| hits.into_iter().map(move |hit| (at, hit.unit, hit.score)));
         rankings.push(keys::ranked(generation, queries.unit, candidates.collect(), queries.depth)?);
     }
     Ok(rankings)
+}
+
+fn score(searcher: &Searcher<'_>, text: &str, statistics: Option<&Statistics>) -> Result<Vec<Vec<Scored>>> {
+    Ok(match statistics {
+        Some(statistics) => searcher.score_under(text, statistics)?,
+        None => searcher.score(text)?,
+    })
+}
+
+/// Replaces the score of each document by the mean of it and of that of its best chunk.
+fn count_best_chunks(generation: &Generation, scored: &mut [Vec<Scored>], of_rows: Vec<Vec<Scored>>) -> Result<()> {
+    for ((segment, scored), of_rows) in generation.segments.iter().zip(scored).zip(of_rows) {
+        let units = segment.units()?;
+        let mut best = vec![0.0_f64; units.documents.len()];
+        for row in of_rows {
+            let best = &mut best[units.of_row[row.unit as usize] as usize];
+            *best = best.max(row.score);
+        }
+        for document in scored {
+            document.score = f64::midpoint(document.score, best[document.unit as usize]);
+        }
+    }
+    Ok(())
 }
 
 pub(super) fn explained(

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 use std::path::Path;
+use std::sync::OnceLock;
 
 use cento_assembly::Candidate;
 use cento_collection::format::segment::Segment;
@@ -15,10 +16,11 @@ use crate::error::Result;
 use crate::source::documents::{self, Excerpt, ListedDocument, LocatedDocument, Part, Sought};
 use crate::source::filter::Schema;
 use crate::source::ranking::Ranking;
-use crate::source::refs::{ChunkKey, ChunkRef, Named};
+use crate::source::refs::{Around, ChunkKey, ChunkRef, Named};
 use crate::source::scope::{Scope, Scoped, Wanted};
 use crate::source::seam::{Counted, DenseQueries, Description, Labelled, LexicalQueries, Near, Rescored, Source};
 use crate::source::selected::{self, Pick, picked};
+use crate::source::titles::{self, Mention, Titles};
 use crate::source::{chunks, dense, labels, lexical, nearest};
 
 /// One open collection.
@@ -26,6 +28,8 @@ use crate::source::{chunks, dense, labels, lexical, nearest};
 pub(crate) struct Local {
     generation: Generation,
     description: Description,
+    /// The titles of its documents, when a text is first held against them.
+    titles: OnceLock<Titles>,
 }
 
 impl Local {
@@ -41,13 +45,21 @@ impl Local {
             n_graph_rows: graphs.map(n_live).sum(),
             is_pinned: generation.pin.is_some(),
         };
-        Ok(Self { generation, description })
+        Ok(Self { generation, description, titles: OnceLock::new() })
     }
 
     /// The generation, at the beginning of what is asked of it: its files are looked at.
     fn asked(&self) -> Result<&Generation> {
         self.generation.renew()?;
         Ok(&self.generation)
+    }
+
+    fn known_titles(&self) -> Result<&Titles> {
+        if let Some(known) = self.titles.get() {
+            return Ok(known);
+        }
+        let titles = Titles::read(&self.generation)?;
+        Ok(self.titles.get_or_init(|| titles)) // another thread read the same
     }
 
     fn segment(&self, chunk: ChunkRef) -> (&Segment, u32) {
@@ -119,8 +131,8 @@ impl Source for Local {
         chunks::candidates(&self.generation, chunks)
     }
 
-    fn around(&self, ranked: &[(usize, ChunkRef)]) -> Result<Vec<ChunkKey>> {
-        chunks::around(&self.generation, ranked)
+    fn around(&self, around: &[Around]) -> Result<Vec<ChunkKey>> {
+        chunks::around(&self.generation, around)
     }
 
     fn vectors(&self, chunks: &[ChunkRef]) -> Result<Vec<Vec<f32>>> {
@@ -138,6 +150,19 @@ impl Source for Local {
             Ok(segment.text(&record, span.clone())?)
         };
         spans.iter().map(text).collect()
+    }
+
+    fn openings(&self, chunks: &[ChunkRef], bytes_max: u64) -> Result<Vec<String>> {
+        chunks.iter().map(|chunk| titles::opening(&self.generation, *chunk, bytes_max)).collect()
+    }
+
+    fn titles(&self, chunks: &[ChunkRef]) -> Result<Vec<String>> {
+        chunks.iter().map(|chunk| titles::title(&self.generation, *chunk)).collect()
+    }
+
+    fn named(&self, texts: &[String]) -> Result<Vec<Vec<Mention>>> {
+        let titles = self.known_titles()?;
+        texts.iter().map(|text| titles.named(&self.generation, text)).collect()
     }
 
     fn find(&self, document: &str, number: Option<u32>) -> Result<Option<Named>> {

@@ -12,6 +12,7 @@ pub(crate) mod device_scan;
 mod dense;
 pub(crate) mod chunks;
 mod labels;
+pub(crate) mod titles;
 mod nearest;
 pub(crate) mod documents;
 pub(crate) mod selected;

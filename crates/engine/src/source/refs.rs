@@ -93,3 +93,13 @@ pub(crate) struct Named {
     /// The chunk of the number that was asked for, if it is searched.
     pub(crate) chunk: Option<ChunkRef>,
 }
+
+/// Chunks of the document of one chunk, on both sides of it.
+#[derive(Debug, Clone)]
+pub(crate) struct Around {
+    pub(crate) chunk: ChunkRef,
+    /// Numbers in the document, the chunk's own among them.
+    pub(crate) numbers: Range<u32>,
+    /// Tokens of a side, as the encoder counts, behind which nothing is wanted.
+    pub(crate) tokens_max: usize,
+}

@@ -17,9 +17,10 @@ use crate::error::Result;
 use crate::source::documents::{Excerpt, ListedDocument, LocatedDocument, Part, Sought};
 use crate::source::filter::Schema;
 use crate::source::ranking::Ranking;
-use crate::source::refs::{ChunkKey, ChunkRef, Chunks, Named};
+use crate::source::refs::{Around, ChunkKey, ChunkRef, Chunks, Named};
 use crate::source::scope::{Scoped, Scopes, Wanted};
 use crate::source::selected::Pick;
+use crate::source::titles::Mention;
 
 /// A place that has documents and answers for them. One collection is one, and several collections are one.
 ///
@@ -53,14 +54,23 @@ pub(crate) trait Source: Debug + Send + Sync {
     /// Reads chunks as assembly needs them, in the order given, without scores.
     fn chunks(&self, chunks: &[ChunkRef]) -> Result<Vec<Candidate>>;
 
-    /// Gives the chunks beside ranked ones that are not ranked themselves. Ranks count from 0 over all sources.
-    fn around(&self, ranked: &[(usize, ChunkRef)]) -> Result<Vec<ChunkKey>>;
+    /// Gives the chunks beside others, each once; some may be those that others stand beside.
+    fn around(&self, around: &[Around]) -> Result<Vec<ChunkKey>>;
 
     /// Gives the vectors of chunks, of unit length; the plain ones where there are two kinds.
     fn vectors(&self, chunks: &[ChunkRef]) -> Result<Vec<Vec<f32>>>;
 
     /// Reads byte ranges of the documents of chunks.
     fn texts(&self, spans: &[(ChunkRef, Range<u64>)]) -> Result<Vec<String>>;
+
+    /// Reads the documents of chunks from their beginning to the last chunk that ends within `bytes_max`.
+    fn openings(&self, chunks: &[ChunkRef], bytes_max: u64) -> Result<Vec<String>>;
+
+    /// Gives the titles of the documents of chunks: their words in lower case, without what stands in brackets behind.
+    fn titles(&self, chunks: &[ChunkRef]) -> Result<Vec<String>>;
+
+    /// Finds the titles of live documents in texts: for each text those it names, by title ascending.
+    fn named(&self, texts: &[String]) -> Result<Vec<Vec<Mention>>>;
 
     /// Finds a live document by its id, and one of its chunks by its number.
     fn find(&self, document: &str, number: Option<u32>) -> Result<Option<Named>>;
@@ -114,10 +124,39 @@ pub(crate) struct LexicalQueries<'a> {
     pub(crate) texts: &'a [String],
     pub(crate) scopes: Scopes<'a>,
     pub(crate) unit: Unit,
+    /// The score of a document; of chunks it is not looked at.
+    pub(crate) score: LexicalScore,
     pub(crate) depth: usize,
     /// The statistics of the whole that this source is a part of; none where it is the whole.
-    pub(crate) statistics: Option<&'a Statistics>,
+    pub(crate) statistics: Option<&'a Given>,
     pub(crate) cancel: &'a Cancel,
+}
+
+/// The statistics that scores are computed under.
+#[derive(Debug)]
+pub(crate) struct Given {
+    pub(crate) of_units: Statistics,
+    /// Of chunks, where they count in the score of a document.
+    pub(crate) of_rows: Option<Statistics>,
+}
+
+impl LexicalQueries<'_> {
+    /// True if the score of a document counts its best chunk.
+    pub(super) fn counts_chunks(&self) -> bool {
+        (self.unit, self.score) == (Unit::Document, LexicalScore::Mean)
+    }
+}
+
+/// The score of a document by words.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum LexicalScore {
+    /// BM25 of all its text.
+    #[default]
+    Document,
+    /// The mean of that and the BM25 of its best chunk: in a long document words that stand together count for more
+    /// than words that are far apart.
+    Mean,
 }
 
 /// Queries by vectors.

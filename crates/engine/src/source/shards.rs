@@ -19,10 +19,13 @@ use crate::source::documents::{Excerpt, ListedDocument, LocatedDocument, Part, S
 use crate::source::filter::Schema;
 use crate::source::local::Local;
 use crate::source::ranking::{Ranking, keep_best, sort_ranking};
-use crate::source::refs::{ChunkKey, ChunkRef, Named};
+use crate::source::refs::{Around, ChunkKey, ChunkRef, Named};
 use crate::source::scope::{Scope, Scoped, Scopes, Wanted};
-use crate::source::seam::{Counted, DenseQueries, Description, Labelled, LexicalQueries, Near, Rescored, Source};
+use crate::source::seam::{
+    Counted, DenseQueries, Description, Given, Labelled, LexicalQueries, Near, Rescored, Source,
+};
 use crate::source::selected::Pick;
+use crate::source::titles::{Holder, Mention};
 
 /// Sources that have one configuration and no document in common.
 #[derive(Debug)]
@@ -172,11 +175,20 @@ impl Source for Shards {
     }
 
     fn lexical(&self, queries: &LexicalQueries<'_>) -> Result<Vec<Ranking>> {
-        let statistics = self.under(queries.statistics, queries.unit, queries.texts, queries.cancel)?;
+        let own;
+        let given = match queries.statistics {
+            Some(given) => given,
+            None => {
+                let of = |unit| self.under(None, unit, queries.texts, queries.cancel);
+                let of_rows = queries.counts_chunks().then(|| of(Unit::Row)).transpose()?;
+                own = Given { of_units: of(queries.unit)?, of_rows };
+                &own
+            }
+        };
         let mut of_query: Vec<Vec<Ranking>> = queries.texts.iter().map(|_| Vec::new()).collect();
         for (shard, source) in self.each() {
             let own = OwnScopes::new(queries.scopes, shard);
-            let asked = LexicalQueries { scopes: own.scopes(), statistics: Some(&statistics), ..*queries };
+            let asked = LexicalQueries { scopes: own.scopes(), statistics: Some(given), ..*queries };
             of_query.iter_mut().zip(source.lexical(&asked)?).for_each(|(all, ranking)| all.push(ranking));
         }
         of_query.into_iter().map(|rankings| self.merge(rankings, queries.unit, queries.depth)).collect()
@@ -222,10 +234,10 @@ impl Source for Shards {
         self.scatter(chunks, |chunk| *chunk, |source, chunks| source.chunks(chunks))
     }
 
-    fn around(&self, ranked: &[(usize, ChunkRef)]) -> Result<Vec<ChunkKey>> {
+    fn around(&self, around: &[Around]) -> Result<Vec<ChunkKey>> {
         let mut beside = Vec::new();
         for (shard, source) in self.each() {
-            let own: Vec<_> = ranked.iter().filter(|(_, chunk)| chunk.shard() == shard).copied().collect();
+            let own: Vec<_> = around.iter().filter(|around| around.chunk.shard() == shard).cloned().collect();
             beside.extend(source.around(&own)?.into_iter().map(|key| in_shard(key, shard)));
         }
         Ok(beside)
@@ -237,6 +249,29 @@ impl Source for Shards {
 
     fn texts(&self, spans: &[(ChunkRef, Range<u64>)]) -> Result<Vec<String>> {
         self.scatter(spans, |(chunk, _)| *chunk, |source, spans| source.texts(spans))
+    }
+
+    fn openings(&self, chunks: &[ChunkRef], bytes_max: u64) -> Result<Vec<String>> {
+        self.scatter(chunks, |chunk| *chunk, |source, chunks| source.openings(chunks, bytes_max))
+    }
+
+    fn titles(&self, chunks: &[ChunkRef]) -> Result<Vec<String>> {
+        self.scatter(chunks, |chunk| *chunk, |source, chunks| source.titles(chunks))
+    }
+
+    fn named(&self, texts: &[String]) -> Result<Vec<Vec<Mention>>> {
+        let mut of_text: Vec<BTreeMap<String, Mention>> = texts.iter().map(|_| BTreeMap::new()).collect();
+        for (shard, source) in self.each() {
+            for (all, mentions) in of_text.iter_mut().zip(source.named(texts)?) {
+                for Mention { title, span, holders } in mentions {
+                    let own =
+                        holders.into_iter().map(|holder| Holder { chunk: holder.chunk.of_shard(shard), ..holder });
+                    let named = || Mention { title: title.clone(), span, holders: Vec::new() };
+                    all.entry(title.clone()).or_insert_with(named).holders.extend(own);
+                }
+            }
+        }
+        Ok(of_text.into_iter().map(|all| all.into_values().collect()).collect())
     }
 
     fn find(&self, document: &str, number: Option<u32>) -> Result<Option<Named>> {

@@ -3,12 +3,15 @@
 //! | file | claims |
 //! |---|---|
 //! | `lifecycle` | compaction, pins, snapshots: no answer changes, no file is missing, no space is lost |
+//! | `ranking::lexical` | a document by words: what its score is the mean of |
+//! | `ranking::links` | documents that the best name climb, however the collection grew and is cut |
 //! | `faults` | a crash, a full disk and a failing one at every operation: one generation or the other, whole |
 //! | `memory` | runs and merges within a bound of memory: several segments, and no answer changes |
 //! | `writers` | writers that meet, collections that move under one, full disks: nothing of anybody is lost |
 //! | `hostile` | links, pipes and names that lead out of a collection: nothing outside is read, written or removed |
 //! | `reads` | reads that fail and files cut short, before and while they are open: an error that names them |
 //! | `repair` | damage anywhere: found, never answered from, mended as far as it can be |
+//! | `ranking::neighbors` | strategies are offered what their settings ask for |
 //! | `seal` | a repair searches for what is missing, and each query once |
 //! | `endpoint` | a language model beside it: what it brings, and whatever it does wrong |
 //! | `shards` | a corpus in several collections answers as in one |
@@ -24,6 +27,7 @@ mod hostile;
 mod lifecycle;
 mod memory;
 mod model;
+mod ranking;
 mod reads;
 mod repair;
 mod resolved;

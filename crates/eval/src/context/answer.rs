@@ -27,7 +27,7 @@ fn can_be_found(words: &str) -> bool {
 }
 
 /// The words of a text, each with a space before and after it, so that a run of words is a substring.
-fn words(text: &str) -> String {
+pub(crate) fn words(text: &str) -> String {
     let kept: String = text.to_lowercase().chars().filter(|c| !is_punctuation(*c)).collect();
     let mut words = String::with_capacity(kept.len() + 2);
     words.push(' ');

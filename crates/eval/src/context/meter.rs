@@ -1,10 +1,11 @@
 //! Measuring one context: every figure of it, by name.
 
 use std::collections::HashMap;
+use std::ops::Range;
 
 use super::documents::Titles;
 use super::evidence::{self, Coverage};
-use super::{MeasureOptions, answer, decisions, facts, pieces, redundancy, size};
+use super::{MeasureOptions, answer, decisions, facts, pieces, redundancy, seams, size};
 use crate::contexts::Context;
 use crate::error::{Error, Result};
 use crate::questions::{Question, Questions};
@@ -33,11 +34,13 @@ pub(super) struct Meter<'a> {
     pub(super) options: &'a MeasureOptions<'a>,
     /// Token ends by tokenizer and document.
     ends: HashMap<String, HashMap<String, Vec<u64>>>,
+    /// Sentences by document.
+    sentences: HashMap<String, Vec<Range<usize>>>,
 }
 
 impl<'a> Meter<'a> {
     pub(super) fn new(questions: &'a Questions, options: &'a MeasureOptions<'a>) -> Self {
-        Self { questions, options, ends: HashMap::new() }
+        Self { questions, options, ends: HashMap::new(), sentences: HashMap::new() }
     }
 
     /// Every figure of the context of a question, always the same names in the same order.
@@ -61,6 +64,8 @@ impl<'a> Meter<'a> {
         readings.push(cost("redundancy_pairwise", Some(redundancy::pairwise(&texts))));
         readings.push(cost("overlap_union", Some(redundancy::overlap_union(&texts))));
         readings.push(cost("redundancy_cosine", context.redundancy_cosine));
+        readings.push(cost("duplication", seams::duplication(&texts)));
+        readings.push(cost("boundary_violations", self.violations(context)));
         readings.push(cost("redundant_share", decisions::redundant_share(context)));
         readings.extend(decisions::rejections(context).map(|(name, share)| cost(name, share)));
         Ok(readings)
@@ -77,15 +82,31 @@ impl<'a> Meter<'a> {
         self.questions.at(at)
     }
 
+    /// Gold documents of the question in the context; none for a question without any.
     fn titles(&self, question: &Question, context: &Context) -> Vec<Reading> {
-        let all = Titles::of(&context.documents, &question.documents);
+        let of =
+            |delivered: &[String]| (!question.documents.is_empty()).then(|| Titles::of(delivered, &question.documents));
+        let all = of(&context.documents);
         let mut readings = title_readings("", all);
         for &k in &self.options.document_cutoffs {
             let first = &context.documents[..k.min(context.documents.len())];
-            readings.extend(title_readings(&format!("@{k}"), Titles::of(first, &question.documents)));
+            readings.extend(title_readings(&format!("@{k}"), of(first)));
         }
-        readings.push(worth("all_gold", Some(all.all_gold())));
+        readings.push(worth("all_gold", all.map(Titles::all_gold)));
         readings
+    }
+
+    /// Share of the delivered pieces that begin or end inside a sentence, of those of documents whose text is known.
+    fn violations(&mut self, context: &Context) -> Option<f64> {
+        let sentences = self.options.sentences?;
+        let (mut n, mut n_broken) = (0, 0);
+        for (document, bytes) in seams::stretches(&context.citations) {
+            let Some(text) = self.questions.text(document) else { continue };
+            let known = self.sentences.entry(document.to_owned()).or_insert_with(|| sentences(text));
+            n += 1;
+            n_broken += usize::from(seams::is_broken(text, known, &bytes));
+        }
+        (n > 0).then(|| n_broken as f64 / f64::from(n))
     }
 
     /// Gold tokens of the question in the context; none for a question without evidence.
@@ -156,11 +177,11 @@ fn cost(name: &str, value: Option<f64>) -> Reading {
     Reading { name: name.to_owned(), of: Side::Cost, value }
 }
 
-fn title_readings(at: &str, titles: Titles) -> Vec<Reading> {
+fn title_readings(at: &str, titles: Option<Titles>) -> Vec<Reading> {
     vec![
-        worth(&format!("title_precision{at}"), Some(titles.precision)),
-        worth(&format!("title_recall{at}"), Some(titles.recall)),
-        worth(&format!("title_f1{at}"), Some(titles.f1())),
+        worth(&format!("title_precision{at}"), titles.map(|titles| titles.precision)),
+        worth(&format!("title_recall{at}"), titles.map(|titles| titles.recall)),
+        worth(&format!("title_f1{at}"), titles.map(Titles::f1)),
     ]
 }
 

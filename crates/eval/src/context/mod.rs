@@ -3,13 +3,15 @@
 //! | figure | what it is | which questions have it |
 //! |---|---|---|
 //! | `tokens`, `budget_used`, `wrapping`, `sections` | [`size`] | those with a context |
-//! | `title_precision`, `title_recall`, `title_f1`, the same `@k`, `all_gold` | [`documents`] | all |
+//! | `title_precision`, `title_recall`, `title_f1`, the same `@k`, `all_gold` | [`documents`] | those with gold ones |
 //! | `evidence_precision`, `_recall`, `_iou`, the same with `evidence_char_` | [`evidence`] | those with spans |
 //! | `fact_recall` | [`facts`] | those with sentences |
 //! | `evidence_text_recall` | [`facts::excerpts`]: the text itself, wherever it stands | those with spans |
 //! | `answer_in_context` | [`answer`] | those with an answer that text can contain |
 //! | `redundancy_pairwise`, `overlap_union` | [`redundancy`] | those with a context |
 //! | `redundancy_cosine` | [`redundancy`] | those with a context where it was recorded |
+//! | `duplication` | [`seams`] | those with words in their context |
+//! | `boundary_violations` | [`seams`] | those with a delivered piece of a document whose text is known |
 //! | `redundant_share`, `rejected_redundancy`, `_budget`, `_section`, `_relevance` | [`decisions`] | where recorded |
 //! | `…_recall_per_1k_tokens` | mean recall / mean `tokens` * 1000 | the mean's |
 //!
@@ -20,6 +22,7 @@ pub mod evidence;
 pub mod facts;
 pub mod answer;
 pub mod redundancy;
+pub mod seams;
 pub mod size;
 pub mod decisions;
 mod options;
@@ -35,7 +38,7 @@ use crate::error::{Error, Result};
 pub use crate::evaluate::Missing;
 use crate::questions::Questions;
 use meter::{Meter, Reading};
-pub use options::{DOCUMENT_CUTOFFS, MeasureOptions, TokenEnds};
+pub use options::{DOCUMENT_CUTOFFS, MeasureOptions, Sentences, TokenEnds};
 pub use pieces::{Piece, pieces};
 
 /// The worth of one strategy's contexts within one budget.
@@ -239,7 +242,7 @@ impl<'q> Overlap<'q> {
             return Err(Error::NoOverlap { what: "query", left: query, right: question, check });
         }
         match self.unknown {
-            Some(cited) if self.n_known == 0 => {
+            Some(cited) if self.n_known == 0 && !self.known.is_empty() => {
                 let known = self.questions.documents().first().map_or_else(String::new, |known| (*known).to_owned());
                 let check = "index the collection from this set: its docs folder, or the BEIR folder itself";
                 Err(Error::NoOverlap { what: "document", left: cited, right: known, check })

@@ -65,7 +65,7 @@ pub fn mean_pairwise_cosine(vectors: &[&[f32]]) -> Option<f64> {
 }
 
 /// Words in lower case: runs of letters and digits, and pairs of neighbours where a script writes no spaces.
-fn words(text: &str) -> impl Iterator<Item = String> + '_ {
+pub(super) fn words(text: &str) -> impl Iterator<Item = String> + '_ {
     text.split(|c: char| !c.is_alphanumeric()).filter(|run| !run.is_empty()).flat_map(|run| {
         let run = run.to_lowercase();
         if !run.chars().any(writes_no_spaces) {

@@ -155,6 +155,22 @@ fn every_figure_of_one_context_is_its_formula() {
 }
 
 #[test]
+fn pieces_that_break_a_sentence_are_counted_where_their_document_is_known() {
+    let sentences = |text: &str| {
+        let ends = text.match_indices(". ").map(|(at, _)| at + 2).chain([text.len()]);
+        ends.scan(0, |start, end| Some(std::mem::replace(start, end)..end)).collect::<Vec<_>>()
+    };
+    let given = || {
+        let broken =
+            [("docs/a.md", 5..14, "are hard."), ("docs/a.md", 15..25, "So is all."), ("docs/c.md", 0..4, "Hard")];
+        vec![context("q1", 20, &broken), context("q2", 20, &[("docs/b.md", 0..15, "Bolts are long.")])]
+    };
+    let measured = one(&nuts_and_bolts(), given(), &MeasureOptions { sentences: Some(&sentences), ..options() });
+    check(&measured, &[("boundary_violations", (1.0 / 2.0 + 0.0) / 2.0, 2), ("duplication", 0.0, 2)]);
+    assert_eq!(one(&nuts_and_bolts(), given(), &options()).figure("boundary_violations"), None);
+}
+
+#[test]
 fn a_question_without_a_context_is_worth_nothing_and_costs_nothing() {
     let questions = nuts_and_bolts();
     let given = || vec![context("q2", 5, &[("docs/b.md", 6..15, "are long.")])];

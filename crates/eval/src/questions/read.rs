@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{Questions, beir, excerpts};
+use super::{Questions, answered, beir, excerpts};
 use crate::error::{Error, Result};
 
 impl Questions {
@@ -18,15 +18,27 @@ impl Questions {
     /// Neither layout, no question with gold documents, an id twice, a document that is not there, evidence that is not
     /// where it is said to be.
     pub fn read(path: &Path) -> Result<Self> {
-        let mut read = match path {
+        let read = match path {
             _ if path.join("questions.jsonl").is_file() => excerpts::read(path),
             _ if path.join("queries.jsonl").is_file() => beir::read(path),
             _ => Err(Error::NotQuestions { path: path.to_owned() }),
         }?;
-        if read.questions.is_empty() {
-            return Err(Error::Empty { path: path.to_owned(), what: "questions with gold documents" });
+        read.in_order(path, "questions with gold documents")
+    }
+
+    /// Reads a file of questions with their answers, or as [`Questions::read`] a folder that knows gold documents too.
+    ///
+    /// # Errors
+    /// Those of [`Questions::read`]; a line that is no question, an id twice, a file without an answer.
+    pub fn read_answered(path: &Path) -> Result<Self> {
+        if path.is_dir() { Self::read(path) } else { answered::read(path)?.in_order(path, "questions with an answer") }
+    }
+
+    fn in_order(mut self, path: &Path, what: &'static str) -> Result<Self> {
+        if self.questions.is_empty() {
+            return Err(Error::Empty { path: path.to_owned(), what });
         }
-        read.questions.sort_by(|a, b| a.id.cmp(&b.id));
-        Ok(read)
+        self.questions.sort_by(|a, b| a.id.cmp(&b.id));
+        Ok(self)
     }
 }

@@ -12,7 +12,10 @@ fn the_source_is_accepted_as_written() {
     assert_eq!(pipeline.budget_tokens, Some(Stated { value: 4000, line: 19 }));
     let Policy { window, parent, cache, .. } = &pipeline.policy;
     let log_boundaries = true;
-    assert_eq!(*window, Window { radius: 3, max_tokens: 1500, boundary: Boundary::Document, log_boundaries });
+    assert_eq!(
+        *window,
+        Window { radius: 3, max_tokens: 1500, boundary: Boundary::Document, log_boundaries, ..Window::default() }
+    );
     let fallback = Fallback::Window;
     assert_eq!(*parent, Parent { hierarchy_depth: 2, max_context_blocks: 4, fallback, ..Parent::default() });
     assert_eq!(*cache, Some(Cache { ttl_seconds: 300 }));
@@ -42,7 +45,7 @@ fn what_it_implies_follows_its_values() {
                     local_expansion:\n  radius: 0\n  boundary_check: section\n  max_tokens: 90\n\
                     structural_resolution:\n  enabled: false\n  hierarchy_depth: 3\n  max_context_blocks: 1\n\
                     pipeline:\n  cache_resolved_context: true\n");
-    let section = Window { radius: 0, max_tokens: 90, boundary: Boundary::Section, log_boundaries: false };
+    let section = Window { radius: 0, max_tokens: 90, boundary: Boundary::Section, ..Window::default() };
     assert_eq!((other.policy.window, other.policy.cache), (section, Some(Cache { ttl_seconds: 300 })));
     assert_eq!((other.policy.parent.hierarchy_depth, other.policy.parent.max_context_blocks), (3, 1));
 }

@@ -94,7 +94,7 @@ pub(super) fn curve(rules: &Rules<'_>, choice: &Choice<'_>, ledger: &mut Ledger<
     let frame = ledger.used().max(0) as usize;
     let relevant = relevant(ledger.candidates(), lines, rules);
     let weighed = weighed(pool, &relevant, rules, &HashMap::new(), include);
-    let same = Same::new(lines, rules, similarity);
+    let same = Same::new(lines, &weighed, rules, similarity);
     let is_must = |place: usize| include.contains(&lines.candidates[place]);
     let conflict = |a: usize, b: usize| !(is_must(a) && is_must(b)) && same.is_same(a, b);
     let mut problem = problem(&weighed, choice, ledger, rules, &conflict)?;

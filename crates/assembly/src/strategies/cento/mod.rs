@@ -18,10 +18,12 @@ pub use rules::Cento;
 
 use crate::budget::Ledger;
 use crate::error::Result;
-use crate::figure::{count, floor, number};
+use crate::figure::{count, number};
+use crate::lever::{Lever, Number};
+use crate::neighborhood::{Near, Neighborhood, Side};
 use crate::select::chooser::{ALONE, Asked, Choice, Chooser, Valued, Walk};
 use crate::select::decision::StepDetails;
-use crate::select::gates::{Gates, Sameness, Told, beyond};
+use crate::select::gates::{Gates, RUN_MAX, Sameness, Told, beyond};
 use crate::select::sections::Sections;
 use crate::stop::check;
 use crate::value::bridge::{self, Bridge};
@@ -31,6 +33,18 @@ use crate::value::prior::{self, Priors};
 use crate::value::share;
 use curve::Curve;
 use rules::Rules;
+
+/// Best chunks found whose neighbours are looked at.
+const NEIGHBORED: usize = 100;
+
+/// Chunks on either side that are looked at: as far as any run of evidence is assumed to reach.
+const NEIGHBOR_RADIUS: usize = 8;
+
+/// Best chunks found whose section is looked at.
+const SECTIONED: usize = 20;
+
+/// Chunks on either side within which a section is looked at.
+const SECTION_RADIUS: usize = 64;
 
 /// The strategy of that name.
 pub(crate) struct Segments<'p> {
@@ -71,11 +85,18 @@ impl Chooser for Segments<'_> {
     }
 
     fn min_support(&self) -> Option<f64> {
-        Some(self.rules.settings.min_support)
+        Some(self.rules.settings.min_support).filter(|&least| least > 0.0) // support may be below 0
     }
 
     fn nat(&self) -> Option<f64> {
         Some(1.0)
+    }
+
+    fn neighborhood(&self) -> Neighborhood {
+        Neighborhood(vec![
+            Near::Beside { ranks: NEIGHBORED, side: Side::both(NEIGHBOR_RADIUS) },
+            Near::Section { ranks: SECTIONED, radius: SECTION_RADIUS },
+        ])
     }
 
     fn it_needs(&self) -> &'static str {
@@ -87,27 +108,44 @@ impl Chooser for Segments<'_> {
     }
 
     fn not_proposed(&self) -> Option<Told> {
-        let least = self.rules.gates.min_relevance.map_or_else(|| "?".to_owned(), number);
-        Some(("beside nothing that min_relevance lets in".to_owned(), vec![format!("a min_relevance below {least}")]))
+        let least = self.rules.gates.min_relevance;
+        let lowered = least.map(|least| Lever::Number(Number::down_to("min_relevance", least, least, -1.0)));
+        Some(("beside nothing that min_relevance lets in".to_owned(), lowered.into_iter().collect()))
     }
 
     fn sameness(&self) -> Option<Sameness> {
         let Cento { same_words, same_meaning, .. } = self.rules.settings;
         let meaning = Some(("cento.same_meaning", same_meaning));
-        Some(Sameness { words: ("cento.same_words", same_words), meaning, ..self.rules.gates.sameness() })
+        Some(Sameness { words: ("cento.same_words", same_words), halved: true, meaning, ..self.rules.gates.sameness() })
     }
 }
 
 /// The sentence about a chunk that would make a run too long.
 pub(crate) fn run_too_long(details: &StepDetails) -> Told {
+    let raised =
+        details.chunks_limit.map(|limit| Number::limit("cento.run_max", limit, limit.saturating_add(1), RUN_MAX));
     let limit = count(details.chunks_limit);
     let because = format!("would make a run of more than {limit} chunks, the most cento.run_max allows");
-    (because, vec![format!("a cento.run_max above {limit}")])
+    (because, raised.map(Lever::Number).into_iter().collect())
 }
 
 /// The sentence about a chunk that nothing speaks for.
 pub(crate) fn worth_nothing(likelihood: f64) -> Told {
     (format!("worth nothing: a likelihood of {}", number(likelihood)), Vec::new())
+}
+
+/// The sentence about a chunk that would only fill the budget.
+pub(crate) fn unlikely(details: &StepDetails, least_share: f64) -> Told {
+    let StepDetails { likelihood, min_likelihood, .. } = details;
+    let (likelihood, least) = (likelihood.unwrap_or(f64::NAN), min_likelihood.unwrap_or(f64::NAN));
+    let shares = likelihood / least * least_share;
+    let because = format!(
+        "not likely: a likelihood of {}, {} even shares of all candidates, where cento.least_share is {}",
+        number(likelihood),
+        number(shares),
+        number(least_share)
+    );
+    (because, vec![Lever::Number(Number::down_to("cento.least_share", least_share, shares, 0.0))])
 }
 
 /// The sentence about a collection that does not support an answer.
@@ -124,7 +162,8 @@ pub(crate) fn not_supported(details: &StepDetails, evidence: Option<&Evidence>) 
             number(*words)
         )
     });
+    let lowered = min_support.map(|least| Number::down_to("cento.min_support", least, measured, 0.0));
     let least = min_support.map_or_else(|| "?".to_owned(), number);
     let because = format!("the collection has no answer: support {}, below {least}{evidence}", number(measured));
-    (because, vec![format!("a cento.min_support of {} instead of {least}", floor(measured))])
+    (because, lowered.map(Lever::Number).into_iter().collect())
 }

@@ -13,10 +13,15 @@ use crate::select::redundancy::Gate;
 use crate::select::similarity::Similarity;
 use crate::stop::check;
 use crate::value::prior::Scored;
-use std::cell::RefCell;
+use std::cell::Cell;
 use std::collections::{BTreeMap, HashMap};
 
-/// Candidates that are weighed: those that must be chosen, and the first of the pool.
+/// The least likelihood with which a candidate of a pool is weighed.
+pub(super) fn least_likelihood(pool: &[Scored], rules: &Rules<'_>) -> f64 {
+    rules.settings.least_share / pool.len().max(1) as f64
+}
+
+/// Candidates that are weighed: those that must be chosen, and the first of the pool that are likely enough.
 pub(super) fn weighed(
     pool: &[Scored],
     relevant: &[bool],
@@ -25,7 +30,8 @@ pub(super) fn weighed(
     must: &[usize],
 ) -> Vec<usize> {
     let free = |scored: &&Scored| !verdicts.contains_key(&scored.candidate) && !must.contains(&scored.candidate);
-    let relevant = |scored: &&Scored| relevant[scored.candidate];
+    let least = least_likelihood(pool, rules);
+    let relevant = |scored: &&Scored| relevant[scored.candidate] && scored.raw >= least;
     let likeliest = pool.iter().filter(relevant).filter(free).take(rules.settings.candidates);
     must.iter().copied().chain(likeliest.map(|scored| scored.candidate)).collect()
 }
@@ -100,21 +106,28 @@ pub(super) fn problem<'p>(
 fn caps(weighed: &[usize], ledger: &Ledger<'_>, lines: &Lines, rules: &Rules<'_>) -> Vec<Cap> {
     let candidates = ledger.candidates();
     let mut documents: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
-    let mut sections: BTreeMap<&str, (Vec<usize>, Option<usize>)> = BTreeMap::new();
+    let mut sections: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+    let mut shares: BTreeMap<&str, (Vec<usize>, Option<usize>)> = BTreeMap::new();
     for &candidate in weighed {
         let place = lines.place(candidate);
         documents.entry(&candidates[candidate].document).or_default().push(place);
-        let section = sections.entry(&candidates[candidate].section).or_default();
-        section.0.push(place);
-        section.1 = rules.gates.sections.limit(ledger, candidate);
+        sections.entry(&candidates[candidate].section).or_default().push(place);
+        let share = shares.entry(rules.gates.sections.sharing(candidates[candidate])).or_default();
+        share.0.push(place);
+        share.1 = rules.gates.sections.limit(ledger, candidate);
     }
     let cap = |mut places: Vec<usize>, tokens_max: Option<usize>, chunks_max: Option<usize>| {
         places.sort_unstable();
         Cap { places, tokens_max: tokens_max.map(|max| max as i64), chunks_max }
     };
     let of_documents = documents.into_values().map(|places| cap(places, None, rules.gates.max_per_document));
-    let of_sections = sections.into_values().map(|(places, limit)| cap(places, limit, rules.gates.max_per_section));
-    of_documents.chain(of_sections).filter(|cap| cap.tokens_max.is_some() || cap.chunks_max.is_some()).collect()
+    let of_sections = sections.into_values().map(|places| cap(places, None, rules.gates.max_per_section));
+    let of_shares = shares.into_values().map(|(places, limit)| cap(places, limit, None));
+    of_documents
+        .chain(of_sections)
+        .chain(of_shares)
+        .filter(|cap| cap.tokens_max.is_some() || cap.chunks_max.is_some())
+        .collect()
 }
 
 /// Tells which chunks say the same; each pair is compared once.
@@ -122,12 +135,32 @@ pub(super) struct Same<'a> {
     lines: &'a Lines,
     rules: &'a Rules<'a>,
     pub(super) similarity: &'a Similarity<'a>,
-    known: RefCell<HashMap<(usize, usize), bool>>,
+    /// Numbers of the weighed candidates, by place.
+    numbers: Vec<Option<u32>>,
+    /// Answers by pair of numbers, the greater one's row.
+    known: Vec<Cell<Option<bool>>>,
 }
 
 impl<'a> Same<'a> {
-    pub(super) fn new(lines: &'a Lines, rules: &'a Rules<'a>, similarity: &'a Similarity<'a>) -> Self {
-        Self { lines, rules, similarity, known: RefCell::default() }
+    pub(super) fn new(
+        lines: &'a Lines,
+        weighed: &[usize],
+        rules: &'a Rules<'a>,
+        similarity: &'a Similarity<'a>,
+    ) -> Self {
+        let mut numbers = vec![None; lines.len()];
+        for (number, &candidate) in (0_u32..).zip(weighed) {
+            numbers[lines.place(candidate)] = Some(number);
+        }
+        let known = vec![Cell::new(None); weighed.len() * weighed.len().saturating_sub(1) / 2];
+        Self { lines, rules, similarity, numbers, known }
+    }
+
+    /// The place of the answer about two places; none for one that is not weighed.
+    fn pair(&self, a: usize, b: usize) -> Option<&Cell<Option<bool>>> {
+        let (a, b) = (self.numbers[a]? as usize, self.numbers[b]? as usize);
+        let (row, column) = (a.max(b), a.min(b));
+        self.known.get(row * row.checked_sub(1)? / 2 + column)
     }
 
     /// Share of the shorter chunk's words in the other from which one is left out: of another document's half as much,
@@ -141,14 +174,14 @@ impl<'a> Same<'a> {
         if self.rules.gates.gate == Gate::None {
             return false;
         }
-        let key = (a.min(b), a.max(b));
-        if let Some(&known) = self.known.borrow().get(&key) {
+        let pair = self.pair(a, b);
+        if let Some(known) = pair.and_then(Cell::get) {
             return known;
         }
         let alike = self.similarity.alike(self.lines.candidates[a], self.lines.candidates[b]);
         let same = alike.containment >= self.least_shared(a, b)
             || alike.cosine.is_some_and(|cosine| cosine >= self.rules.settings.same_meaning);
-        self.known.borrow_mut().insert(key, same);
+        pair.inspect(|pair| pair.set(Some(same)));
         same
     }
 }

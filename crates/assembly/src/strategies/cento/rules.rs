@@ -24,6 +24,9 @@ pub struct Cento {
     /// The worth of meeting every need of the question, in chunks as good as the best that meets it; 0: needs are not
     /// looked at.
     pub coverage: f64,
+    /// Likelihood below which a chunk is left out although it would fit, in even shares: likelihoods add up to 1, and
+    /// of N candidates one that nothing speaks for has 1/N. 0: the budget is filled.
+    pub least_share: f64,
     /// Support below which nothing is delivered, see [`crate::evidence`]; 0: something always is.
     pub min_support: f64,
 }
@@ -41,6 +44,7 @@ impl Default for Cento {
             same_meaning: 0.98,
             bridges: true,
             coverage: COVERAGE,
+            least_share: 0.0,
             min_support: SUPPORTED,
         }
     }
@@ -54,6 +58,7 @@ impl Cento {
         let positive = |value: f64| value >= 0.0 && value.is_finite();
         Error::unless(positive(self.min_support), "cento.min_support", "must be a number, 0 or more")?;
         Error::unless(positive(self.coverage), "cento.coverage", "must be a number that is not negative")?;
+        Error::unless(positive(self.least_share), "cento.least_share", "must be a number that is not negative")?;
         for (share, key) in [(self.same_words, "cento.same_words"), (self.same_meaning, "cento.same_meaning")] {
             Error::unless(share > 0.0 && share <= 1.0, key, "must be above 0 and at most 1")?;
         }

@@ -1,6 +1,6 @@
 //! The walk of `cento`: the best segments are admitted as they are counted, and what the count leaves is filled.
 
-use super::problem::{Same, problem, relevant, weighed};
+use super::problem::{Same, least_likelihood, problem, relevant, weighed};
 use super::rules::Rules;
 use crate::budget::cut::{Reader, sentences_beside};
 use crate::budget::{Ledger, Quote};
@@ -11,6 +11,7 @@ use crate::rank::best_first;
 use crate::select::chooser::{Choice, First, Selection, Verdict, admit_first, kept, quoted};
 use crate::select::decision::{Certificate, Reason, Stage, StepDetails};
 use crate::stop::check;
+use crate::value::prior::Scored;
 use std::collections::HashMap;
 
 /// Share of the budget from which nothing more is cut to fill it.
@@ -34,7 +35,8 @@ pub(super) fn walk(
     let must: Vec<usize> = firsts.iter().filter(|first| first.included).map(|first| first.excerpt.candidate).collect();
     let relevant = relevant(ledger.candidates(), lines, rules);
     let weighed = weighed(pool, &relevant, rules, &verdicts, &must);
-    let same = Same::new(lines, rules, similarity);
+    let least = least_likelihood(pool, rules);
+    let same = Same::new(lines, &weighed, rules, similarity);
     let is_must = |place: usize| must.contains(&lines.candidates[place]);
     let conflict = |a: usize, b: usize| !(is_must(a) && is_must(b)) && same.is_same(a, b);
     let mut problem = problem(&weighed, choice, ledger, rules, &conflict)?;
@@ -51,7 +53,7 @@ pub(super) fn walk(
     admission.fill_with_parts(&weighed, &choice.reader, &same)?;
     let verdicts = pool
         .iter()
-        .map(|scored| admission.decided(scored.candidate, relevant[scored.candidate], solved.multiplier, rules))
+        .map(|scored| admission.decided(scored, relevant[scored.candidate], least, solved.multiplier, rules))
         .collect();
     let admitted = admission.admitted;
     let needs = problem.need_weights();
@@ -123,13 +125,15 @@ impl Admission<'_, '_> {
             self.verdicts.get(candidate).is_some_and(|verdict| verdict.last == Reason::BudgetExceeded)
         };
         let rest = weighed.iter().copied().filter(kept_out).collect();
+        let mut parts: Vec<usize> = Vec::new();
         for candidate in self.densest_first(rest).into_iter().take(PARTS_MAX) {
             check(self.problem.stop)?;
             if self.ledger.used() as f64 >= SPENT * self.ledger.budget() as f64 {
                 break;
             }
             let place = lines.place(candidate);
-            let mut with: Vec<usize> = self.admitted.iter().map(|&other| lines.place(other)).chain([place]).collect();
+            let delivered = self.admitted.iter().chain(&parts);
+            let mut with: Vec<usize> = delivered.map(|&other| lines.place(other)).chain([place]).collect();
             with.sort_unstable();
             if self.admitted.is_empty() || refused(place, &with, self.problem, same, self.ledger).is_some() {
                 continue;
@@ -139,6 +143,7 @@ impl Admission<'_, '_> {
                 let details = StepDetails { kept: kept(self.ledger, &part), ..quoted(self.ledger, quote) };
                 let (stage, first, last) = (Stage::Walk, Reason::BudgetExceeded, Reason::CutToFit);
                 self.verdicts.insert(candidate, Verdict { stage, first, last, details });
+                parts.push(candidate);
             }
         }
         Ok(())
@@ -171,11 +176,14 @@ impl Admission<'_, '_> {
     }
 
     /// The verdict about a candidate of the pool, after all.
-    fn decided(&mut self, candidate: usize, relevant: bool, price: f64, rules: &Rules<'_>) -> Verdict {
+    fn decided(&mut self, scored: &Scored, relevant: bool, least: f64, price: f64, rules: &Rules<'_>) -> Verdict {
+        let &Scored { candidate, raw, .. } = scored;
         let unweighed = || {
             let is_neighbor = self.ledger.candidates()[candidate].is_neighbor;
             let none = StepDetails::default();
-            let (reason, details) = if relevant {
+            let (reason, details) = if relevant && raw < least {
+                (Reason::Unlikely, StepDetails { likelihood: Some(raw), min_likelihood: Some(least), ..none })
+            } else if relevant {
                 let chunks_limit = Some(rules.settings.candidates);
                 (Reason::BeyondCandidates, StepDetails { chunks_limit, ..none })
             } else if is_neighbor {
@@ -192,6 +200,9 @@ impl Admission<'_, '_> {
             verdict.details.value_needed = Some(price * needed as f64);
             verdict.details.budget_needed = verdict.details.tokens_used.map(|used| used + needed);
         }
+        let place = self.problem.lines.place(candidate);
+        let tokens = self.problem.tokens[place] + self.problem.opening[place];
+        verdict.details.value_tokens = verdict.details.value.map(|_| tokens as usize);
         verdict
     }
 }

@@ -3,6 +3,7 @@
 use crate::budget::Ledger;
 use crate::candidate::Candidate;
 use crate::error::Result;
+use crate::neighborhood::Neighborhood;
 use crate::select::block::{Block, Plan};
 use crate::select::chooser::{Choice, Chooser, TOGETHER, Walk};
 
@@ -12,6 +13,10 @@ pub(crate) struct Kept;
 impl Chooser for Kept {
     fn plan<'w>(&'w self, choice: &'w Choice<'w>, ledger: &mut Ledger<'_>) -> Result<Walk<'w>> {
         Ok(given(ledger.candidates(), choice.kept).offered(choice))
+    }
+
+    fn neighborhood(&self) -> Neighborhood {
+        Neighborhood::none()
     }
 
     fn it_needs(&self) -> &'static str {

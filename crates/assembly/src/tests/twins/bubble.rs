@@ -4,6 +4,7 @@
 use super::*;
 use crate::policy::{Gate, Length, OTHER_SECTIONS, Relevance, Slack, Theta};
 use crate::redundancy::MIN_CONTENT_WORDS;
+use crate::select::sections::share_of;
 use std::collections::{BTreeMap, BTreeSet};
 
 #[test]
@@ -106,7 +107,7 @@ fn gates(case: &Case, policy: &Policy, chosen: &[usize], at: usize) -> [bool; 3]
     let too_many = policy.max_per_document.is_some_and(|most| of_document >= most)
         || policy.max_per_section.is_some_and(|most| of_section >= most);
     let rho = policy.rho.get(&chunk.label).or(policy.rho.get(OTHER_SECTIONS));
-    let limit = rho.map(|rho| (rho * case.budget as f64) as usize);
+    let limit = rho.map(|rho| share_of(*rho, case.budget));
     [
         too_many || used + needed > case.budget,
         limit.is_some_and(|limit| section_tokens + needed > limit),

@@ -94,7 +94,7 @@ fn check(
             vectors: random.one_in(2),
         };
         let policy = settings(&mut random);
-        let context = match assembled(&case, strategy, &policy) {
+        let context = match assembled(&offered(&case, strategy, &policy), strategy, &policy) {
             Err(Error::BudgetTooSmall { .. }) => continue,
             Ok(context) if context.trace.manifest.outcome == Outcome::Cut => continue,
             context => context.unwrap(),
@@ -120,6 +120,24 @@ fn check(
     assert!(n_many > CASES / 8 && n_short > CASES / 5, "{n_many} deliver several chunks, {n_short} not all of them");
 }
 
+/// The case as a strategy is to be shown it: what was found and its neighborhood, where the twin sees whole documents.
+fn offered(case: &Case, strategy: Strategy, policy: &Policy) -> Case {
+    let (beside, cut) = policy.neighborhood(strategy, QUERY).unwrap().beside(&case.pool, &[], usize::MAX);
+    assert_eq!(cut, None);
+    let is_beside = |chunk: &Candidate| {
+        beside.iter().any(|beside| {
+            let found = &case.pool[beside.candidate];
+            let nearer = chunk.index.min(found.index) + 1..chunk.index.max(found.index);
+            let between =
+                case.pool.iter().filter(|other| other.document == chunk.document && nearer.contains(&other.index));
+            let n_tokens: usize = between.map(|other| other.n_tokens as usize).sum();
+            found.document == chunk.document && beside.numbers.contains(&chunk.index) && n_tokens <= beside.tokens_max
+        })
+    };
+    let pool = case.pool.iter().filter(|chunk| !chunk.is_neighbor || is_beside(chunk)).cloned().collect();
+    Case { pool, ..*case }
+}
+
 fn assembled(case: &Case, strategy: Strategy, policy: &Policy) -> Result<Context> {
     let cosine = case.vectors.then_some(&cosine as &dyn Fn(&str, &str) -> f64);
     assemble(&Request {
@@ -130,6 +148,7 @@ fn assembled(case: &Case, strategy: Strategy, policy: &Policy) -> Result<Context
         query: QUERY,
         candidates: &case.pool,
         kept: &[],
+        further: &[],
         budget_tokens: case.budget,
         policy,
         strategy,
@@ -211,6 +230,7 @@ fn pool(random: &mut Random, size: Size) -> Vec<Candidate> {
                 arms: if random.one_in(2) { vec![dense] } else { Vec::new() },
                 is_neighbor,
                 parents,
+                types: vec![document.clone()],
                 ..super::candidate(&document, index, &text, 0.0)
             });
         }

@@ -2,17 +2,18 @@
 //! sum, and the best of all sets.
 
 use super::*;
-use crate::strategies::rse::Rse;
+use crate::strategies::rse::{Preset, Rse};
 use crate::strategies::rse_kadane::Kadane;
 
 /// A chunk of the documents considered, laid end to end: the chunk where it is offered, its document, its value.
 type Line = Vec<(Option<usize>, usize, f64)>;
 
 fn settings(random: &mut Random) -> Policy {
-    let preset = random.of(&[Rse::default(), Rse::precision(), Rse::find_all()]);
+    let preset = Rse::from(random.of(&[Preset::Balanced, Preset::Precision, Preset::FindAll]));
     let own = Rse {
         max_length: random.of(&[1, 2, 3, 6]),
         overall_max_length: random.of(&[1, 2, 5, 9]),
+        overall_max_length_extension: 5,
         minimum_value: random.of(&[0.0, 0.25, 0.5]),
         irrelevant_chunk_penalty: random.of(&[0.0, 0.1, 0.2, 0.4]),
         decay_rate: random.of(&[2.0, 30.0]),
@@ -138,7 +139,9 @@ fn rse_exact() {
         let size = Size { documents: 2, chunks: 5, relevance_min: 0 };
         let case = Case { pool: pool(&mut random, size), budget: 1 + random.below(60) as usize, vectors: false };
         let policy = settings(&mut random);
-        let Ok(context) = assembled(&case, Strategy::RseExact, &policy) else { continue };
+        let Ok(context) = assembled(&offered(&case, Strategy::RseExact, &policy), Strategy::RseExact, &policy) else {
+            continue;
+        };
         if context.trace.manifest.outcome == Outcome::Cut {
             continue;
         }

@@ -1,6 +1,7 @@
 //! Twins of the strategies that find small and deliver big: windows, sections, merged sections.
 
 use super::*;
+use crate::question::QueryKind;
 use crate::strategies::automerge::Automerge;
 use crate::strategies::parent::{Fallback, Parent};
 use crate::strategies::window::{Boundary, Window};
@@ -9,6 +10,8 @@ use std::collections::BTreeMap;
 fn windows(random: &mut Random) -> Window {
     Window {
         radius: random.of(&[0, 1, 2, 3, 20]),
+        radius_by_type: random.some(&[0, 1, 4]).map(|radius| ("d1".to_owned(), radius)).into_iter().collect(),
+        radius_by_query: random.some(&[0, 2, 5]).map(|radius| (QueryKind::of(QUERY), radius)).into_iter().collect(),
         max_tokens: random.of(&[1, 30, 80, 1500]),
         boundary: random.of(&[Boundary::Document, Boundary::Section]),
         ..Window::default()
@@ -33,8 +36,15 @@ fn around(case: &Case, at: usize, radius: i64, boundary: Boundary) -> Vec<usize>
 
 /// A chunk's windows from the widest within the encoder's tokens to the chunk alone.
 fn windows_around(case: &Case, at: usize, settings: &Window) -> Vec<Vec<usize>> {
+    let by_type = settings.radius_by_type.get(&case.pool[at].document);
+    let by_query = settings.radius_by_query.values().next();
+    let radius = match (by_type, by_query) {
+        (Some(one), Some(other)) => *one.max(other),
+        (Some(only), None) | (None, Some(only)) => *only,
+        (None, None) => settings.radius,
+    };
     let within = |form: &Vec<usize>| length(case, form) <= settings.max_tokens || form.len() == 1;
-    let radii = (0..=settings.radius as i64).rev();
+    let radii = (0..=radius as i64).rev();
     radii.map(|radius| around(case, at, radius, settings.boundary)).filter(within).collect()
 }
 

@@ -1,20 +1,23 @@
-//! `cento bench`: latency, throughput and recall of a collection on this machine.
+//! `cento bench`: latency, throughput, recall and contexts of a collection on this machine.
 //!
 //! A time is worth little alone: every answer carries the machine, and a speed stands beside its recall where one was
 //! traded.
 
+mod contexts;
 mod embed;
 mod percentiles;
+mod queries;
 mod scan;
 
 use std::time::{Duration, Instant};
 
 use cento_engine::{Nearest, Scan, Searcher, Timings, embedder::Kind};
-use cento_eval::{Machine, topics};
+use cento_eval::Machine;
 use rayon::prelude::*;
 use serde_json::{Map, Value, json};
 
 use self::percentiles::Percentiles;
+use self::queries::{queries, remark};
 use crate::args::{Bench, BenchTarget, Global};
 use crate::exit_code::Outcome;
 use crate::options;
@@ -23,37 +26,15 @@ use crate::output::{self, Bar, Beside};
 /// Chunks that the encoder's throughput is measured over, at most.
 const N_TEXTS: usize = 2000;
 
-/// Words a query has that is the beginning of a chunk.
-const QUERY_WORDS: usize = 12;
-
 pub(crate) fn execute(bench: &Bench, global: &Global) -> anyhow::Result<Outcome> {
     match bench {
         Bench::Latency(target) => latency(target, global),
         Bench::Throughput(target) => throughput(target, global),
         Bench::Embed(args) => embed::execute(args, global),
         Bench::Scan(args) => scan::execute(args, global),
+        Bench::Contexts(args) => contexts::execute(args, global),
         Bench::Recall { target, ef } => recall(target, ef, global),
     }
-}
-
-/// The queries, all of them or evenly spread.
-fn queries(target: &BenchTarget, searcher: &Searcher) -> anyhow::Result<Vec<String>> {
-    if target.n_queries == 0 {
-        return Err(options::usage("--n-queries 0: nothing would be measured; give at least one"));
-    }
-    let all: Vec<String> = match &target.topics {
-        Some(path) => topics::read(path)?.into_iter().map(|topic| topic.text).collect(),
-        None => {
-            let texts = searcher.sample_texts(target.n_queries)?;
-            let begin = |text: &String| text.split_whitespace().take(QUERY_WORDS).collect::<Vec<_>>().join(" ");
-            texts.iter().map(begin).filter(|query| !query.is_empty()).collect()
-        }
-    };
-    if all.is_empty() {
-        return Err(options::usage("the collection has no text to take queries from; give --topics"));
-    }
-    let n = target.n_queries.min(all.len());
-    Ok((0..n).map(|at| all[at * all.len() / n].clone()).collect())
 }
 
 fn latency(target: &BenchTarget, global: &Global) -> anyhow::Result<Outcome> {
@@ -190,15 +171,4 @@ fn nearest(
     let start = Instant::now();
     let found = vectors.iter().map(|vector| searcher.nearest(vector, k, how)).collect::<Result<Vec<_>, _>>()?;
     Ok((found, vectors.len() as f64 / start.elapsed().as_secs_f64()))
-}
-
-fn remark(global: &Global, n_queries: usize, searcher: &Searcher) {
-    if !global.quiet && !global.json {
-        let machine = Machine::here();
-        let (n_graph, n_rows) = searcher.graph_rows();
-        eprintln!(
-            "{n_queries} queries over {n_rows} rows, {n_graph} of them in graphs; {}, {} cores, {}",
-            machine.cpu, machine.n_cores, machine.instructions
-        );
-    }
 }

@@ -109,13 +109,12 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// The figures of an answer of `eval` (one run) or `eval-context` (one strategy, or that named), written with
-/// `--per-query --json`.
+/// The figures of an answer of `eval` (one run), `eval-context` or `eval-answers` (one strategy, or that named),
+/// written with `--per-query --json`.
 fn answered(path: &Path, strategy: Option<&str>) -> anyhow::Result<Figures> {
     let name = path.display();
     let bytes = cento_engine::read_bounded(path, output::ANSWER_BYTES_MAX).with_context(|| name.to_string())?;
-    let way_out =
-        "give --qrels to compare runs, or what `cento eval` or `cento eval-context` wrote with --per-query --json";
+    let way_out = "give --qrels to compare runs, or what `cento eval`, `eval-context` or `eval-answers` wrote with --per-query --json";
     let value: Value =
         serde_json::from_slice(&bytes).map_err(|_| options::usage(format!("{name}: is no JSON; {way_out}")))?;
     let mut figures = Figures::new();

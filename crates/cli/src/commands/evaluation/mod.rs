@@ -3,6 +3,8 @@
 pub(crate) mod run;
 pub(crate) mod eval;
 pub(crate) mod eval_context;
+pub(crate) mod eval_answers;
 pub(crate) mod compare;
 pub(crate) mod priors;
 pub(crate) mod fuse;
+mod groups;

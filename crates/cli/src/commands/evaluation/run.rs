@@ -5,15 +5,15 @@ use std::io::Write;
 use std::path::Path;
 
 use cento_engine::{
-    BudgetTokenizer, ChunkSearch, Context, ContextSettings, Filtered, Marks, Mode, Policy, Pool, RunQuery, RunRequest,
-    Scan, Searcher, Strategy,
+    BudgetTokenizer, ChunkSearch, Context, ContextSettings, Filtered, LexicalScore, Marks, Mode, Policy, Pool,
+    RunQuery, RunRequest, Scan, Searcher, Strategy,
 };
 use cento_eval::context::redundancy::mean_pairwise_cosine;
 use cento_eval::topics::Topic;
 use cento_eval::{contexts, run, topics};
 use rayon::prelude::*;
 
-use crate::args::{Global, Run, Ties};
+use crate::args::{self, Global, Run, Ties};
 use crate::exit_code::Outcome;
 use crate::output::{self, Bar, Beside};
 use crate::{options, policy_file};
@@ -91,8 +91,14 @@ fn rank(
 ) -> anyhow::Result<(usize, usize)> {
     // One more than wanted, as the topic itself may be among them.
     let k = (args.k + usize::from(args.remove_query)).min(search.candidates.max(args.k));
-    let ChunkSearch { candidates, mode, fusion, scan, ef, find, .. } = *search;
-    let request = RunRequest { k, candidates, mode, fusion, scan, ef, find, filter: search.filter.clone() };
+    let ChunkSearch { candidates, mode, fusion, links, scan, ef, find, .. } = *search;
+    let filter = search.filter.clone();
+    let lexical = match args.lexical_score {
+        args::LexicalScore::Document => LexicalScore::Document,
+        args::LexicalScore::Mean => LexicalScore::Mean,
+    };
+    let title_weight = args.title_weight;
+    let request = RunRequest { k, candidates, mode, fusion, lexical, title_weight, links, scan, ef, find, filter };
     let query = |topic: &Topic| RunQuery { text: topic.text.clone(), scope: scope(topic, search) };
     let queries: Vec<RunQuery> = topics.iter().map(query).collect();
     let bar = Bar::new(global, Beside::AnyAnswer);

@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use cento_engine::{
-    At, CollectionError, ContextSettings, ContextTrace, Difference, Error, Searcher, SearcherOptions, TRACE_SCHEMA,
+    At, BudgetTokenizer, CollectionError, ContextSettings, ContextTrace, DeviceChoice, Difference, Error, Searcher,
+    SearcherOptions, TRACE_SCHEMA,
 };
 
 use crate::args::Replay;
@@ -33,13 +34,14 @@ pub(crate) fn execute(args: &Replay, invocation: &Invocation) -> anyhow::Result<
     };
     let trace = ContextTrace::read(path)?;
     let (search, policy) = (trace.search()?, trace.policy()?);
-    let searcher = searcher(args, invocation, path, &trace)?;
-    let config = &trace.assembly.config;
-    let tokenizer = if config.tokenizer.starts_with("model:") {
-        options::tokenizer("model", &searcher)?
-    } else {
-        options::tokenizer(&config.tokenizer, &searcher)?
+    let at = match (&args.snapshot, args.generation) {
+        (Some(name), _) => At::Snapshot(name.clone()),
+        (_, asked) if !args.latest => At::Generation(asked.unwrap_or(trace.collection.generation)),
+        _ => At::Current,
     };
+    let searcher = searcher(invocation, path, &trace, args.model.clone(), args.device.device, at)?;
+    let config = &trace.assembly.config;
+    let tokenizer = tokenizer(&trace, &searcher)?;
     let endpoint = trace.endpoint();
     let request = ContextSettings {
         budget_tokens: config.budget_tokens,
@@ -49,6 +51,7 @@ pub(crate) fn execute(args: &Replay, invocation: &Invocation) -> anyhow::Result<
         format: config.format,
         order: config.order,
         marks: config.marks,
+        queries: &config.queries,
         include: &config.include,
         exclude: &config.exclude,
         endpoint: endpoint.as_ref(),
@@ -82,18 +85,29 @@ pub(crate) fn execute(args: &Replay, invocation: &Invocation) -> anyhow::Result<
     Ok(if same { Outcome::Done } else { Outcome::Nothing })
 }
 
-/// The collection of the trace, at the generation of the trace unless the command line names another.
-fn searcher(args: &Replay, invocation: &Invocation, path: &Path, trace: &ContextTrace) -> anyhow::Result<Searcher> {
+/// The tokenizer that counted the budget of a trace.
+pub(super) fn tokenizer<'s>(trace: &ContextTrace, searcher: &'s Searcher) -> anyhow::Result<BudgetTokenizer<'s>> {
+    match trace.assembly.config.tokenizer.as_str() {
+        name if name.starts_with("model:") => options::tokenizer("model", searcher),
+        name => options::tokenizer(name, searcher),
+    }
+}
+
+/// The collection of the trace at a generation.
+pub(super) fn searcher(
+    invocation: &Invocation,
+    path: &Path,
+    trace: &ContextTrace,
+    model: Option<String>,
+    device: DeviceChoice,
+    at: At,
+) -> anyhow::Result<Searcher> {
     let global = &invocation.cli.global;
     let folder =
         if invocation.names_collection { global.collection.clone() } else { PathBuf::from(&trace.collection.folder) };
     let generation = trace.collection.generation;
-    let at = match (&args.snapshot, args.generation) {
-        (Some(name), _) => At::Snapshot(name.clone()),
-        (_, asked) if !args.latest => At::Generation(asked.unwrap_or(generation)),
-        _ => At::Current,
-    };
-    let open = SearcherOptions { model: args.model.clone(), device: args.device.device, threads: global.threads, at };
+    let is_its_own = matches!(at, At::Generation(asked) if asked == generation);
+    let open = SearcherOptions { model, device, threads: global.threads, at };
     let searcher = Searcher::open(&folder, open).map_err(|error| {
         let way_out = match &error {
             Error::Collection(CollectionError::NotFound { .. }) => format!(
@@ -101,7 +115,7 @@ fn searcher(args: &Replay, invocation: &Invocation, path: &Path, trace: &Context
                 path.display(),
                 folder.display()
             ),
-            Error::Collection(CollectionError::UnknownGeneration { .. }) if args.generation.is_none() => format!(
+            Error::Collection(CollectionError::UnknownGeneration { .. }) if is_its_own => format!(
                 "{}: generation {generation} of {} is gone; replay it on another one with --latest or --generation N",
                 path.display(),
                 folder.display()

@@ -83,24 +83,11 @@ fn followed(answer: &WhyNot, mode: Mode) -> String {
     }
     text += &match lost {
         None => "delivered\n".to_owned(),
-        Some(WhereLost { stage, because, changes }) => {
-            let mut told = format!("lost at {stage}: {because}\n");
-            for (n, change) in changes.iter().enumerate() {
-                let _ = writeln!(told, "  {}  {}", if n == 0 { "undo it by" } else { "or        " }, flagged(change));
-            }
-            told
+        Some(WhereLost { stage, because, undone }) => {
+            format!("lost at {stage}: {because}\n{}", super::why::changes(undone))
         }
     };
     text
-}
-
-/// A change with the flags of the settings that it names; one of another kind as it is.
-fn flagged(change: &str) -> String {
-    match change.split_once(' ') {
-        Some((setting @ ("candidates" | "mode" | "within"), rest)) => format!("--{setting} {rest}"),
-        Some(("scan", rest)) => format!("--{}", rest.replace(" ef", " --ef")),
-        _ => change.to_owned(),
-    }
 }
 
 fn place(at: &Standing, figure: &str, depth: usize) -> String {

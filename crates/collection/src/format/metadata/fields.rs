@@ -35,15 +35,24 @@ pub struct Described<'a> {
     pub metadata: &'a Metadata,
 }
 
+/// The types of a document, the most particular first: the ending of its file in lower case, the short
+/// name of the format it was read as, and its name. The values of the field `type`.
+pub fn types(origin: &str, format: Format) -> Vec<String> {
+    let name = origin.rsplit('/').next().unwrap_or(origin);
+    let extension = name.rsplit_once('.').map_or("", |(_, extension)| extension).to_ascii_lowercase();
+    let mut types = vec![extension, format.to_string(), format.name().to_owned()];
+    types.retain(|name| !name.is_empty());
+    types
+}
+
 impl Described<'_> {
     /// Name and value of every field; a field with several values comes several times.
     pub(crate) fn fields(&self) -> Vec<(String, Key)> {
         let (root, path) = self.origin.split_once('/').unwrap_or((self.origin, self.origin));
-        let mut built_in = vec![("id", self.id), ("root", root), ("path", path), ("type", self.format.name())];
-        let name = path.rsplit('/').next().unwrap_or(path);
-        let extension = name.rsplit_once('.').map_or("", |(_, extension)| extension).to_ascii_lowercase();
-        let short = self.format.to_string();
-        built_in.extend([("type", short.as_str()), ("type", &extension), ("title", self.title)]);
+        let types = types(path, self.format);
+        let mut built_in = vec![("id", self.id), ("root", root), ("path", path)];
+        built_in.extend(types.iter().rev().map(|name| ("type", name.as_str())));
+        built_in.push(("title", self.title));
         built_in.retain(|(_, value)| !value.is_empty());
         let built_in = built_in.into_iter().map(|(name, value)| (name.to_owned(), Key::String(value.to_owned())));
         let metadata = self.metadata.iter().flat_map(|(name, field)| {

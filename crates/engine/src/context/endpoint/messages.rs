@@ -10,8 +10,8 @@ use serde_json::{Map, Value, json};
 
 use super::http::excerpt;
 
-/// The paper's.
-const SEED: u32 = 20_250_101;
+/// The seed of every request that names none: the paper's.
+pub const SEED: u32 = 20_250_101;
 /// Letters of the hash in a fence.
 const FENCE_CHARS: usize = 16;
 
@@ -45,14 +45,57 @@ fn fenced(text: &str) -> String {
 }
 
 fn request(model: &str, system: &str, question: &str, passages: &str) -> Vec<u8> {
-    let asked = format!("Question: {question}\n\n{passages}");
-    let body = json!({
+    let user = format!("Question: {question}\n\n{passages}");
+    body(&Prompt { model, system, user: &user, seed: SEED, form: Form::Json })
+}
+
+/// A request to a model, in the caller's own words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Prompt<'p> {
+    /// Name of the model.
+    pub model: &'p str,
+    /// The task.
+    pub system: &'p str,
+    /// The case: what the task is to be done with.
+    pub user: &'p str,
+    /// The same request with the same seed has the same answer, as far as the server keeps to that.
+    pub seed: u32,
+    /// The form that the server is asked to hold the answer to.
+    pub form: Form,
+}
+
+/// The form of an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// Text.
+    Text,
+    /// One JSON object.
+    Json,
+}
+
+/// A model's answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Completion {
+    /// The message; empty where the server gave none, as of a request that it declines.
+    pub message: String,
+    /// Tokens of the request, by the server's count.
+    pub n_prompt_tokens: Option<u64>,
+    /// Tokens of the answer, by the server's count.
+    pub n_completion_tokens: Option<u64>,
+}
+
+/// The body of a request.
+pub(super) fn body(prompt: &Prompt<'_>) -> Vec<u8> {
+    let Prompt { model, system, user, seed, form } = *prompt;
+    let mut body = json!({
         "model": model,
-        "messages": [{"role": "system", "content": system}, {"role": "user", "content": asked}],
+        "messages": [{"role": "system", "content": system}, {"role": "user", "content": user}],
         "temperature": 0,
-        "seed": SEED,
-        "response_format": {"type": "json_object"},
+        "seed": seed,
     });
+    if form == Form::Json {
+        body["response_format"] = json!({"type": "json_object"});
+    }
     body.to_string().into_bytes()
 }
 
@@ -60,7 +103,23 @@ fn request(model: &str, system: &str, question: &str, passages: &str) -> Vec<u8>
 pub(super) fn message(body: &str) -> Result<String, String> {
     let completion: Option<Value> = serde_json::from_str(body).ok();
     let message = completion.as_ref().and_then(|value| value.pointer("/choices/0/message/content")?.as_str());
-    message.map(str::to_owned).ok_or_else(|| format!("no chat completion in {}", excerpt(body)))
+    message.map(str::to_owned).ok_or_else(|| no_completion(body))
+}
+
+/// A chat completion with what it cost. A message without content is an empty one.
+pub(super) fn completion(body: &str) -> Result<Completion, String> {
+    let completion: Value = serde_json::from_str(body).map_err(|_| no_completion(body))?;
+    let message = completion.pointer("/choices/0/message").ok_or_else(|| no_completion(body))?;
+    let n_tokens = |key: &str| completion.get("usage")?.get(key)?.as_u64();
+    Ok(Completion {
+        message: message.get("content").and_then(Value::as_str).unwrap_or_default().to_owned(),
+        n_prompt_tokens: n_tokens("prompt_tokens"),
+        n_completion_tokens: n_tokens("completion_tokens"),
+    })
+}
+
+fn no_completion(body: &str) -> String {
+    format!("no chat completion in {}", excerpt(body))
 }
 
 /// A message's findings about a passage, and how many have not the form that was asked for.

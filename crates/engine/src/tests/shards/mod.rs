@@ -11,7 +11,8 @@ use super::random::Random;
 use super::{Place, QuickFs, index_notes};
 use crate::{
     BudgetTokenizer, ChunkSearch, ContextSettings, ContextTrace, Explain, Filter, Format, Fusion, HeaderStyle,
-    IndexOptions, Mode, Policy, Pooling, RunQuery, RunRequest, Searcher, SearcherOptions, Selection, Strategy, delete,
+    IndexOptions, LexicalScore, Mode, Policy, Pooling, RunQuery, RunRequest, Searcher, SearcherOptions, Selection,
+    Strategy, delete,
 };
 
 /// Documents of the corpus.
@@ -133,8 +134,13 @@ fn runs(searcher: &Searcher, answers: &mut Answers) {
         for filter in [None, Some(Filter::parse("year >= 2010 or type = \"text\"").unwrap())] {
             let queries: Vec<_> = TOPICS.iter().flat_map(|topic| [query(topic, &None), query(topic, &scope)]).collect();
             let asked = format!("run {mode:?} {fusion:?} {candidates} {filter:?}");
-            let request = RunRequest { k: candidates, candidates, mode, fusion, filter, ..RunRequest::default() };
-            push(answers, asked, &searcher.run(&queries, &request, &mut |_| {}).unwrap());
+            for lexical in [LexicalScore::Mean, LexicalScore::Document] {
+                let filter = filter.clone();
+                let request =
+                    RunRequest { k: candidates, candidates, mode, fusion, lexical, filter, ..RunRequest::default() };
+                let asked = format!("{asked} {lexical:?}");
+                push(answers, asked, &searcher.run(&queries, &request, &mut |_| {}).unwrap());
+            }
         }
     }
 }

@@ -1,0 +1,204 @@
+//! Links: a document that one of the best names climbs towards it.
+//!
+//! A link e → d stands where the text of e has the title of d. Its strength is the title's idf over that of one
+//! document's own word, `min(1, Σ idf / ln N)`, over the square root of the documents that e names: a rare name says
+//! much, and one name of many little. For e among the [`SOURCES`] best of the fused ranking H
+//!
+//! `H'(d) = max(H(d), min(H(d) + WEIGHT · H(e) · strength, CEILING · H(e)))`
+//!
+//! so that a named document climbs up to, and never past, the one that names it. Of a ranking of chunks a document has
+//! the score of its best chunk, and that chunk climbs; the first chunk where the ranking has none.
+//! Cost: the texts of three documents are read and looked through, each once while the collection is open.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use cento_assembly::fuse::{Contribution, Fused};
+use cento_lexical::{Statistics, Unit};
+
+use crate::cancel::Cancel;
+use crate::error::Result;
+use crate::retrieve::rules::known::{Link, NamedBy};
+use crate::retrieve::searcher::Searcher;
+use crate::source::refs::{ChunkKey, ChunkRef};
+use crate::source::scope::Scope;
+use crate::source::seam::Counted;
+use crate::source::titles::{Mention, SHARED_MAX};
+
+/// Name of the part of a score that links give.
+const NAMED: &str = "named";
+
+/// Documents at the head of a ranking whose links count. Chosen with the other two constants on twelve sets.
+const SOURCES: usize = 3;
+/// Share of a source's score that its strongest link gives.
+const WEIGHT: f64 = 0.6;
+/// Share of a source's score that no document climbs past by its link.
+const CEILING: f64 = 0.999;
+
+/// Bytes of a document that are looked through: what names hundreds of others says little of each.
+const TEXT_BYTES_MAX: u64 = 1 << 16;
+
+/// The height a link lifts a document to.
+struct Lift<'f> {
+    link: Link,
+    /// Place of the naming document, from 1, its id and its score.
+    rank: usize,
+    by: &'f str,
+    score: f64,
+    /// The score before, and where in the ranking it stands.
+    own: f64,
+    at: Option<usize>,
+    lifted: f64,
+}
+
+impl Searcher {
+    /// Lifts what the best of a fused ranking name, and puts the ranking in order again; who named what was lifted, by
+    /// the lifted id. A document that is out of scope is not lifted.
+    pub(crate) fn follow_links(
+        &self,
+        fused: &mut Vec<Fused<ChunkKey>>,
+        unit: Unit,
+        scope: Option<&Scope>,
+        cancel: &Cancel,
+    ) -> Result<HashMap<String, NamedBy>> {
+        let mut best: HashMap<&str, usize> = HashMap::new();
+        let mut sources: Vec<&Fused<ChunkKey>> = Vec::with_capacity(SOURCES);
+        for (at, found) in fused.iter().enumerate() {
+            let document = document(&found.id.id, unit);
+            if !best.contains_key(document) {
+                best.insert(document, at);
+                if sources.len() < SOURCES {
+                    sources.push(found);
+                }
+            }
+        }
+        let mut lifts: BTreeMap<String, Lift<'_>> = BTreeMap::new();
+        for (n, (source, links)) in sources.iter().zip(self.links(&sources, unit, cancel)?).enumerate() {
+            for link in &*links {
+                if scope.is_some_and(|scope| !scope.contains(link.to.chunk)) {
+                    continue;
+                }
+                let at = best.get(link.to.document.as_str()).copied();
+                let own = at.map_or(0.0, |at| fused[at].score);
+                let lifted = (own + WEIGHT * source.score * link.strength).min(CEILING * source.score);
+                if lifted > own && lifts.get(&link.to.document).is_none_or(|known| lifted > known.lifted) {
+                    let (by, score, rank) = (document(&source.id.id, unit), source.score, n + 1);
+                    let lift = Lift { link: link.clone(), rank, by, score, own, at, lifted };
+                    lifts.insert(link.to.document.clone(), lift);
+                }
+            }
+        }
+        let absent: Vec<Contribution> = fused.first().map_or_else(Vec::new, |found| {
+            let absent = |part: &Contribution| Contribution {
+                rank: None,
+                raw: None,
+                normalized: None,
+                contribution: 0.0,
+                ..part.clone()
+            };
+            found.contributions.iter().map(absent).collect()
+        });
+        let lifts: Vec<_> =
+            lifts.into_values().map(|lift| (lift.at, lift.named_by(), lift.part(), lift.link.to)).collect();
+        let mut named = HashMap::with_capacity(lifts.len());
+        for (at, by, part, to) in lifts {
+            let at = at.unwrap_or_else(|| {
+                let id = match unit {
+                    Unit::Row => format!("{}#{}", to.document, to.number),
+                    Unit::Document => to.document,
+                };
+                fused.push(Fused { id: ChunkKey { id, chunk: to.chunk }, score: 0.0, contributions: absent.clone() });
+                fused.len() - 1
+            });
+            fused[at].score += part.contribution;
+            fused[at].contributions.push(part);
+            named.insert(fused[at].id.id.clone(), by);
+        }
+        fused.sort_unstable_by(|a, b| b.score.total_cmp(&a.score).then_with(|| b.id.cmp(&a.id)));
+        Ok(named)
+    }
+
+    /// The links of each document at the head of a ranking.
+    fn links(&self, sources: &[&Fused<ChunkKey>], unit: Unit, cancel: &Cancel) -> Result<Vec<Arc<[Link]>>> {
+        let id = |source: &&Fused<ChunkKey>| document(&source.id.id, unit).to_owned();
+        let mut known: Vec<Option<Arc<[Link]>>> =
+            sources.iter().map(|source| self.links.of(document(&source.id.id, unit))).collect();
+        let new: Vec<usize> = (0..sources.len()).filter(|&at| known[at].is_none()).collect();
+        if !new.is_empty() {
+            cancel.check()?;
+            let chunks: Vec<ChunkRef> = new.iter().map(|&at| sources[at].id.chunk).collect();
+            let mentions = self.source.named(&self.source.openings(&chunks, TEXT_BYTES_MAX)?)?;
+            for (at, mentions) in new.into_iter().zip(mentions) {
+                let document = id(&sources[at]);
+                let links: Arc<[Link]> = self.weighed(&document, mentions, cancel)?.into();
+                self.links.keep(document, Arc::clone(&links));
+                known[at] = Some(links);
+            }
+        }
+        Ok(known.into_iter().flatten().collect())
+    }
+
+    /// The links that the titles in a document's text are, with their strengths.
+    fn weighed(&self, document: &str, mentions: Vec<Mention>, cancel: &Cancel) -> Result<Vec<Link>> {
+        let mut titles: Vec<(Mention, Vec<String>)> = Vec::new();
+        for mut mention in mentions {
+            if mention.holders.len() > SHARED_MAX {
+                continue;
+            }
+            mention.holders.retain(|holder| holder.document != document);
+            let mut terms = self.analyzer.terms(&mention.title);
+            terms.sort_unstable();
+            terms.dedup();
+            if !mention.holders.is_empty() && !terms.is_empty() {
+                titles.push((mention, terms));
+            }
+        }
+        let terms: Vec<String> = titles.iter().flat_map(|(_, terms)| terms.iter().cloned()).collect();
+        let statistics = self.source.statistics(Counted::Texts, &terms, cancel)?;
+        let n_links: usize = titles.iter().map(|(mention, _)| mention.holders.len()).sum();
+        let mut links = Vec::with_capacity(n_links);
+        for (Mention { title, span, holders }, terms) in titles {
+            let strength = rarity(&statistics, &terms) / (n_links as f64).sqrt();
+            if strength > 0.0 {
+                let link = |to| Link { to, title: title.clone(), span: span.clone(), strength };
+                links.extend(holders.into_iter().map(link));
+            }
+        }
+        Ok(links)
+    }
+}
+
+impl Lift<'_> {
+    fn named_by(&self) -> NamedBy {
+        let Link { title, span, .. } = &self.link;
+        let span = [span.start as u64, span.end as u64];
+        NamedBy { document: self.by.to_owned(), title: title.clone(), span }
+    }
+
+    /// The part of the lifted score: `raw` is the score of the naming document, `normalized` the strength of the link.
+    fn part(&self) -> Contribution {
+        Contribution {
+            arm: NAMED.to_owned(),
+            rank: Some(self.rank),
+            raw: Some(self.score),
+            normalized: Some(self.link.strength),
+            weight: WEIGHT,
+            contribution: self.lifted - self.own,
+        }
+    }
+}
+
+/// The part of what a word of one document alone would say that a title says, in \[0, 1\].
+fn rarity(statistics: &Statistics, terms: &[String]) -> f64 {
+    let most = (statistics.totals.n as f64).ln();
+    let sum: f64 = terms.iter().map(|term| statistics.idf(term).unwrap_or_default()).sum();
+    if most > 0.0 { (sum / most).min(1.0) } else { 0.0 }
+}
+
+/// The document of a ranked id.
+fn document(id: &str, unit: Unit) -> &str {
+    match unit {
+        Unit::Row => id.rsplit_once('#').map_or(id, |(document, _)| document),
+        Unit::Document => id,
+    }
+}
