@@ -726,7 +726,7 @@ fn every_trace_is_what_the_schema_says() {
     );
     let settings: [&[&str]; 4] = [
         &["--budget", "90"],
-        &["--budget", "2000", "--candidates", "3", "--exclude", "notes/tides.md#0"],
+        &["--budget", "2000", "--candidates", "3", "--exclude", "notes/tides.md#1"],
         &["--budget", "40", "--mode", "lexical", "--format", "xml"],
         &["--budget", "150", "--policy", "policy.toml", "--filter", "title exists", "--format", "json"],
     ];
