@@ -5,7 +5,7 @@ use crate::error::{Error, Result};
 use crate::fuse::Contribution;
 use schemars::JsonSchema;
 use serde::Serialize;
-use std::collections::BTreeSet;
+use std::collections::HashSet;
 use std::ops::Range;
 
 /// One chunk of the corpus offered for delivery.
@@ -71,7 +71,7 @@ pub(crate) fn by_id(candidates: &[Candidate]) -> Result<Vec<&Candidate>> {
     if let Some(pair) = sorted.windows(2).find(|pair| pair[0].id == pair[1].id) {
         return Err(wrong(pair[0], "is there twice"));
     }
-    let mut places = BTreeSet::new();
+    let mut places = HashSet::with_capacity(sorted.len());
     for candidate in &sorted {
         if !candidate.relevance.is_finite() {
             return Err(wrong(candidate, "its relevance is not a finite number"));

@@ -14,6 +14,8 @@ pub(crate) struct Lines {
     /// document starts.
     pub(crate) skipped: Vec<Option<u32>>,
     place_of: Vec<usize>,
+    /// Number of the document at each place.
+    document_of: Vec<usize>,
 }
 
 impl Lines {
@@ -26,6 +28,7 @@ impl Lines {
             documents: Vec::new(),
             skipped: Vec::with_capacity(candidates.len()),
             place_of: vec![0; candidates.len()],
+            document_of: Vec::with_capacity(candidates.len()),
         };
         for (place, &at) in lines.candidates.iter().enumerate() {
             lines.place_of[at] = place;
@@ -36,6 +39,7 @@ impl Lines {
                 (Some(_), Some(document)) => document.end = place + 1,
                 _ => lines.documents.push(place..place + 1),
             }
+            lines.document_of.push(lines.documents.len() - 1);
         }
         lines
     }
@@ -56,7 +60,7 @@ impl Lines {
 
     /// Number of the document that a place is in.
     pub(crate) fn document_number(&self, place: usize) -> usize {
-        self.documents.partition_point(|document| document.end <= place)
+        self.document_of[place]
     }
 
     /// Places of the document that a place is in.

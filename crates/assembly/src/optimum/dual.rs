@@ -114,12 +114,12 @@ impl Relaxation<'_> {
 
     /// Every document at its best, if a token costs `lambda`.
     fn at(&self, lambda: f64) -> Attained {
-        let n = self.n_states;
         let mut attained = Attained { chosen: Vec::new(), value: self.constant };
         let longest = self.documents().map(<[usize]>::len).max().unwrap_or(0);
         // By stage and state: the state before, and whether the chunk is taken.
-        let (mut best, mut came) = (Vec::new(), vec![(0_u32, false); longest * n]);
+        let (mut best, mut came) = (Vec::new(), vec![(0_u32, false); longest * self.n_states]);
         for stages in self.documents() {
+            let n = self.states(stages);
             self.forward(stages, lambda, &mut best, |stage, arc| {
                 came[stage * n + arc.behind] = (arc.before as u32, arc.takes);
             });

@@ -14,7 +14,6 @@ use super::step::UNREACHED;
 impl Relaxation<'_> {
     /// The relaxation with everything fixed that, forced the other way, would leave a bound no better than `incumbent`.
     pub(super) fn fixed_by_reduced_cost(self, lambda: f64, incumbent: f64) -> Self {
-        let n = self.n_states;
         let forward: Vec<Vec<f64>> = self
             .documents()
             .map(|stages| {
@@ -23,16 +22,18 @@ impl Relaxation<'_> {
                 best
             })
             .collect();
-        let best = |forward: &[f64]| forward[forward.len() - n..].iter().copied().fold(UNREACHED, f64::max);
-        let sum: f64 = forward.iter().map(|forward| best(forward)).sum();
+        let best = |stages: &[usize], forward: &[f64]| {
+            forward[stages.len() * self.states(stages)..].iter().copied().fold(UNREACHED, f64::max)
+        };
+        let sum: f64 = self.documents().zip(&forward).map(|(stages, forward)| best(stages, forward)).sum();
         let room = self.constant + sum + lambda * self.problem.budget as f64;
         let mut fixed = self.fixed.clone();
         for (stages, forward) in self.documents().zip(&forward) {
-            let (best, backward) = (best(forward), self.backward(stages, lambda));
+            let (n, best, backward) = (self.states(stages), best(stages, forward), self.backward(stages, lambda));
             for (stage, &place) in stages.iter().enumerate().filter(|(_, place)| self.fixed[**place] == Fixed::Free) {
                 let (before, behind) = (&forward[stage * n..], &backward[(stage + 1) * n..]);
                 let (mut taken, mut left) = (UNREACHED, UNREACHED);
-                self.arcs(place, |arc| {
+                self.arcs(place, n, |arc| {
                     let through = before[arc.before] + (behind[arc.behind] + arc.reduced(lambda));
                     if arc.takes { taken = taken.max(through) } else { left = left.max(through) }
                 });

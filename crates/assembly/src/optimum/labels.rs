@@ -45,7 +45,6 @@ struct Taken(Vec<(u32, u32)>);
 impl Relaxation<'_> {
     /// The best choice that is worth more than the value of the `incumbent`.
     pub(super) fn exact(&self, lambda: f64, incumbent: f64) -> Exact {
-        let n = self.n_states;
         let after: Vec<Vec<f64>> = self.documents().map(|stages| self.backward(stages, lambda)).collect();
         // The most that a document may add at the multiplier is what it may add from its start.
         let mut rest: f64 = after.iter().map(|after| after[0]).sum();
@@ -55,12 +54,14 @@ impl Relaxation<'_> {
         let budget = self.problem.budget;
         let (mut taken, mut n_labels) = (Taken(Vec::new()), 0);
         let mut open = vec![Label { tokens: 0, value: self.constant, last: NONE, place: NONE }];
-        let (mut states, mut next) = (vec![Vec::new(); n], vec![Vec::new(); n]);
+        let (mut states, mut next) = (vec![Vec::new(); self.n_states], vec![Vec::new(); self.n_states]);
         for (stages, after) in self.documents().zip(&after) {
+            let n = self.states(stages);
             rest -= after[0];
             states[0].append(&mut open);
             for (&place, after) in stages.iter().zip(after.chunks_exact(n).skip(1)) {
-                self.step(Direction::Forward, place, &states, &mut next, |before, arc, behind: &mut Vec<Label>| {
+                let (before, behind) = (&states[..n], &mut next[..n]);
+                self.step(Direction::Forward, place, before, behind, |before, arc, behind: &mut Vec<Label>| {
                     for label in before {
                         let (tokens, value) = (label.tokens + arc.tokens, label.value + arc.value);
                         let left = budget - tokens;

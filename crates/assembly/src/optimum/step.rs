@@ -51,15 +51,15 @@ impl Relaxation<'_> {
         target: &mut [H],
         mut carry: impl FnMut(&H, Arc, &mut H),
     ) {
-        self.arcs(place, |arc| match direction {
+        self.arcs(place, source.len(), |arc| match direction {
             Direction::Forward => carry(&source[arc.before], arc, &mut target[arc.behind]),
             Direction::Backward => carry(&source[arc.behind], arc, &mut target[arc.before]),
         });
     }
 
-    /// The arcs of a chunk. Of those into one state the order decides ties.
-    pub(super) fn arcs(&self, place: usize, mut go: impl FnMut(Arc)) {
-        let (problem, between) = (self.problem, self.between());
+    /// The arcs of a chunk between `n_states` states. Of those into one state the order decides ties.
+    pub(super) fn arcs(&self, place: usize, n_states: usize, mut go: impl FnMut(Arc)) {
+        let (problem, between) = (self.problem, n_states - 1); // the last state is behind a segment
         if self.fixed[place] != Fixed::In {
             let leave = |before, behind| Arc { before, behind, tokens: 0, value: 0.0, takes: false };
             go(leave(0, 0));
@@ -92,7 +92,7 @@ impl Relaxation<'_> {
         best: &mut Vec<f64>,
         mut improved: impl FnMut(usize, Arc),
     ) {
-        let n = self.n_states;
+        let n = self.states(stages);
         best.clear();
         best.resize((stages.len() + 1) * n, UNREACHED);
         best[0] = 0.0;
@@ -110,7 +110,7 @@ impl Relaxation<'_> {
 
     /// Best values at `lambda` that the stages of a document from each on may add, by state: `[stages + 1, states]`.
     pub(super) fn backward(&self, stages: &[usize], lambda: f64) -> Vec<f64> {
-        let n = self.n_states;
+        let n = self.states(stages);
         let mut best = vec![UNREACHED; (stages.len() + 1) * n];
         best[stages.len() * n..].fill(0.0);
         for (at, &place) in stages.iter().enumerate().rev() {
@@ -122,8 +122,8 @@ impl Relaxation<'_> {
         best
     }
 
-    /// The state behind a segment.
-    fn between(&self) -> usize {
-        self.n_states - 1
+    /// States of a document: none is of a longer run than it has chunks.
+    pub(super) fn states(&self, stages: &[usize]) -> usize {
+        self.n_states.min(stages.len() + 2)
     }
 }

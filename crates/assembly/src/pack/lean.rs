@@ -62,7 +62,7 @@ const FIRST_LINES: usize = 2;
 
 /// The shortest rule: none, or one `=` more than the longest that opens a line of `texts` the way ours do.
 pub(super) fn rule<'a>(texts: impl Iterator<Item = &'a str>) -> String {
-    let longest = texts.flat_map(|text| text.split(super::markdown::ends_line)).filter_map(rule_of_line).max();
+    let longest = texts.flat_map(super::markdown::lines).filter_map(rule_of_line).max();
     "=".repeat(longest.map_or(0, |longest| longest + 1))
 }
 
@@ -108,7 +108,7 @@ pub(crate) fn name(chunk: &Candidate, text: &str, tokens: &dyn Fn(&str) -> i64) 
         title => title,
     };
     let heading = chunk.path.last().map(|heading| one_line(heading)).filter(|heading| *heading != title);
-    let lines = text.split(super::markdown::ends_line).filter(|line| !line.trim().is_empty());
+    let lines = super::markdown::lines(text).filter(|line| !line.trim().is_empty());
     let first_lines: Vec<&str> = lines.take(FIRST_LINES).collect();
     let is_said = |name: &str| {
         let says = |line: &&str| line.trim_start_matches(HEADS).split_whitespace().eq(name.split(' '));

@@ -16,7 +16,7 @@ pub(crate) fn nothing_fits(least: usize) -> String {
 
 /// The shortest rule, or one `=` more than the longest that opens a line of `texts` the way ours do.
 pub(crate) fn rule<'a>(texts: impl Iterator<Item = &'a str>) -> String {
-    let longest = texts.flat_map(|text| text.split(ends_line)).filter_map(rule_of_line).max();
+    let longest = texts.flat_map(lines).filter_map(rule_of_line).max();
     "=".repeat(longest.map_or(0, |longest| longest + 1).max(SHORTEST_RULE.len()))
 }
 
@@ -30,6 +30,27 @@ fn rule_of_line(line: &str) -> Option<usize> {
 /// Everything that some reader takes for the end of a line.
 pub(super) fn ends_line(c: char) -> bool {
     matches!(c, '\n' | '\r' | '\u{b}' | '\u{c}' | '\u{1c}'..='\u{1e}' | '\u{85}' | '\u{2028}' | '\u{2029}')
+}
+
+/// The lines of a text, by [`ends_line`]: the same as to split at it, but what surely ends none is passed byte by byte.
+pub(super) fn lines(text: &str) -> impl Iterator<Item = &str> {
+    // First bytes of the letters that end a line; of two bytes or three others begin so too.
+    let may_end = |byte: &u8| matches!(byte, 0xa..=0xd | 0x1c..=0x1e | 0xc2 | 0xe2);
+    let mut rest = Some(text);
+    std::iter::from_fn(move || {
+        let line = rest?;
+        let mut at = 0;
+        while let Some(n) = line.as_bytes()[at..].iter().position(may_end) {
+            let letter = line[at + n..].chars().next().unwrap_or('\n');
+            if ends_line(letter) {
+                rest = Some(&line[at + n + letter.len_utf8()..]);
+                return Some(&line[..at + n]);
+            }
+            at += n + letter.len_utf8();
+        }
+        rest = None;
+        Some(line)
+    })
 }
 
 /// `=== [1] document > heading > heading (rows 12-19, extracted bytes 120-560, cut)`. Lines are left out: bytes say it
@@ -87,6 +108,14 @@ mod tests {
             ("a\u{2028}=== [1]", "===="),
         ] {
             assert_eq!(rule([text].into_iter()), expected, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn lines_are_those_between_what_ends_one() {
+        for text in ["", "a", "\n", "a\r\nb\n", "é\u{85}â\u{2028}…\u{b}x\u{1c}\u{1d}\u{a0}", "\u{2029}", "no end ·"]
+        {
+            assert_eq!(lines(text).collect::<Vec<_>>(), text.split(ends_line).collect::<Vec<_>>(), "{text:?}");
         }
     }
 

@@ -87,6 +87,9 @@ impl Sections<'_> {
 
     /// The share of the budget that a candidate's section may fill, in tokens.
     pub(crate) fn limit(&self, ledger: &Ledger<'_>, candidate: usize) -> Option<usize> {
+        if self.rho.is_empty() {
+            return None;
+        }
         let label = normalize_label(&ledger.candidates()[candidate].label);
         self.rho(&label).map(|rho| share_of(rho, ledger.budget()))
     }

@@ -11,24 +11,23 @@
 use super::words::{FNV_PRIME, MIN_CONTENT_WORDS, hashes, spaced_once, words};
 use crate::candidate::Candidate;
 use crate::question::{Reading, is_function_word};
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::cmp::Ordering;
 use std::collections::HashMap;
-use std::rc::Rc;
 
 /// The likeness of candidates, two by two. Symmetric, and the same at any budget: it looks at nothing but the two.
 pub(crate) struct Similarity<'a> {
     candidates: &'a [&'a Candidate],
     cosine: Option<&'a dyn Fn(&str, &str) -> f64>,
     /// Ascending hashes of the content words of each candidate, made when first asked for.
-    words: RefCell<HashMap<usize, Rc<[u64]>>>,
+    words: Vec<OnceCell<Vec<u64>>>,
     /// Ascending hashes of the runs of [`SHINGLE_WORDS`] words of each candidate.
-    shingles: RefCell<HashMap<usize, Rc<[u64]>>>,
+    shingles: Vec<OnceCell<Vec<u64>>>,
+    /// The weights of the shingles of each candidate, in their order.
+    weights: Vec<OnceCell<Vec<f64>>>,
     reading: Reading<'a>,
     /// The idf of words in the collection.
     idf: RefCell<HashMap<String, f64>>,
-    /// The weights of the shingles of each candidate, in their order.
-    weights: RefCell<HashMap<usize, Rc<[f64]>>>,
 }
 
 /// Some candidates, of which one is compared with all others at once.
@@ -85,15 +84,9 @@ impl<'a> Similarity<'a> {
         cosine: Option<&'a dyn Fn(&str, &str) -> f64>,
         reading: Reading<'a>,
     ) -> Self {
-        Self {
-            candidates,
-            cosine,
-            words: RefCell::default(),
-            shingles: RefCell::default(),
-            reading,
-            idf: RefCell::default(),
-            weights: RefCell::default(),
-        }
+        let n = candidates.len();
+        let (words, shingles, weights) = (vec![OnceCell::new(); n], vec![OnceCell::new(); n], vec![OnceCell::new(); n]);
+        Self { candidates, cosine, words, shingles, weights, reading, idf: RefCell::default() }
     }
 
     /// Candidates that are compared with each other.
@@ -104,7 +97,7 @@ impl<'a> Similarity<'a> {
         let mut numbers: HashMap<u64, usize> = HashMap::new();
         let mut who_has: Vec<Vec<usize>> = Vec::new();
         let mut numbered = |(at, &candidate): (usize, &usize)| {
-            let words = self.cached(&self.words, candidate, |text| hashes(text, |word| !is_function_word(word)));
+            let words = self.words(candidate);
             let number = |&word: &u64| {
                 let number = *numbers.entry(word).or_insert(who_has.len());
                 who_has.resize_with(who_has.len().max(number + 1), Vec::new);
@@ -119,12 +112,11 @@ impl<'a> Similarity<'a> {
 
     /// Shingles and vectors.
     pub(crate) fn alike(&self, a: usize, b: usize) -> Alike {
-        let shingles = |at| self.cached(&self.shingles, at, shingles);
-        let (of_a, of_b) = (shingles(a), shingles(b));
+        let (of_a, of_b) = (self.shingles(a), self.shingles(b));
         let containment = if of_a.len().min(of_b.len()) >= MIN_CONTENT_WORDS {
-            match contained(&of_a, &of_b) {
+            match contained(of_a, of_b) {
                 few if few < FEW_SHARED => few,
-                _ => shared_weight((&of_a, &self.weights(a)), (&of_b, &self.weights(b))),
+                _ => shared_weight((of_a, self.weights(a)), (of_b, self.weights(b))),
             }
         } else {
             f64::from(spaced_once(&self.candidates[a].text) == spaced_once(&self.candidates[b].text))
@@ -132,19 +124,26 @@ impl<'a> Similarity<'a> {
         Alike { containment, cosine: self.cosine_of(a, b) }
     }
 
+    fn words(&self, at: usize) -> &[u64] {
+        let hashes = |text: &str| hashes(text, |word| !is_function_word(word));
+        self.words[at].get_or_init(|| ascending(hashes(&self.candidates[at].text)))
+    }
+
+    fn shingles(&self, at: usize) -> &[u64] {
+        self.shingles[at].get_or_init(|| ascending(shingles(&self.candidates[at].text)))
+    }
+
     /// The weights of a candidate's shingles, in the order of their hashes: the sum of its words' idf.
-    fn weights(&self, at: usize) -> Rc<[f64]> {
-        if let Some(known) = self.weights.borrow().get(&at) {
-            return Rc::clone(known);
-        }
-        let idfs: Vec<f64> = words(&self.candidates[at].text).map(|word| self.idf(word)).collect();
-        let weights = idfs.windows(SHINGLE_WORDS).map(|run| COMMON_WEIGHT + run.iter().sum::<f64>());
-        let mut weighed: Vec<(u64, f64)> = shingles(&self.candidates[at].text).into_iter().zip(weights).collect();
-        weighed.sort_unstable_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
-        weighed.dedup_by_key(|(hash, _)| *hash);
-        let weights: Rc<[f64]> = weighed.into_iter().map(|(_, weight)| weight).collect();
-        self.weights.borrow_mut().insert(at, Rc::clone(&weights));
-        weights
+    fn weights(&self, at: usize) -> &[f64] {
+        self.weights[at].get_or_init(|| {
+            let text = &self.candidates[at].text;
+            let idfs: Vec<f64> = words(text).map(|word| self.idf(word)).collect();
+            let weights = idfs.windows(SHINGLE_WORDS).map(|run| COMMON_WEIGHT + run.iter().sum::<f64>());
+            let mut weighed: Vec<(u64, f64)> = shingles(text).into_iter().zip(weights).collect();
+            weighed.sort_unstable_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
+            weighed.dedup_by_key(|(hash, _)| *hash);
+            weighed.into_iter().map(|(_, weight)| weight).collect()
+        })
     }
 
     /// The greatest idf of the terms that a word is analysed to; 0 for a word that is not searched.
@@ -162,22 +161,13 @@ impl<'a> Similarity<'a> {
     pub(crate) fn cosine_of(&self, a: usize, b: usize) -> Option<f64> {
         self.cosine.map(|cosine| cosine(&self.candidates[a].id, &self.candidates[b].id))
     }
+}
 
-    fn cached(
-        &self,
-        cache: &RefCell<HashMap<usize, Rc<[u64]>>>,
-        at: usize,
-        of: impl Fn(&str) -> Vec<u64>,
-    ) -> Rc<[u64]> {
-        let mut cache = cache.borrow_mut();
-        let entry = cache.entry(at).or_insert_with(|| {
-            let mut hashes = of(&self.candidates[at].text);
-            hashes.sort_unstable();
-            hashes.dedup();
-            hashes.into()
-        });
-        Rc::clone(entry)
-    }
+/// Hashes in ascending order, each once.
+fn ascending(mut hashes: Vec<u64>) -> Vec<u64> {
+    hashes.sort_unstable();
+    hashes.dedup();
+    hashes
 }
 
 /// Share of the shorter of two ascending lists that the other has; 0 where one is empty.
@@ -236,10 +226,7 @@ mod tests {
         with_reading(&texts, |reading| {
             let similarity = Similarity::new(&candidates, None, reading);
             let alike = |a: usize, b: usize| similarity.alike(a, b).containment;
-            let plain = contained(
-                &similarity.cached(&similarity.shingles, 3, shingles),
-                &similarity.cached(&similarity.shingles, 4, shingles),
-            );
+            let plain = contained(similarity.shingles(3), similarity.shingles(4));
             assert!(plain > 0.7 && alike(3, 4) < 0.4, "{plain} by number, {} by idf", alike(3, 4));
             assert!(alike(7, 40) > 0.99 && alike(40, 7) == alike(7, 40));
             assert_eq!(alike(5, 5), 1.0);
@@ -254,12 +241,7 @@ mod tests {
         let candidates: Vec<&Candidate> = chunks.iter().collect();
         let similarity = Similarity::new(&candidates, None, crate::tests::NO_READING);
         let chosen: Vec<usize> = (0..40).filter(|at| at % 4 != 1).rev().collect();
-        let slow = |at: usize| {
-            let mut words = hashes(&chunks[at].text, |word| !is_function_word(word));
-            words.sort_unstable();
-            words.dedup();
-            words
-        };
+        let slow = |at: usize| ascending(hashes(&chunks[at].text, |word| !is_function_word(word)));
         let among = similarity.among(&chosen);
         for (at, &a) in chosen.iter().enumerate() {
             let expected: Vec<f64> = chosen.iter().map(|&b| contained(&slow(a), &slow(b))).collect();

@@ -6,19 +6,42 @@ pub const MIN_CONTENT_WORDS: usize = 8;
 
 pub(super) const FNV_PRIME: u64 = 0x100_0000_01b3;
 
+const FNV_OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
+
 /// FNV-1a, the same on every machine.
 fn hash(word: &str) -> u64 {
-    word.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(FNV_PRIME))
+    word.bytes().fold(FNV_OFFSET, hash_on)
+}
+
+fn hash_on(hash: u64, byte: u8) -> u64 {
+    (hash ^ u64::from(byte)).wrapping_mul(FNV_PRIME)
 }
 
 /// Hashes of the words of a text, those that are kept.
 pub(super) fn hashes(text: &str, keep: impl Fn(&str) -> bool) -> Vec<u64> {
     if text.is_ascii() {
-        let lower = text.to_ascii_lowercase(); // one allocation for all words
-        let words = lower.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
-        return words.filter(|word| keep(word)).map(hash).collect();
+        return ascii_hashes(&text.to_ascii_lowercase(), keep);
     }
     words(text).filter(|word| keep(word)).map(|word| hash(&word)).collect()
+}
+
+/// The same for a text in lower case of nothing but ASCII, in one pass.
+fn ascii_hashes(lower: &str, keep: impl Fn(&str) -> bool) -> Vec<u64> {
+    let (mut hashes, mut first, mut hash) = (Vec::new(), 0, FNV_OFFSET);
+    for (at, byte) in lower.bytes().enumerate() {
+        if byte.is_ascii_alphanumeric() {
+            hash = hash_on(hash, byte);
+            continue;
+        }
+        if first < at && keep(&lower[first..at]) {
+            hashes.push(hash);
+        }
+        (first, hash) = (at + 1, FNV_OFFSET);
+    }
+    if first < lower.len() && keep(&lower[first..]) {
+        hashes.push(hash);
+    }
+    hashes
 }
 
 /// Words of a text in lower case: runs of letters and digits, and pairs of neighbours where a script writes no spaces.

@@ -62,6 +62,7 @@ pub(crate) fn lift(query: &str, candidates: &[&Candidate], likelihoods: &mut [f6
     let mut bridges = vec![None; candidates.len()];
     let order = peaks(candidates, likelihoods);
     let of_title = by_title(candidates);
+    let words_from = words_from(&of_title);
     let before = likelihoods.to_vec();
     let mut common = Common::new();
     // What the question itself names is named by the likeliest of all.
@@ -72,8 +73,10 @@ pub(crate) fn lift(query: &str, candidates: &[&Candidate], likelihoods: &mut [f6
     for (from, likelihood) in peaks {
         let text = spaced_words(from.map_or(query, |from| &candidates[from].text));
         let starts: Vec<usize> = text.match_indices(' ').map(|(at, _)| at).collect();
-        for (first, &start) in starts.iter().enumerate() {
-            for &end in starts.iter().skip(first + 1).take(TITLE_WORDS_MAX) {
+        for (first, pair) in starts.windows(2).enumerate() {
+            let start = pair[0];
+            let most = words_from.get(&text[start..=pair[1]]).copied().unwrap_or(0);
+            for &end in starts.iter().skip(first + 1).take(most) {
                 let name = &text[start..=end];
                 let Some(named) = of_title.get(name) else { continue };
                 let itself = from.map(|from| &candidates[from].document);
@@ -140,8 +143,13 @@ pub fn has_title(candidate: &Candidate, name: &str) -> bool {
 /// The likeliest candidates, best first.
 fn peaks(candidates: &[&Candidate], likelihoods: &[f64]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..candidates.len()).filter(|&at| likelihoods[at] > 0.0).collect();
-    order.sort_by(|&a, &b| best_first((likelihoods[a], &candidates[a].id), (likelihoods[b], &candidates[b].id)));
-    order.truncate(PEAKS);
+    let best =
+        |&a: &usize, &b: &usize| best_first((likelihoods[a], &candidates[a].id), (likelihoods[b], &candidates[b].id));
+    if order.len() > PEAKS {
+        order.select_nth_unstable_by(PEAKS, best);
+        order.truncate(PEAKS);
+    }
+    order.sort_by(best);
     order
 }
 
@@ -161,6 +169,18 @@ fn by_title(candidates: &[&Candidate]) -> HashMap<String, Vec<usize>> {
         before = Some((&candidate.document, title));
     }
     of_title
+}
+
+/// By the first word of titles, spaced as they are, the words of the longest of them that is looked for.
+fn words_from(of_title: &HashMap<String, Vec<usize>>) -> HashMap<&str, usize> {
+    let mut most: HashMap<&str, usize> = HashMap::new();
+    for title in of_title.keys() {
+        let Some(first) = title.match_indices(' ').nth(1) else { continue };
+        let n_words = title.matches(' ').count() - 1;
+        let most = most.entry(&title[..=first.0]).or_default();
+        *most = (*most).max(n_words.min(TITLE_WORDS_MAX));
+    }
+    most
 }
 
 /// Texts of the pool, by which a name is told from a common word.
@@ -208,28 +228,45 @@ fn is_long_enough(words: &str) -> bool {
 
 /// Words in lower case, one space before and behind each.
 fn spaced_words(text: &str) -> String {
+    if text.is_ascii() {
+        return spaced_ascii(text);
+    }
     let mut out = String::with_capacity(text.len() + 2);
     out.push(' ');
-    if text.is_ascii() {
-        // The same, letter by letter.
-        for byte in text.bytes() {
-            if byte.is_ascii_alphanumeric() {
-                out.push(char::from(byte.to_ascii_lowercase()));
-            } else if !out.ends_with(' ') {
-                out.push(' ');
-            }
-        }
-        if !out.ends_with(' ') {
-            out.push(' ');
-        }
-        return out;
-    }
     for word in text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()) {
         out.push_str(&word.to_lowercase());
         out.push(' ');
     }
     out
 }
+
+/// The same for a text of nothing but ASCII, letter by letter and without a branch.
+fn spaced_ascii(text: &str) -> String {
+    let mut out = vec![b' '; text.len() + 2];
+    let mut end = 1;
+    for byte in text.bytes() {
+        let letter = LETTERS[usize::from(byte)];
+        out[end] = letter;
+        end += usize::from(letter != b' ' || out[end - 1] != b' ');
+    }
+    end += usize::from(out[end - 1] != b' ');
+    out.truncate(end);
+    out[end - 1] = b' ';
+    String::from_utf8(out).expect("nothing but ASCII was written")
+}
+
+/// By byte: a letter of ASCII in lower case, a digit, or a space for all else.
+const LETTERS: [u8; 256] = {
+    let mut letters = [b' '; 256];
+    let mut byte = 0_u8;
+    while byte < 128 {
+        if byte.is_ascii_alphanumeric() {
+            letters[byte as usize] = byte.to_ascii_lowercase();
+        }
+        byte += 1;
+    }
+    letters
+};
 
 #[cfg(test)]
 mod tests {

@@ -69,6 +69,9 @@ pub(crate) struct Priors<'p> {
 impl Priors<'_> {
     /// The prior of a candidate's label.
     fn of(&self, candidate: &Candidate) -> f64 {
+        if self.priors.is_empty() {
+            return 0.0;
+        }
         self.priors.get(&normalize_label(&candidate.label)).copied().unwrap_or(0.0)
     }
 

@@ -17,12 +17,13 @@
 //! - The mean of the four, each adding up to 1.
 //!
 //! Range: `[0, 1]`, adding up to 1. The scale and the offset of the scores do not matter.
-//! Cost: O(N) for each of some thirty values of the four `t`, one division each.
+//! Cost: O(N) for each of some forty values of the four `t`, one division each.
 
 use crate::candidate::Candidate;
 use crate::error::Result;
 use crate::line::Lines;
 use crate::normalize::extent;
+use std::array;
 
 /// The weight of a deviation for a chunk being a peak, in nats.
 const MU_PEAK: f64 = 1.0;
@@ -70,19 +71,21 @@ fn likelihoods(lines: &Lines, scores: &[Option<f64>]) -> Result<Vec<f64>> {
         return Ok(Vec::new());
     }
     let z = deviations(scores)?;
-    let peaks = normalized(Ratios::new(&z, MU_PEAK).adding_up_to(1.0).0);
+    let peaks = normalized(Ratios::new(&z, MU_PEAK).adding_up_to_one());
     let mut of_document = vec![0.0; n];
     for document in &lines.documents {
         of_document[document.clone()].fill(document.len() as f64);
     }
     let runs = Ratios::new(&z, MU_RUN);
     let mut mean = vec![0.0; n];
-    for length in RUN_LENGTHS {
+    let room = |length: f64| -> f64 {
+        peaks.iter().zip(&of_document).map(|(peak, n)| peak * length.min(*n)).sum::<f64>().max(1.0)
+    };
+    let offsets = runs.offsets(RUN_LENGTHS.map(room));
+    for (length, offset) in RUN_LENGTHS.into_iter().zip(offsets) {
         let spread = if length == 1.0 {
             peaks.clone()
         } else {
-            let room: f64 = peaks.iter().zip(&of_document).map(|(peak, n)| peak * length.min(*n)).sum();
-            let (_, offset) = runs.adding_up_to(room.max(1.0));
             let passes: Vec<f64> = runs
                 .ratios
                 .iter()
@@ -109,17 +112,34 @@ impl Ratios {
         Self { ratios: z.iter().map(|z| (mu * (z - greatest)).exp()).collect() }
     }
 
-    /// `sigmoid(mu z - t + logit(PRIOR))` for the `t` at which they add up to `sum`, and the ratio that `t` stands for.
-    fn adding_up_to(&self, sum: f64) -> (Vec<f64>, f64) {
-        let sum = sum.min(SHARE_MAX * self.ratios.len() as f64);
+    /// `sigmoid(mu z - t + logit(PRIOR))` for the `t` at which they add up to 1.
+    fn adding_up_to_one(&self) -> Vec<f64> {
+        let [offset] = self.offsets([1.0]);
         let odds = PRIOR / (1.0 - PRIOR);
-        let at = |offset: f64| self.ratios.iter().map(move |ratio| ratio * odds / (ratio * odds + offset));
-        let (mut low, mut high) = (-OFFSET_MAX, OFFSET_MAX);
+        self.ratios.iter().map(|ratio| ratio * odds / (ratio * odds + offset)).collect()
+    }
+
+    /// The ratios that stand for the `t` at which `sigmoid(mu z - t + logit(PRIOR))` add up to each of `sums`, which
+    /// are looked for side by side.
+    fn offsets<const N: usize>(&self, sums: [f64; N]) -> [f64; N] {
+        let sums = sums.map(|sum| sum.min(SHARE_MAX * self.ratios.len() as f64));
+        let odds = PRIOR / (1.0 - PRIOR);
+        let (mut low, mut high) = ([-OFFSET_MAX; N], [OFFSET_MAX; N]);
         for _ in 0..HALVINGS {
-            let middle = f64::midpoint(low, high);
-            if at(middle.exp()).sum::<f64>() > sum { low = middle } else { high = middle }
+            let middle: [f64; N] = array::from_fn(|at| f64::midpoint(low[at], high[at]));
+            let offsets = middle.map(f64::exp);
+            let mut reached = [0.0; N];
+            for ratio in &self.ratios {
+                let ratio = ratio * odds;
+                for (reached, offset) in reached.iter_mut().zip(&offsets) {
+                    *reached += ratio / (ratio + offset);
+                }
+            }
+            for at in 0..N {
+                if reached[at] > sums[at] { low[at] = middle[at] } else { high[at] = middle[at] }
+            }
         }
-        (at(high.exp()).collect(), high.exp())
+        high.map(f64::exp)
     }
 }
 
