@@ -38,6 +38,31 @@ fn every_spelling_of_a_place_opens_it() {
 }
 
 #[test]
+fn get_shows_where_links_lead_and_what_links_here() {
+    let place = Place::new();
+    place.write("notes/a.md", "# A\n\nRead [the tides](tides.md#causes) and [nothing](gone.md).\n");
+    place.write("notes/page.html", "<h1>Page</h1><p>On <a href=\"tides.html\">tides</a>.</p>");
+    place.write("notes/tides.md", TIDES);
+    place.index(&["notes"]);
+    let shown = place.ok(&["get", "a.md", "--links"]).out;
+    let lines: Vec<Vec<&str>> = shown.lines().map(|line| line.split("  ").collect()).collect();
+    let cells = |line: usize| lines[line].iter().map(|cell| cell.trim()).filter(|cell| !cell.is_empty());
+    assert_eq!(cells(1).collect::<Vec<_>>(), ["inline", "tides.md#causes", "notes/tides.md > Causes", "bytes 10-38"]);
+    assert_eq!(cells(2).collect::<Vec<_>>(), ["inline", "gone.md", "not in the collection", "bytes 43-61"]);
+    assert_eq!(place.ok(&["get", "a.md bytes 10-38"]).out, "[the tides](tides.md#causes)");
+
+    let links = place.json(&["get", "tides.md", "--links"]);
+    assert_eq!(links["document"], "notes/tides.md");
+    assert_eq!(links["outgoing"], serde_json::json!([]));
+    let from: Vec<&str> =
+        links["incoming"].as_array().unwrap().iter().map(|l| l["document"].as_str().unwrap()).collect();
+    assert_eq!(from, ["notes/a.md", "notes/page.html"]);
+    place.write("notes/alone.md", "# Alone\n\nNothing.\n");
+    place.index(&["notes"]);
+    place.run(&["get", "alone.md", "--links"]).fails(1, &["notes/alone.md links to nothing, and nothing links to it"]);
+}
+
+#[test]
 fn a_file_is_named_by_its_path_or_by_the_end_of_it() {
     let place = Place::indexed();
     let absolute = place.path("notes/bread.md").display().to_string();

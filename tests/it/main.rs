@@ -19,34 +19,51 @@
 //! | `judged` | eval-answers: stand-ins, a scripted reader and judge, its record, what goes wrong |
 //! | `pipelines` | the configuration of a small-to-big pipeline as a policy: what it delivers, what it must not contradict |
 //! | `small_to_big` | windows of sentences, radii by document and question, a second search, several questions at once |
+//! | `phrases` | quoted phrases: what answers has them, what is said where none does, what a trace keeps |
 //! | `priors` | priors learned from judged questions or sentences: figures by hand, the policy they make, what cannot be learned from |
 //! | `requests` | include, exclude, order, a budget left to the curve, an endpoint for `seal`: what is delivered, replayed, refused |
 //! | `traces` | replay, why, why-not, diff: the same bytes or what differs, every reason in words; the schema |
+//! | `tune` | settings chosen by judged questions: the gain told is the gain found, no advice without one |
 //! | `reproduce` | cento-bench reproduce: plans, recorded figures, the page; bench: speeds |
 //! | `settings` | command line over environment over files over default; what a file of a folder may say, and trust |
+//! | `serve` | cento serve: the same bytes as at other doors, refusals of one form, the log, the metrics |
+//! | `guarded` | who is answered by cento serve, and hostile clients |
+//! | `clients` | the words of OpenAI, Cohere, Jina and TEI; their clients, where they are installed |
+//! | `documented` | the examples of docs/serve.md |
+//! | `mcp` | the Model Context Protocol over pipes and over HTTP |
+//! | `golden` | rankings and contexts of two small sets, held still with the default encoder, where both are there |
 //! | `quality` | figures on real data with the default encoder, where both are there |
 
 mod answers;
 mod bad_input;
 mod bounds;
 mod citations;
+mod clients;
 mod collection;
 mod contexts;
+mod documented;
 mod embed;
 mod evaluation;
 mod filters;
+mod golden;
+mod guarded;
 mod judged;
 mod late;
 mod lifecycle;
+mod mcp;
+mod phrases;
 mod pipelines;
 mod priors;
 mod quality;
 mod readme;
 mod reproduce;
 mod requests;
+mod serve;
+mod serving;
 mod settings;
 mod small_to_big;
 mod support;
 mod tidy;
 mod traces;
+mod tune;
 mod unreadable;

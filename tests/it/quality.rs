@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::support::{Place, data, default_model, tiny_model};
+use crate::support::{Place, data, default_model, root, tiny_model};
 
 /// nDCG@10 as trec_eval computes it for binary gains in the order of the run; topics without results count as 0.
 fn ndcg_at_10(run: &str, qrels: &Path) -> f64 {
@@ -60,6 +60,24 @@ fn the_hybrid_leans_on_words_where_vectors_cannot_tell_documents_apart() {
     };
     let (dense, hybrid) = (ndcg("dense"), ndcg("hybrid"));
     assert!(dense < 0.5 && hybrid >= 0.98, "dense {dense:.4}, hybrid {hybrid:.4}");
+}
+
+/// Questions that read like one page of the Rust book and are answered on a page that it links to.
+#[test]
+fn links_of_authors_lift_the_pages_behind_them() {
+    let Some(set) = data("rust_book") else { return };
+    let Some(model) = default_model() else { return };
+    let place = Place::new();
+    let pages = set.join("src").display().to_string();
+    place.ok(&["index", "--model", &model, "--chunk-tokens", "document", &pages]); // a page a vector: seconds
+    let questions = root().join("tests/data/rust_book_links");
+    let topics = questions.display().to_string();
+    let ndcg = |links: &str| {
+        place.ok(&["run", "--topics", &topics, "--links", links, "-k", "100", "-o", "run.trec"]);
+        ndcg_at_10(&String::from_utf8(place.read("run.trec")).unwrap(), &questions.join("qrels/test.tsv"))
+    };
+    let (none, authored, all) = (ndcg("none"), ndcg("authored"), ndcg("all"));
+    assert!(authored > none + 0.05 && all > none + 0.05, "none {none:.4}, authored {authored:.4}, all {all:.4}");
 }
 
 #[test]

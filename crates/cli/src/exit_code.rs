@@ -68,6 +68,9 @@ pub(crate) fn way_out(error: &anyhow::Error) -> String {
             _ => String::new(), // the rest names its own way out
         };
     }
+    if let Some(cento_server::Error::Unguarded { .. }) = error.downcast_ref() {
+        return " (--api-keys FILE)".to_owned();
+    }
     match error.downcast_ref::<Error>() {
         Some(Error::Model(error)) => model_way_out(error),
         Some(Error::Collection(error)) => collection_way_out(error),
@@ -139,6 +142,12 @@ fn code(error: &anyhow::Error) -> u8 {
             | cento_eval::Error::Measure { .. }
             | cento_eval::Error::RecordOf { .. } => USAGE,
             cento_eval::Error::Asking { .. } | cento_eval::Error::NotRecorded { .. } => MODEL,
+            _ => DATA,
+        };
+    }
+    if let Some(error) = error.downcast_ref::<cento_server::Error>() {
+        return match error {
+            cento_server::Error::Unguarded { .. } | cento_server::Error::Keys { .. } => USAGE,
             _ => DATA,
         };
     }

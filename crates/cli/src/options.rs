@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use cento_engine::{
     At, BudgetTokenizer, CacheOptions, Cancel, ChunkSearch, Endpoint, EndpointOptions, Filter, Filtered, Fusion,
-    IndexOptions, Links, Losses, Missing, Mode, Reach, ReadOptions, Removals, RepairOptions, Scalar, Scan, Searcher,
-    SearcherOptions, Service, ServiceOptions, Which, api,
+    IndexOptions, LexicalScore, Links, Losses, Missing, Mode, Phrases, Reach, ReadOptions, Removals, RepairOptions,
+    RunRequest, Scalar, Scan, Searcher, SearcherOptions, Service, ServiceOptions, Weights, Which, api,
 };
 
 use crate::args;
@@ -162,8 +162,16 @@ pub(crate) fn asked(query: String, k: usize, retrieval: &args::Retrieval, scan: 
             args::Fusion::Convex => Fusion::Convex,
             args::Fusion::Adaptive => Fusion::Adaptive,
         },
+        weights: Weights { lexical: retrieval.lexical_weight, k1: retrieval.k1, b: retrieval.b },
+        phrases: match retrieval.phrases {
+            args::Phrases::Auto => Phrases::Auto,
+            args::Phrases::Required => Phrases::Required,
+            args::Phrases::Words => Phrases::Words,
+        },
         links: match retrieval.links {
             args::Links::Named => Links::Named,
+            args::Links::Authored => Links::Authored,
+            args::Links::All => Links::All,
             args::Links::None => Links::None,
         },
         scan: match (retrieval.exact, retrieval.ann) {
@@ -179,9 +187,24 @@ pub(crate) fn asked(query: String, k: usize, retrieval: &args::Retrieval, scan: 
     }
 }
 
+/// The score of a document by words.
+pub(crate) fn lexical_score(score: args::LexicalScore) -> LexicalScore {
+    match score {
+        args::LexicalScore::Document => LexicalScore::Document,
+        args::LexicalScore::Mean => LexicalScore::Mean,
+    }
+}
+
 /// The same as a searcher takes it.
 pub(crate) fn request(query: String, k: usize, retrieval: &args::Retrieval, scan: Scan) -> anyhow::Result<ChunkSearch> {
     Ok(asked(query, k, retrieval, scan).resolve()?)
+}
+
+/// The same for a batch of topics.
+pub(crate) fn run_request(search: &ChunkSearch) -> RunRequest {
+    let ChunkSearch { candidates, mode, fusion, weights, links, phrases, scan, ef, find, .. } = *search;
+    let filter = search.filter.clone();
+    RunRequest { candidates, mode, fusion, weights, links, phrases, scan, ef, find, filter, ..RunRequest::default() }
 }
 
 /// The width of the beam that a command asks for, if it asks for one.

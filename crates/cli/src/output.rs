@@ -268,15 +268,16 @@ pub(crate) fn sources(searcher: &Searcher, citations: &[Citation]) -> anyhow::Re
 }
 
 /// A name in one line, without what a terminal would obey.
-fn printable(name: &str) -> String {
+pub(crate) fn printable(name: &str) -> String {
     name.chars().map(|c| if c.is_control() { c.escape_unicode().to_string() } else { c.to_string() }).collect()
 }
 
 /// The parts of a hit's score, so that it can be added up by hand.
 pub(crate) fn explanation(hit: &Hit) -> String {
     let terms = hit.lexical.as_ref().map_or_else(String::new, |explanation| terms(explanation, 17));
-    let named_by = hit.named_by.as_ref().map_or_else(String::new, |NamedBy { document, title, span: [start, end] }| {
-        format!("{:17}named \"{title}\" by {document} bytes {start}-{end}\n", "")
+    let named_by = hit.named_by.as_ref().map_or_else(String::new, |NamedBy { document, title, span, link }| {
+        let ([start, end], verb) = (span, link.map_or_else(|| "named".to_owned(), |kind| format!("{kind} link")));
+        format!("{:17}{verb} \"{}\" by {document} bytes {start}-{end}\n", "", printable(title))
     });
     contributions(&hit.contributions, 13) + &named_by + &terms
 }

@@ -45,6 +45,12 @@ pub const ATTRIBUTES_MAX: u64 = 4096;
 /// Nodes of an HTML tree for each byte of the file: a tag has three, and only repeated formatting makes more of it.
 pub const NODES_PER_BYTE_MAX: u64 = 1;
 
+/// Links of a document. What stands behind them is left out, with a warning: a list of more says little of each.
+pub const LINKS_MAX: usize = 4096;
+
+/// Longest target of a link, in bytes.
+pub const TARGET_BYTES_MAX: usize = 2048;
+
 /// A budget that a document exceeds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Excess {

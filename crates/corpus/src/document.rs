@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::anchor::Anchor;
 use crate::budget::{BLOCKS_MAX, Excess, FREE_BYTES, HEADERS_PER_BYTE_MAX, HEADING_BYTES_MAX, text_bytes_max, within};
 use crate::format::Format;
+use crate::links::Link;
 use crate::metadata::Metadata;
 use crate::section::Section;
 
@@ -44,6 +45,8 @@ pub struct Document {
     pub blocks: Vec<Block>,
     /// Front matter, other JSON keys, HTML `meta`.
     pub metadata: Metadata,
+    /// Links that its author made, in the order of the text.
+    pub links: Vec<Link>,
     /// Oddities of the source, and what was done about them.
     pub warnings: Vec<String>,
 }

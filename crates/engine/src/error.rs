@@ -252,6 +252,12 @@ pub enum Error {
         /// The closest id there is.
         nearest: Option<String>,
     },
+    /// A document that was indexed before links were looked for.
+    #[error("the links of {document} were not looked for when it was indexed; index its files again")]
+    LinksUnknown {
+        /// The document.
+        document: String,
+    },
     /// A name that several documents or files have.
     #[error("{name:?} is the name of several: {}; name one of them", candidates.join(", "))]
     AmbiguousName {
@@ -322,6 +328,12 @@ pub enum Error {
         name: String,
         /// The names there are.
         known: Vec<String>,
+    },
+    /// A folder was to have collections, and has none.
+    #[error("{folder}: none of its folders is a collection")]
+    NoCollections {
+        /// The folder.
+        folder: PathBuf,
     },
     /// Too many queries wait for the encoder.
     #[error("{waiting} queries wait for the encoder already; ask again later")]

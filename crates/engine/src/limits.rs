@@ -64,6 +64,14 @@ pub(crate) fn weight(setting: &'static str, value: f64) -> Result<()> {
     Err(Error::Setting { setting, value: value.to_string(), reason })
 }
 
+/// An error unless a number is from 0 to `most`.
+pub(crate) fn number(setting: &'static str, value: f64, most: f64) -> Result<()> {
+    if (0.0..=most).contains(&value) {
+        return Ok(());
+    }
+    Err(Error::Setting { setting, value: value.to_string(), reason: format!("is not from 0 to {most}") })
+}
+
 /// An error if a text has more than `most` bytes; it is not repeated.
 pub(crate) fn text(setting: &'static str, text: &str, most: usize) -> Result<()> {
     if text.len() <= most {

@@ -7,6 +7,9 @@
 //! A verb is a request and an answer in `api`, their names in `api/schema.rs`, a method here, and a command of a door.
 
 mod asked;
+mod changes;
+pub(crate) mod encoding;
+mod traced;
 
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, HashMap};
@@ -23,8 +26,10 @@ use crate::context::tokens::BudgetTokenizer;
 use crate::error::{AtPath, Error, Result};
 use crate::explain::why_not::WhyNot;
 use crate::limits;
+use crate::retrieve::links::DocumentLinks;
 use crate::retrieve::queue::Encoder;
 use crate::retrieve::request::Mode;
+use crate::retrieve::run::{DocumentRanking, RunQuery, RunRequest};
 use crate::retrieve::search::{SearchResponse, Timings};
 use crate::retrieve::searcher::{Searcher, SearcherOptions};
 use crate::source::documents::Excerpt;
@@ -32,7 +37,8 @@ pub use asked::Asked;
 use cento_collection::care::status::{Status, status};
 use cento_collection::format::layout::CURRENT;
 use cento_collection::format::manifest::Manifest;
-use cento_collection::keep::snapshots::At;
+use cento_collection::keep::snapshots::{At, snapshots, unread_snapshots};
+use changes::Changes;
 
 /// The tokenizers that need no file.
 const BUILT_IN: [&str; 2] = ["o200k", "cl100k"];
@@ -102,6 +108,8 @@ pub struct Service {
     open: Mutex<HashMap<PathBuf, Arc<Mutex<Option<Open>>>>>,
     /// By fingerprint and number type.
     encoders: Mutex<HashMap<(String, String), Arc<Encoder>>>,
+    /// By folder.
+    changes: Mutex<HashMap<PathBuf, Arc<Mutex<Changes>>>>,
 }
 
 /// A collection as it was when its manifest had this stamp.
@@ -121,13 +129,45 @@ impl Service {
         for (name, path) in &options.tokenizers {
             tokenizers.insert(name.clone(), BudgetTokenizer::named(&path.to_string_lossy())?);
         }
-        Ok(Self { options, tokenizers, open: Mutex::default(), encoders: Mutex::default() })
+        Ok(Self { options, tokenizers, open: Mutex::default(), encoders: Mutex::default(), changes: Mutex::default() })
     }
 
     /// Says if a tokenizer needs no file: those that are built in, and the encoder's own.
     #[must_use]
     pub fn has_tokenizer(name: &str) -> bool {
         name == OF_MODEL || BUILT_IN.contains(&name)
+    }
+
+    /// The collections in a folder, by the names of their own folders.
+    ///
+    /// # Errors
+    /// [`Error::Io`], [`Error::NoCollections`] where there is none.
+    pub fn collections_in(folder: &Path) -> Result<BTreeMap<String, PathBuf>> {
+        let mut collections = BTreeMap::new();
+        for entry in std::fs::read_dir(folder).at(folder)? {
+            let path = entry.at(folder)?.path();
+            if path.join(CURRENT).is_file() {
+                collections.insert(Self::name_of(&path)?, path);
+            }
+        }
+        if collections.is_empty() {
+            return Err(Error::NoCollections { folder: folder.to_owned() });
+        }
+        Ok(collections)
+    }
+
+    /// The name of a collection in a folder: the folder's own, without a dot before it.
+    ///
+    /// # Errors
+    /// [`Error::Setting`] if it has none, or one that is not UTF-8.
+    pub fn name_of(folder: &Path) -> Result<String> {
+        let found = std::path::absolute(folder).at(folder)?;
+        let name = found.file_name().and_then(|name| name.to_str()).map(|name| name.trim_start_matches('.'));
+        name.filter(|name| !name.is_empty()).map(str::to_owned).ok_or_else(|| Error::Setting {
+            setting: "collection",
+            value: folder.display().to_string(),
+            reason: "has no name that can be written".to_owned(),
+        })
     }
 
     /// The names of the collections.
@@ -165,6 +205,29 @@ impl Service {
         let (response, mut timings) = searcher.search_timed(&search)?;
         timings.embed += loading;
         Ok((response, timings))
+    }
+
+    /// The best documents for each of several questions, as benchmarks want them; `request` says how they are found.
+    ///
+    /// # Errors
+    /// [`Error::Setting`] for a value out of its range, those of [`Searcher::run`], [`Error::Cancelled`].
+    pub fn rank<'w>(
+        &self,
+        which: impl Into<Which<'w>>,
+        queries: &[&str],
+        request: &api::SearchRequest,
+        cancel: &Cancel,
+    ) -> Result<Vec<DocumentRanking>> {
+        request.check()?;
+        let search = request.resolve()?;
+        let searcher = self.searcher(which.into(), cancel)?;
+        self.lend(&searcher, request.mode)?;
+        let of = |query: &&str| RunQuery { text: (*query).to_owned(), scope: search.scope.clone() };
+        let queries: Vec<RunQuery> = queries.iter().map(of).collect();
+        let crate::ChunkSearch { k, candidates, mode, fusion, links, scan, ef, find, ref filter, .. } = search;
+        let filter = filter.clone();
+        let run = RunRequest { k, candidates, mode, fusion, links, scan, ef, find, filter, ..RunRequest::default() };
+        searcher.run(&queries, &run, &mut |_| {})
     }
 
     /// The cited context that answers a question.
@@ -232,6 +295,23 @@ impl Service {
         Ok(excerpt)
     }
 
+    /// The links of a document, and those of others to it.
+    ///
+    /// # Errors
+    /// Those of [`Searcher::links`], [`Error::Cancelled`].
+    pub fn links<'w>(
+        &self,
+        which: impl Into<Which<'w>>,
+        request: &api::LinksRequest,
+        cancel: &Cancel,
+    ) -> Result<DocumentLinks> {
+        request.check()?;
+        let links = self.searcher(which.into(), cancel)?.links(&request.citation)?;
+        let outgoing = links.outgoing.iter().map(|link| link.target.len());
+        limits::answer(outgoing.chain(links.incoming.iter().map(|link| link.target.len() + link.document.len())))?;
+        Ok(links)
+    }
+
     /// The documents there are.
     ///
     /// # Errors
@@ -256,6 +336,30 @@ impl Service {
         api::FieldList::new(&*self.searcher(which.into(), cancel)?)
     }
 
+    /// The sections of a document.
+    ///
+    /// # Errors
+    /// Those of [`Searcher::sections`], [`Error::Cancelled`].
+    pub fn sections<'w>(
+        &self,
+        which: impl Into<Which<'w>>,
+        request: &api::SectionsRequest,
+        cancel: &Cancel,
+    ) -> Result<api::SectionList> {
+        request.check()?;
+        api::SectionList::new(&*self.searcher(which.into(), cancel)?, request)
+    }
+
+    /// The snapshots of a collection.
+    ///
+    /// # Errors
+    /// [`Error::Collection`], [`Error::Cancelled`].
+    pub fn snapshots<'w>(&self, which: impl Into<Which<'w>>, cancel: &Cancel) -> Result<api::SnapshotList> {
+        cancel.check()?;
+        let folder = self.folder(which.into())?;
+        Ok(api::SnapshotList::new(snapshots(folder)?, unread_snapshots(folder)?))
+    }
+
     /// The contents of a collection.
     ///
     /// # Errors
@@ -265,21 +369,17 @@ impl Service {
         Ok(status(self.folder(which.into())?, &self.options.at)?)
     }
 
-    /// The vectors that a collection's encoder gives to texts.
+    /// The number of files of a collection that changed after its last commit, or are gone.
     ///
     /// # Errors
-    /// Those of [`api::EmbedAnswer::new`], [`Error::Cancelled`].
-    pub fn embed<'w>(
-        &self,
-        which: impl Into<Which<'w>>,
-        request: &api::EmbedRequest,
-        cancel: &Cancel,
-    ) -> Result<api::EmbedAnswer> {
-        request.check()?;
-        let searcher = self.searcher(which.into(), cancel)?;
-        self.lend(&searcher, Mode::Dense)?;
-        cancel.check()?;
-        api::EmbedAnswer::new(&searcher, request, cancel)
+    /// Those of opening the collection, [`Error::Cancelled`].
+    pub fn changed<'w>(&self, which: impl Into<Which<'w>>, cancel: &Cancel) -> Result<usize> {
+        let which = which.into();
+        let (searcher, folder) = (self.searcher(which, cancel)?, self.folder(which)?);
+        let committed = Stamp::of(&folder.join(CURRENT))?.modified;
+        let changes = Arc::clone(lock(&self.changes).entry(folder.to_owned()).or_default());
+        let n_changed = lock(&changes).count(&searcher, committed, cancel)?;
+        Ok(n_changed)
     }
 
     /// The collection at its newest generation.

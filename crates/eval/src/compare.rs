@@ -7,7 +7,7 @@
 //! machine.
 //! Cost: one random number and one addition for each query and resample.
 
-mod random;
+pub(crate) mod random;
 mod student_t;
 
 use crate::error::{Error, Result};

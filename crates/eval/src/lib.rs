@@ -10,6 +10,7 @@ pub mod topics;
 pub mod measure;
 pub mod evaluate;
 pub mod compare;
+pub mod tune;
 pub mod questions;
 pub mod contexts;
 pub mod context;

@@ -8,7 +8,9 @@
 
 use std::fmt;
 
-use tantivy::tokenizer::{AsciiFoldingFilter, LowerCaser, Stemmer, StopWordFilter, TextAnalyzer, TokenStream};
+use tantivy::tokenizer::{
+    AsciiFoldingFilter, LowerCaser, Stemmer, StopWordFilter, TextAnalyzer, TextAnalyzerBuilder, TokenStream,
+};
 use unicode_segmentation::UNICODE_VERSION;
 
 use crate::Language;
@@ -35,18 +37,7 @@ impl Analyzer {
     /// The analyser of a language.
     #[must_use]
     pub fn new(language: Language) -> Self {
-        let folds = matches!(language, Language::English | Language::None);
-        let apostrophe = match language {
-            Language::English => Apostrophe::Possessive,
-            Language::French | Language::Italian => Apostrophe::Separates,
-            _ => Apostrophe::Joins,
-        };
-        let words = Words::new(apostrophe, if folds { Marks::Drop } else { Marks::Keep });
-        let mut builder = TextAnalyzer::builder(words).dynamic();
-        if folds {
-            builder = builder.filter_dynamic(AsciiFoldingFilter);
-        }
-        builder = builder.filter_dynamic(LowerCaser);
+        let mut builder = words(language);
         if let Some(snowball) = language.snowball() {
             if let Some(stop_words) = StopWordFilter::new(snowball) {
                 builder = builder.filter_dynamic(stop_words);
@@ -56,6 +47,13 @@ impl Analyzer {
             builder = builder.filter_dynamic(Stemmer::new(snowball)).filter_dynamic(empty);
         }
         Self { language, pipeline: builder.build() }
+    }
+
+    /// The words that the analyser of a language makes terms of: stop words too, and none stemmed. Where such words of
+    /// one text follow each other in another, the other has all terms of the first.
+    #[must_use]
+    pub fn exact(language: Language) -> Self {
+        Self { language, pipeline: words(language).build() }
     }
 
     /// The terms of a text, in order, repeated where they repeat.
@@ -83,6 +81,22 @@ impl Analyzer {
     pub(crate) fn pipeline(&self) -> TextAnalyzer {
         self.pipeline.clone()
     }
+}
+
+/// Words in lower case, folded where the language folds.
+fn words(language: Language) -> TextAnalyzerBuilder {
+    let folds = matches!(language, Language::English | Language::None);
+    let apostrophe = match language {
+        Language::English => Apostrophe::Possessive,
+        Language::French | Language::Italian => Apostrophe::Separates,
+        _ => Apostrophe::Joins,
+    };
+    let words = Words::new(apostrophe, if folds { Marks::Drop } else { Marks::Keep });
+    let mut builder = TextAnalyzer::builder(words).dynamic();
+    if folds {
+        builder = builder.filter_dynamic(AsciiFoldingFilter);
+    }
+    builder.filter_dynamic(LowerCaser)
 }
 
 impl Default for Analyzer {

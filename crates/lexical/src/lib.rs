@@ -48,7 +48,7 @@ pub use directory::{File, Files, Memory};
 pub use error::{Error, Result};
 pub use explain::{Explanation, TermExplanation};
 pub use language::Language;
-pub use searcher::{Scored, Searcher, Stop, text_statistics};
+pub use searcher::{Scored, Searcher, Stop, text_statistics, units_with};
 pub use segment::{Part, Segment, Unit};
 pub use statistics::{Statistics, Totals};
 pub use tantivy::directory::OwnedBytes;

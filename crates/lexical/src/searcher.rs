@@ -253,6 +253,34 @@ fn text_statistics_unguarded(parts: &[Part<'_>], terms: &[String]) -> Result<Sta
     Ok(statistics)
 }
 
+/// The live units of a part whose text has every one of some terms; none where there are no terms, which all have.
+///
+/// # Errors
+///
+/// [`Error::Io`], [`Error::Corrupt`] if a segment cannot be read.
+pub fn units_with(part: &Part<'_>, unit: Unit, terms: &[String], stop: Stop<'_>) -> Result<Option<RoaringBitmap>> {
+    guarded(|| units_with_unguarded(part, unit, terms, stop))
+}
+
+fn units_with_unguarded(
+    part: &Part<'_>,
+    unit: Unit,
+    terms: &[String],
+    stop: Stop<'_>,
+) -> Result<Option<RoaringBitmap>> {
+    let inverted = part.segment.inverted(TEXT)?;
+    let (mut units, mut list): (Option<RoaringBitmap>, _) = (None, Vec::new());
+    for term in terms {
+        read(part, &inverted, TEXT, term, unit, &mut list, stop)?;
+        let of_term = RoaringBitmap::from_iter(list.iter().map(|(unit, _)| *unit));
+        units = Some(match units {
+            Some(units) => units & of_term,
+            None => of_term,
+        });
+    }
+    Ok(units)
+}
+
 impl QueryTerm {
     /// What the term contributes at full saturation, where `df` of `n` units have it.
     pub(crate) fn weight(&self, n: u64, df: u64) -> f64 {

@@ -114,6 +114,7 @@ fn ask(collection: &Path) {
     let _ = searcher.fields();
     for citation in ["notes/0.md", "notes/1.md#0", "notes/2.md:3-9"] {
         let _ = searcher.get(citation);
+        let _ = searcher.links(citation);
     }
 }
 

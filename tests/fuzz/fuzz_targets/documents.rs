@@ -35,7 +35,11 @@ fuzz_target!(|input: Input<'_>| {
         (ReadAs::One(Format::Jsonl), "a.jsonl"),
         (ReadAs::One(Format::Csv), "a.csv"),
         (ReadAs::Beir, "corpus.jsonl"),
-    ][usize::from(input.format) % 6];
+        (ReadAs::One(Format::Text), "a.rs"),
+        (ReadAs::One(Format::Text), "a.py"),
+        (ReadAs::One(Format::Text), "a.ts"),
+        (ReadAs::One(Format::Text), "a.c"),
+    ][usize::from(input.format) % 10];
     let path = FOLDER.path().join(name);
     std::fs::write(&path, input.bytes).unwrap();
     let options = ReadOptions { lossy: input.lossy, ..ReadOptions::default() };
@@ -57,6 +61,11 @@ fn read(file: &FoundFile, options: &ReadOptions) {
         let n_out = text.len() + chunks.iter().map(|chunk| headers.of(chunk).len()).sum::<usize>();
         let per_byte = budget::TEXT_PER_BYTE_MAX + budget::HEADERS_PER_BYTE_MAX;
         assert!(n_out as u64 <= file.n_bytes * per_byte + 2 * budget::FREE_BYTES, "{n_out} of {}", file.n_bytes);
+        for link in &document.links {
+            assert!(document.text.get(link.start..link.end).is_some() && !link.target.is_empty());
+            assert!(link.target.len() <= budget::TARGET_BYTES_MAX);
+        }
+        assert!(document.links.len() <= budget::LINKS_MAX);
         let longest = document.sections.iter().map(|section| section.heading.len()).max().unwrap_or(0);
         assert!(longest as u64 <= budget::HEADING_BYTES_MAX && document.title.len() as u64 <= budget::HEADING_BYTES_MAX);
         assert!(document.blocks.len() as u64 <= budget::BLOCKS_MAX && document.metadata.len() as u64 <= budget::FIELDS_MAX);

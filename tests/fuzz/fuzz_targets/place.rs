@@ -20,7 +20,7 @@ impl Place {
         for (n, text) in ["The moon pulls the sea.", "Bread is flour and water.", "Cheese is milk."].iter().enumerate() {
             let day = n + 1;
             let head = format!("year: 202{n}\ntags: [a, b{n}]\nprice: {n}.5\nday: 2020-01-0{day}");
-            let text = format!("---\n{head}\n---\n# Note {n}\n\n{text}\n\n## More\n\nAsk Ada Quist of 194{n} in Oslo.\n");
+            let text = format!("---\n{head}\n---\n# Note {n}\n\n{text}\n\n## More\n\nAsk Ada Quist of 194{n} in [Oslo](0.md#more).\n");
             std::fs::write(place.notes().join(format!("{n}.md")), text).unwrap();
         }
         place.index();

@@ -14,7 +14,7 @@ use serde_json::Value;
 use crate::support::root;
 
 /// The other crates that each crate may know: leaves know none, stores below `engine` know what they keep.
-const EDGES: [(&str, &[&str]); 10] = [
+const EDGES: [(&str, &[&str]); 11] = [
     ("cento-corpus", &[]),
     ("cento-embedder", &[]),
     ("cento-vector", &[]),
@@ -35,7 +35,8 @@ const EDGES: [(&str, &[&str]); 10] = [
             "cento-assembly",
         ],
     ),
-    ("cento-cli", &["cento-engine", "cento-eval"]),
+    ("cento-server", &["cento-engine", "cento-eval"]),
+    ("cento-cli", &["cento-engine", "cento-eval", "cento-server"]),
 ];
 
 /// The files that may lift the ban on `unsafe`.

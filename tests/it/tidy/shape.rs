@@ -24,7 +24,7 @@ struct Ratchet {
     flags_in_texts: usize,
 }
 
-const RATCHETS: [Ratchet; 10] = [
+const RATCHETS: [Ratchet; 11] = [
     ratchet("corpus", [0, 0, 0, 0, 0, 0]),
     ratchet("embedder", [24, 0, 0, 0, 5, 0]),
     ratchet("vector", [0, 0, 0, 0, 1, 0]),
@@ -34,6 +34,7 @@ const RATCHETS: [Ratchet; 10] = [
     ratchet("collection", [0, 0, 0, 0, 0, 0]),
     ratchet("models", [0, 0, 0, 0, 0, 0]),
     ratchet("engine", [0, 0, 0, 0, 8, 0]),
+    ratchet("server", [0, 0, 0, 0, 0, 0]),
     ratchet("cli", [0, 0, 0, 0, 51, FLAGS_ALLOWED]),
 ];
 

@@ -82,6 +82,9 @@ pub(crate) struct Get {
     /// DOC, DOC#chunk, DOC:from-to (lines), 'DOC bytes from-to', or a mark of a context. DOC is the id of a document,
     /// the path of an indexed file, or a file name that only one file has
     pub(crate) citation: String,
+    /// Show where its links lead and what links to it, in place of the text
+    #[arg(long, value_parser = clap::builder::BoolishValueParser::new())]
+    pub(crate) links: bool,
 }
 
 #[derive(Debug, Args)]

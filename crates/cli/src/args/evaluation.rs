@@ -9,7 +9,7 @@ use clap::{ArgGroup, Args, Subcommand, ValueEnum};
 
 use super::embed::{BenchEmbed, BenchScan};
 use super::finite::finite;
-use super::query::Retrieval;
+use super::query::{LexicalScore, Retrieval};
 
 /// Measures that `eval` and `compare` show unless told.
 const MEASURES: [&str; 5] = ["nDCG@10", "R@100", "AP", "RR@10", "Judged@10"];
@@ -173,6 +173,36 @@ pub(crate) struct Priors {
     /// relevance
     #[arg(long, value_name = "NAME", default_value_t)]
     pub(crate) strategy: Strategy,
+    #[command(flatten)]
+    pub(crate) retrieval: Retrieval,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Tune {
+    /// Judged questions: a BEIR folder; with --qrels topics as `cento run` takes them
+    #[arg(long, value_name = "FILE|DIR")]
+    pub(crate) topics: PathBuf,
+    /// Judgements of the topics: TREC qrels, BEIR tsv, or a BEIR folder
+    #[arg(long, value_name = "FILE|DIR")]
+    pub(crate) qrels: Option<PathBuf>,
+    /// The measure that chooses, by the names of ir_measures
+    #[arg(short, long, value_name = "MEASURE", default_value = "nDCG@10")]
+    pub(crate) measure: String,
+    /// The number of parts that the questions are dealt into; each is ranked with what the others choose
+    #[arg(long, value_name = "N", default_value_t = cento_eval::tune::FOLDS)]
+    pub(crate) folds: usize,
+    /// The seed of the parts and of the bootstrap
+    #[arg(long, value_name = "N", default_value_t = cento_eval::compare::SEED)]
+    pub(crate) seed: u64,
+    /// Write the settings to this file; - is stdout
+    #[arg(long, short, value_name = "FILE", default_value = "-")]
+    pub(crate) output: PathBuf,
+    /// The score of a document by words that is in force, document or mean, as in `cento run --help`
+    #[arg(long, value_enum, default_value_t = LexicalScore::Document)]
+    pub(crate) lexical_score: LexicalScore,
+    /// The weight of titles that is in force, as in `cento run --help`
+    #[arg(long, value_name = "W", default_value_t = cento_engine::TITLE_WEIGHT_DEFAULT, allow_negative_numbers = true)]
+    pub(crate) title_weight: f64,
     #[command(flatten)]
     pub(crate) retrieval: Retrieval,
 }

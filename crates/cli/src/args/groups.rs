@@ -9,10 +9,11 @@ use clap::Command;
 use clap::builder::StyledStr;
 
 /// Every command stands in exactly one group.
-const GROUPS: [(&str, &[&str]); 6] = [
+const GROUPS: [(&str, &[&str]); 7] = [
     ("Build a collection", &["index", "status", "list", "delete", "doctor"]),
     ("Ask it", &["search", "context", "get"]),
     ("Understand an answer", &["why", "why-not"]),
+    ("Serve others", &["serve", "mcp"]),
     ("Measure", &["run", "eval"]),
     ("Models and settings", &["model", "config"]),
     (
@@ -30,6 +31,7 @@ const GROUPS: [(&str, &[&str]); 6] = [
             "compare",
             "fuse",
             "priors",
+            "tune",
             "bench",
             "embed",
             "cache",

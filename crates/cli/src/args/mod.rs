@@ -9,6 +9,7 @@ mod embed;
 mod cache;
 mod evaluation;
 mod settings;
+mod serve;
 
 use std::path::PathBuf;
 
@@ -23,11 +24,13 @@ pub(crate) use self::collection::{
 pub(crate) use self::embed::{BenchEmbed, BenchScan, Embed, TextKind, TooLong};
 pub(crate) use self::evaluation::{
     Bench, BenchContexts, BenchTarget, Compare, Eval, EvalAnswers, EvalContext, Fuse, FuseMethod, Judging, Normalize,
-    Priors,
+    Priors, Tune,
 };
 pub(crate) use self::query::{
-    At, Context, Endpoint, Fusion, LexicalScore, Links, Mode, OF_CONTEXTS, ResultFormat, Retrieval, Run, Search, Ties,
+    At, Context, Endpoint, Fusion, LexicalScore, Links, Mode, OF_CONTEXTS, Phrases, ResultFormat, Retrieval, Run,
+    Search, Ties,
 };
+pub(crate) use self::serve::{Mcp, Serve, Serving};
 pub(crate) use self::settings::{Config, Trust};
 pub(crate) use self::trace::{Diff, Replay, Schema, Why, WhyNot};
 
@@ -169,6 +172,17 @@ pub(crate) enum Command {
     /// headings a search overrates: there contexts held as much as without or less (.62 of .64), so prefer judged
     /// questions.
     Priors(Priors),
+    /// Choose settings of the ranking from judged questions.
+    ///
+    /// Cento searches each question once and ranks what it found with some hundred settings: the weight of words
+    /// beside vectors, k1 and b of BM25, --lexical-score, --title-weight, --links. It moves one setting at a time from
+    /// those in force while that gains more than its standard error. What that gains is measured by cross-validation,
+    /// each part of the questions with what the other parts chose, and has an interval (95 %).
+    ///
+    /// The answer is a settings file that you read, edit, and give to `cento --config`, or put into your cento.toml.
+    /// Nothing uses it unasked. Where the interval holds zero the settings stand behind #, the advice is to leave them,
+    /// and the exit code is 1. A small gain needs more questions to show.
+    Tune(Tune),
     /// Fuse several runs into one
     Fuse(Fuse),
     /// Embed the texts of a JSONL file into a NumPy matrix, with ids and a manifest.
@@ -263,6 +277,18 @@ pub(crate) enum Command {
     /// the settings name. Cento sends the key of an endpoint (CENTO_ENDPOINT_KEY) to an endpoint that you name, never
     /// to one that only the file of a folder names.
     Trust(Trust),
+    /// Answer over HTTP: searches, contexts, vectors, for any client.
+    ///
+    /// The encoder stays loaded, and a collection is opened again when it was indexed anew. GET /openapi.json describes
+    /// every route. A log on stderr has a line for each request, without the address, the question or the key.
+    /// Clients of other machines are answered only with --api-keys: a line of that file is `read sha256:HEX NAME`, and
+    /// `printf %s KEY | sha256sum` gives HEX. Ctrl-C ends the server once its answers are given, after 5 seconds at
+    /// most.
+    Serve(Serve),
+    /// Answer one agent over stdin and stdout, in the Model Context Protocol.
+    ///
+    /// The tools are context, search, fetch and status. It ends with stdin. `cento serve` has the same at /mcp.
+    Mcp(Mcp),
     /// Print the JSON Schema of a request, of an answer or of traces, or list their names.
     ///
     /// An answer is what --json prints. A request says the same as the options of a command.

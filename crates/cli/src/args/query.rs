@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use cento_engine::api::{Budget, DEFAULT_RESULTS, DEFAULT_TOKENIZER};
-use cento_engine::{DeviceChoice, Format, Marks, Order, Strategy, VectorColumn};
+use cento_engine::{DeviceChoice, Format, Marks, Order, Strategy, VectorColumn, Weights};
 use clap::{Args, ValueEnum};
 
 #[derive(Debug, Clone, Args)]
@@ -34,8 +34,22 @@ pub(crate) struct Retrieval {
     /// min-max scores, weighed for each query by how far the best hits of a retriever stand out
     #[arg(long, value_enum, default_value_t = Fusion::Adaptive)]
     pub(crate) fusion: Fusion,
+    /// The weight of words beside vectors in --fusion adaptive, before their contrasts: at 0 vectors alone rank
+    #[arg(long, value_name = "W", default_value_t = cento_engine::LEXICAL_WEIGHT, allow_negative_numbers = true)]
+    pub(crate) lexical_weight: f64,
+    /// The slowness with which a repeated word saturates in BM25, from 0 (at once)
+    #[arg(long, value_name = "K1", default_value_t = Weights::default().k1, allow_negative_numbers = true)]
+    pub(crate) k1: f64,
+    /// The discount of longer texts in BM25: 0 not at all, 1 in full
+    #[arg(long, value_name = "B", default_value_t = Weights::default().b, allow_negative_numbers = true)]
+    pub(crate) b: f64,
+    /// The meaning of "a quoted phrase": required (what answers has it word by word), words, or auto (required among
+    /// key words, words in a sentence: where a stop word stands beside it, or a question mark behind)
+    #[arg(long, value_enum, default_value_t = Phrases::Auto)]
+    pub(crate) phrases: Phrases,
     /// Links that lift documents where both retrievers run: named (a document whose title stands in the text of one of
-    /// the best three climbs towards it), or none
+    /// the best three climbs towards it), authored (one that a link of those three leads to: Markdown, HTML, wiki,
+    /// import …), all (both), or none
     #[arg(long, value_enum, default_value_t = Links::Named)]
     pub(crate) links: Links,
     /// How many candidates each retriever contributes; a constant, so that results never depend on -k
@@ -255,6 +269,13 @@ pub(crate) enum Mode {
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum Phrases {
+    Auto,
+    Required,
+    Words,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
 pub(crate) enum LexicalScore {
     Document,
     Mean,
@@ -263,6 +284,8 @@ pub(crate) enum LexicalScore {
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub(crate) enum Links {
     Named,
+    Authored,
+    All,
     None,
 }
 

@@ -11,9 +11,10 @@ mod bench;
 mod collection;
 mod model;
 mod setup;
+mod serve;
 
 use self::collection::{compact, documents, health, inspect, repair, snapshot};
-use self::evaluation::{compare, eval, eval_answers, eval_context, fuse, priors, run};
+use self::evaluation::{compare, eval, eval_answers, eval_context, fuse, priors, run, tune};
 use self::setup::{config, schema, trust};
 use self::traces::{diff, replay, why, why_not};
 use crate::args::Command;
@@ -38,6 +39,7 @@ pub(crate) fn execute(invocation: &Invocation) -> anyhow::Result<Outcome> {
         Command::EvalAnswers(args) => eval_answers::execute(args, invocation),
         Command::Compare(args) => compare::execute(args, global),
         Command::Priors(args) => priors::execute(args, global),
+        Command::Tune(args) => tune::execute(args, global),
         Command::Fuse(args) => fuse::execute(args, global),
         Command::Embed(args) => embed::execute(args, global),
         Command::Cache(args) => cache::execute(args, global),
@@ -55,6 +57,8 @@ pub(crate) fn execute(invocation: &Invocation) -> anyhow::Result<Outcome> {
         Command::Model(args) => model::execute(args, global),
         Command::Config(args) => config::execute(args, invocation),
         Command::Trust(args) => trust::execute(args, global),
+        Command::Serve(args) => serve::serve(args, global),
+        Command::Mcp(args) => serve::mcp(args, global),
         Command::Schema(args) => schema::execute(args),
         Command::Completions(args) => config::completions(args),
     }

@@ -216,6 +216,7 @@ fn check_reachable(graph: &hnsw::FrozenGraph, column: &Column, segment: &str) ->
 fn check_documents(segment: &Segment) -> Result<()> {
     let corrupt = |reason: String| Error::Corrupt { path: segment.name.clone().into(), reason };
     let (mut next_row, mut next_section) = (0_u64, 0_u64);
+    let mut n_links = 0;
     for document in 0..segment.documents.len() as u32 {
         let record = segment.document(document)?;
         let id = segment.documents.text(record.id)?.to_owned();
@@ -225,6 +226,7 @@ fn check_documents(segment: &Segment) -> Result<()> {
                 record.first_row, record.first_section
             )));
         }
+        n_links += segment.links.of(document, &record)?.map_or(0, |links| links.len());
         next_row += u64::from(record.n_rows);
         next_section += u64::from(record.n_sections);
         let text = segment.document_text(&record)?;
@@ -246,6 +248,9 @@ fn check_documents(segment: &Segment) -> Result<()> {
                 return Err(corrupt(format!("{id}: a section does not lie in its document")));
             }
         }
+    }
+    if n_links != segment.links.len() {
+        return Err(corrupt(format!("documents own {n_links} of {} links", segment.links.len())));
     }
     let (n_rows, n_sections) = (segment.chunks.len(), segment.sections.len());
     match next_row as usize == n_rows && next_section as usize == n_sections {

@@ -84,7 +84,14 @@ impl<T: Pod> Table<T> {
     /// # Errors
     /// `Corrupt` if its counts do not fit its length.
     pub fn open(folder: &Folder, name: &str, kind: [u8; 8]) -> Result<Self> {
-        let mapped = folder.map(name, &[kind])?;
+        Self::of(folder.map(name, &[kind])?)
+    }
+
+    /// The table of a file that is mapped.
+    ///
+    /// # Errors
+    /// `Corrupt` if its counts do not fit its length.
+    pub(crate) fn of(mapped: file::Mapped) -> Result<Self> {
         let [n_records, n_heap] = mapped.counts();
         let bounds = || {
             let heap_start = usize::try_from(n_records).ok()?.checked_mul(size_of::<T>())?;

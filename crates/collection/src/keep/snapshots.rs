@@ -4,6 +4,7 @@
 
 use std::path::Path;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::garbage;
@@ -54,7 +55,7 @@ impl At {
 }
 
 /// A named generation.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct NamedGeneration {
     /// Its name.
     pub name: String,
@@ -65,7 +66,7 @@ pub struct NamedGeneration {
 }
 
 /// A snapshot that cannot be read.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct UnreadSnapshot {
     /// Its name.
     pub name: String,

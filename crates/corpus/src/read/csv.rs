@@ -15,6 +15,7 @@ use crate::document::{Block, BlockKind, Document, TextKind};
 use crate::error::{Error, Result};
 use crate::folder::FoundFile;
 use crate::format::Format;
+use crate::links::{self, Markup};
 use crate::section::Outline;
 
 /// The number of rows named one by one in the warnings of one kind.
@@ -320,7 +321,7 @@ impl Sheet {
             Anchor { line: Some(1), sheet: Some(name.clone()), ..Anchor::default() },
         );
         let sections = outline.finish(text.len());
-        Document {
+        let mut document = Document {
             id: file.origin.clone(),
             origin: file.origin.clone(),
             format: Format::Csv,
@@ -330,8 +331,11 @@ impl Sheet {
             sections,
             blocks,
             metadata: Metadata::new(),
+            links: Vec::new(),
             warnings,
-        }
+        };
+        links::find(&mut document, Markup::default());
+        document
     }
 }
 

@@ -8,6 +8,7 @@
 
 use std::cell::Cell;
 use std::collections::HashSet;
+use std::ops::Range;
 
 use ego_tree::NodeId;
 use html5ever::TokenizerResult;
@@ -21,6 +22,7 @@ use crate::anchor::Anchor;
 use crate::budget::{ATTRIBUTES_MAX, Excess, FREE_BYTES, NESTED_ELEMENTS_MAX, NODES_PER_BYTE_MAX, within};
 use crate::document::{BlockKind, Document, TextKind, blocks_from_starts};
 use crate::format::Format;
+use crate::links::{self, LinkKind, Markup};
 use crate::metadata::{Place, add_value};
 use crate::section::Outline;
 
@@ -71,7 +73,8 @@ pub(super) fn document(source: Decoded, origin: &str) -> Result<Document, Excess
     let layout = layout_tables(&html);
     let mut writer = Writer::new(layout);
     walk(&html, |step| writer.step(step));
-    let Writer { text, starts, outline, title, first_heading, metadata, .. } = writer;
+    writer.links.write_captured(writer.text.len()..writer.text.len()); // in a row of empty cells
+    let Writer { text, starts, outline, title, first_heading, metadata, links: Anchors { markup, .. }, .. } = writer;
     let title = (title.filter(|title| !title.is_empty()))
         .or_else(|| first_heading.and_then(|(level, text)| (level == 1).then_some(text)))
         .unwrap_or_else(|| file_stem(origin));
@@ -82,7 +85,7 @@ pub(super) fn document(source: Decoded, origin: &str) -> Result<Document, Excess
     let sections = outline.finish(text.len());
     let blocks = blocks_from_starts(&text, starts)?;
     let kind = TextKind::Extracted;
-    Ok(Document {
+    let mut document = Document {
         id: origin.into(),
         origin: origin.into(),
         format: Format::Html,
@@ -92,8 +95,11 @@ pub(super) fn document(source: Decoded, origin: &str) -> Result<Document, Excess
         sections,
         blocks,
         metadata,
+        links: Vec::new(),
         warnings,
-    })
+    };
+    links::find(&mut document, markup);
+    Ok(document)
 }
 
 /// The tree of a page, as a browser makes it.
@@ -259,6 +265,39 @@ enum Captured {
     Preformatted,
 }
 
+/// The links of a page on their way into the text.
+#[derive(Default)]
+struct Anchors {
+    markup: Markup,
+    /// Target of the open one, and where its first word was written.
+    open: Option<(String, Option<usize>)>,
+    /// Targets of those in a heading, a cell or preformatted text, which are written later.
+    captured: Vec<String>,
+}
+
+impl Anchors {
+    /// Text is about to be written at `start`.
+    fn begin(&mut self, start: usize) {
+        if let Some((_, known)) = &mut self.open {
+            known.get_or_insert(start);
+        }
+    }
+
+    /// The open one ends at `end`, if there is one; without a word it is where it would stand.
+    fn close(&mut self, end: usize) {
+        if let Some((target, start)) = self.open.take() {
+            self.markup.add(LinkKind::Html, &target, start.unwrap_or(end)..end);
+        }
+    }
+
+    /// The captured links stand in this part of the text.
+    fn write_captured(&mut self, span: Range<usize>) {
+        for target in std::mem::take(&mut self.captured) {
+            self.markup.add(LinkKind::Html, &target, span.clone());
+        }
+    }
+}
+
 struct Writer {
     text: String,
     starts: Vec<(usize, BlockKind, u32)>,
@@ -278,6 +317,7 @@ struct Writer {
     coming_mark: String,
     /// Element that is captured, its text, and how many elements of its name are open in it.
     captured: Option<(Captured, String, usize)>,
+    links: Anchors,
 }
 
 impl Writer {
@@ -297,6 +337,7 @@ impl Writer {
             coming_kind: BlockKind::Prose,
             coming_mark: String::new(),
             captured: None,
+            links: Anchors::default(),
         }
     }
 
@@ -307,13 +348,29 @@ impl Writer {
                 if element.name() == "meta" || element.name() == "html" {
                     self.describe(element);
                 }
+                self.open_link(element);
                 self.open(element.name(), number, element.attr("start"));
             }
             Step::Open(_, Node::Text(text)) => self.write(&text.text),
-            Step::Close(Node::Element(element)) => self.close(element.name()),
+            Step::Close(Node::Element(element)) => {
+                if element.name() == "a" {
+                    self.links.close(self.text.len());
+                }
+                self.close(element.name());
+            }
             _ => {}
         }
         true
+    }
+
+    /// `<a href>`: a link, which ends one that is still open.
+    fn open_link(&mut self, element: &scraper::node::Element) {
+        let Some(target) = element.attr("href").filter(|_| element.name() == "a") else { return };
+        self.links.close(self.text.len());
+        match self.captured {
+            Some(_) => self.links.captured.push(target.to_owned()),
+            None => self.links.open = Some((target.to_owned(), None)),
+        }
     }
 
     /// `<html lang>`, and `<meta name content>` for names that describe the text; the first of each. Keywords are a
@@ -468,6 +525,7 @@ impl Writer {
             self.starts.push((self.text.len(), self.coming_kind, self.outline.innermost()));
         }
         self.text.push_str(&std::mem::take(&mut self.coming_mark));
+        self.links.begin(self.text.len());
     }
 
     fn write_captured(&mut self, captured: Captured, text: String) {
@@ -476,6 +534,7 @@ impl Writer {
             let blank = text.len() - text.trim_start().len();
             let first_line = text[..blank].rfind('\n').map_or(0, |end| end + 1);
             self.write_block(&text[first_line..], BlockKind::Code);
+            self.links.write_captured(self.text.len() - text[first_line..].len()..self.text.len());
             return;
         }
         let line = text.split_ascii_whitespace().collect::<Vec<_>>().join(" ");
@@ -488,6 +547,7 @@ impl Writer {
                 self.first_heading.get_or_insert((level, line.clone()));
                 self.outline.open(level, line.clone(), start..start + line.len(), start, Anchor::default());
                 self.write_block(&line, BlockKind::Heading);
+                self.links.write_captured(start..self.text.len());
                 assert!(
                     self.text.ends_with(&line) && self.text.len() == start + line.len(),
                     "a heading stands where it was said to"
@@ -511,7 +571,9 @@ impl Writer {
         let row = std::mem::take(&mut self.row);
         if row.iter().any(|cell| !cell.is_empty()) {
             self.flush();
+            let start = self.text.len();
             self.text.push_str(&row.join(" | "));
+            self.links.write_captured(start..self.text.len());
             self.end(Break::Line, BlockKind::Table);
         }
     }

@@ -16,6 +16,7 @@ use crate::document::{BlockKind, Document, TextKind, blocks_from_starts, record_
 use crate::error::{Error, Result};
 use crate::folder::{FoundFile, RecordIds};
 use crate::format::Format;
+use crate::links::{self, Markup};
 use crate::metadata::add_json;
 use crate::section::Outline;
 
@@ -156,7 +157,7 @@ fn compose(
     }
     let sections = outline.finish(canonical.len());
     let title = if has_title { title } else { String::new() };
-    Ok(Document {
+    let mut document = Document {
         id,
         origin,
         format: Format::Jsonl,
@@ -166,8 +167,11 @@ fn compose(
         sections,
         blocks,
         metadata,
+        links: Vec::new(),
         warnings,
-    })
+    };
+    links::find(&mut document, Markup::default());
+    Ok(document)
 }
 
 fn one_line(text: &str) -> String {

@@ -4,8 +4,10 @@
 //! open no section. Template directives (`{{#include …}}`) stay as they are.
 
 use std::ops::Range;
+use std::sync::LazyLock;
 
-use pulldown_cmark::{Event, HeadingLevel, Options, Parser, Tag, TagEnd};
+use pulldown_cmark::{Event, HeadingLevel, LinkType, Options, Parser, Tag, TagEnd};
+use regex::Regex;
 
 use super::front_matter::FrontMatter;
 use super::{Decoded, file_stem};
@@ -13,6 +15,7 @@ use crate::anchor::Anchor;
 use crate::budget::{BLOCKS_MAX, Excess, MARKDOWN_LINES_MAX, within};
 use crate::document::{BlockKind, Document, TextKind, blocks_from_starts};
 use crate::format::Format;
+use crate::links::{self, LinkKind, Markup};
 use crate::section::Outline;
 
 pub(super) fn document(source: Decoded, origin: &str) -> Result<Document, Excess> {
@@ -28,7 +31,7 @@ pub(super) fn document(source: Decoded, origin: &str) -> Result<Document, Excess
         outline.close(body);
         starts.push((0, BlockKind::Hidden, section));
     }
-    let (headings, mut blocks) = structure(&text, body)?;
+    let Structure { headings, mut blocks, markup } = structure(&text, body)?;
     blocks.push((body, BlockKind::Prose));
     // Stable: where two blocks begin in one place, the more particular was met later.
     blocks.sort_by_key(|block| block.0);
@@ -60,7 +63,7 @@ pub(super) fn document(source: Decoded, origin: &str) -> Result<Document, Excess
             block.anchor.line = Some(lines.line(block.span.start));
         }
     }
-    Ok(Document {
+    let mut document = Document {
         id: origin.into(),
         origin: origin.into(),
         format: Format::Markdown,
@@ -70,8 +73,11 @@ pub(super) fn document(source: Decoded, origin: &str) -> Result<Document, Excess
         sections,
         blocks,
         metadata,
+        links: Vec::new(),
         warnings,
-    })
+    };
+    links::find(&mut document, markup);
+    Ok(document)
 }
 
 struct Heading {
@@ -80,16 +86,26 @@ struct Heading {
     span: Range<usize>,
 }
 
-/// The headings of `text[body..]`, and where its blocks begin.
-fn structure(text: &str, body: usize) -> Result<(Vec<Heading>, Vec<(usize, BlockKind)>), Excess> {
+/// The structure that a Markdown parser sees in a text.
+struct Structure {
+    headings: Vec<Heading>,
+    /// Where blocks begin.
+    blocks: Vec<(usize, BlockKind)>,
+    markup: Markup,
+}
+
+/// The structure of `text[body..]`.
+fn structure(text: &str, body: usize) -> Result<Structure, Excess> {
     let options = Options::ENABLE_TABLES | Options::ENABLE_FOOTNOTES;
     let mut headings: Vec<Heading> = Vec::new();
     let mut blocks = Vec::new();
+    let mut markup = Markup::default();
     let mut n_containers = 0;
     let mut in_heading = false;
     let mut line_starts = LineStarts { bytes: text.as_bytes(), at: body, line_start: body };
     for (event, range) in Parser::new_ext(&text[body..], options).into_offset_iter() {
         let range = body + range.start..body + range.end;
+        note_link(&event, &text[range.clone()], range.clone(), &mut markup);
         let start =
             if matches!(event, Event::Start(_) | Event::Rule) { line_starts.before(range.start) } else { range.start };
         match event {
@@ -137,7 +153,42 @@ fn structure(text: &str, body: usize) -> Result<(Vec<Heading>, Vec<(usize, Block
         }
         within("paragraphs", blocks.len() as u64 / 2, BLOCKS_MAX)?; // one that begins, and what follows it
     }
-    Ok((headings, blocks))
+    Ok(Structure { headings, blocks, markup })
+}
+
+/// `<a href="target">`, with any quotes.
+static HREF: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r#"(?i)<a\s(?:[^>]*?\s)?href\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))[^>]*>"#)
+        .expect("a test compiles the pattern")
+});
+
+/// Notes the link that begins with an event, or the code that it is.
+fn note_link(event: &Event<'_>, written: &str, range: Range<usize>, markup: &mut Markup) {
+    match event {
+        Event::Start(Tag::Link { link_type, dest_url, .. }) => {
+            let kind = match link_type {
+                LinkType::Inline | LinkType::WikiLink { .. } => LinkKind::Inline,
+                LinkType::Autolink | LinkType::Email => LinkKind::Autolink,
+                LinkType::Reference
+                | LinkType::ReferenceUnknown
+                | LinkType::Collapsed
+                | LinkType::CollapsedUnknown
+                | LinkType::Shortcut
+                | LinkType::ShortcutUnknown => LinkKind::Reference,
+            };
+            markup.add(kind, dest_url, range);
+        }
+        Event::Start(Tag::CodeBlock(_)) | Event::Code(_) => markup.add_code(range),
+        Event::Html(_) | Event::InlineHtml(_) => {
+            for found in HREF.captures_iter(written) {
+                if let (Some(all), Some(target)) = (found.get(0), found.iter().skip(1).flatten().next()) {
+                    let span = range.start + all.start()..range.start + all.end();
+                    markup.add(LinkKind::Html, target.as_str(), span);
+                }
+            }
+        }
+        _ => {}
+    }
 }
 
 /// One block for each place, of the most particular kind that begins there.

@@ -11,6 +11,7 @@ use crate::anchor::Anchor;
 use crate::budget::Excess;
 use crate::document::{BlockKind, Document, TextKind, blocks_from_starts};
 use crate::format::{Format, is_source_code};
+use crate::links::{self, Markup};
 use crate::section::Outline;
 
 pub(super) fn document(source: Decoded, origin: &str, path: &Path) -> Result<Document, Excess> {
@@ -52,7 +53,7 @@ pub(super) fn document(source: Decoded, origin: &str, path: &Path) -> Result<Doc
         }
     }
     let metadata = Metadata::new();
-    Ok(Document {
+    let mut document = Document {
         id: origin.into(),
         origin: origin.into(),
         format: Format::Text,
@@ -62,8 +63,11 @@ pub(super) fn document(source: Decoded, origin: &str, path: &Path) -> Result<Doc
         sections,
         blocks,
         metadata,
+        links: Vec::new(),
         warnings,
-    })
+    };
+    links::find(&mut document, Markup::default());
+    Ok(document)
 }
 
 /// Where paragraphs begin: at the first line after blank ones.

@@ -9,7 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use super::budget::Budget;
 use super::parse::Request;
-use super::search::SearchRequest;
+use super::search::{SearchRequest, is_auto};
 use super::version::VERSION;
 use crate::context::endpoint::Endpoint;
 use crate::context::pool::Pool;
@@ -17,7 +17,8 @@ use crate::context::request::ContextSettings;
 use crate::context::tokens::BudgetTokenizer;
 use crate::error::Result;
 use crate::limits::{self, BUDGET_TOKENS_MAX};
-use crate::retrieve::request::{ChunkSearch, Fusion, Links, Mode};
+use crate::retrieve::quoted::Phrases;
+use crate::retrieve::request::{ChunkSearch, Fusion, Links, Mode, Weights};
 use crate::retrieve::scope::Filtered;
 use crate::retrieve::searcher::Searcher;
 use crate::source::seam::Scan;
@@ -63,8 +64,14 @@ pub struct ContextRequest {
     pub mode: Mode,
     /// The way their rankings are fused.
     pub fusion: Fusion,
+    /// The constants of BM25, and its weight beside vectors.
+    #[serde(skip_serializing_if = "Weights::is_default")]
+    pub weights: Weights,
     /// The links of the best documents that lift others, where both retrievers run.
     pub links: Links,
+    /// The weight of phrases in quotation marks.
+    #[serde(skip_serializing_if = "is_auto")]
+    pub phrases: Phrases,
     /// The way vectors are scanned.
     pub scan: Scan,
     /// Width of the beam that walks a graph, at least `candidates`, which is the default.
@@ -106,7 +113,9 @@ impl Default for ContextRequest {
             candidates: CANDIDATE_DEPTH,
             mode: Mode::default(),
             fusion: Fusion::default(),
+            weights: Weights::default(),
             links: Links::default(),
+            phrases: Phrases::default(),
             scan: Scan::default(),
             ef: None,
             find_vectors: None,
@@ -132,7 +141,9 @@ impl ContextRequest {
             candidates: self.candidates,
             mode: self.mode,
             fusion: self.fusion,
+            weights: self.weights,
             links: self.links,
+            phrases: self.phrases,
             scan: self.scan,
             ef: self.ef,
             find_vectors: self.find_vectors,

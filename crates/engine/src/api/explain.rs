@@ -9,9 +9,11 @@ use super::parse::Request;
 use super::version::VERSION;
 use crate::context::tokens::BudgetTokenizer;
 use crate::error::Result;
+use crate::explain::differences::Difference;
+use crate::explain::replay::Replayed;
 use crate::explain::trace::ContextTrace;
 use crate::explain::why::WhyChunk;
-use crate::limits::{self, TEXT_BYTES_MAX};
+use crate::limits::{self, BUDGET_TOKENS_MAX, TEXT_BYTES_MAX};
 use crate::retrieve::searcher::Searcher;
 
 /// A document that a context may lack, and the question of that context.
@@ -28,6 +30,116 @@ impl Request for WhyNotRequest {
     fn check(&self) -> Result<()> {
         limits::text("id", &self.id, TEXT_BYTES_MAX)?;
         self.context.check()
+    }
+}
+
+/// A trace of a context, and a chunk or document that it may have.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WhyRequest {
+    /// A document (`DOC`) or one of its chunks (`DOC#chunk`).
+    pub id: String,
+    /// The trace.
+    #[schemars(with = "serde_json::Map<String, serde_json::Value>")]
+    pub trace: ContextTrace,
+}
+
+impl Request for WhyRequest {
+    fn check(&self) -> Result<()> {
+        limits::text("id", &self.id, TEXT_BYTES_MAX)?;
+        check_trace(&self.trace)
+    }
+}
+
+/// Holds a trace that is to be followed against the limits of a request: anybody can write one. Its search is held
+/// against them when it is read.
+fn check_trace(trace: &ContextTrace) -> Result<()> {
+    let config = &trace.assembly.config;
+    limits::within("budget", config.budget_tokens, 0, BUDGET_TOKENS_MAX)?;
+    limits::queries("queries", &config.queries)?;
+    limits::ids("include", &config.include)?;
+    limits::ids("exclude", &config.exclude)?;
+    trace.search.scope.as_deref().map_or(Ok(()), |within| limits::ids("within", within))
+}
+
+/// A trace whose context is to be assembled again.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ReplayRequest {
+    /// The trace.
+    #[schemars(with = "serde_json::Map<String, serde_json::Value>")]
+    pub trace: ContextTrace,
+    /// The generation that answers.
+    #[serde(default)]
+    pub on: ReplayOn,
+}
+
+/// The generation that a replay asks.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum ReplayOn {
+    /// The trace's.
+    #[default]
+    Traced,
+    /// The last one.
+    Latest,
+}
+
+impl Request for ReplayRequest {
+    fn check(&self) -> Result<()> {
+        check_trace(&self.trace)
+    }
+}
+
+/// Two traces.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DiffRequest {
+    /// The first.
+    #[schemars(with = "serde_json::Map<String, serde_json::Value>")]
+    pub before: ContextTrace,
+    /// The second.
+    #[schemars(with = "serde_json::Map<String, serde_json::Value>")]
+    pub after: ContextTrace,
+}
+
+impl Request for DiffRequest {
+    fn check(&self) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// A context that was assembled again.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct ReplayAnswer {
+    /// Format of this answer.
+    pub version: u32,
+    /// The same bytes were delivered, and the trace is of this context, word for word where all that decides is the
+    /// same.
+    pub same: bool,
+    /// Differences, in the order in which one thing follows from another; something may differ even so: what decides,
+    /// and what follows from that.
+    pub differences: Vec<Difference>,
+    /// Generation of the collection.
+    pub generation: u64,
+    /// The text that the budget counts.
+    pub context: String,
+    /// Its tokens.
+    pub n_tokens: usize,
+}
+
+impl ReplayAnswer {
+    /// The answer that a replay is.
+    #[must_use]
+    pub fn new(replayed: &Replayed) -> Self {
+        Self {
+            version: VERSION,
+            same: replayed.same,
+            differences: replayed.differences.clone(),
+            generation: replayed.trace.collection.generation,
+            context: replayed.context.counted().to_owned(),
+            n_tokens: replayed.context.n_tokens,
+        }
     }
 }
 

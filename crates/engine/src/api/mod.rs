@@ -4,6 +4,7 @@
 //! An answer is what `--json` prints, the body that a server sends and the type that a client reads. Errors become a
 //! [`Fault`].
 
+mod batch;
 mod budget;
 mod context;
 mod documents;
@@ -11,6 +12,7 @@ mod embed;
 mod explain;
 mod fault;
 mod parse;
+mod rerank;
 mod schema;
 mod search;
 mod version;
@@ -20,13 +22,18 @@ pub use crate::limits::{
     TEXT_BYTES_MAX,
 };
 pub use crate::source::filter::FILTER_BYTES_MAX as FILTER_TEXT_BYTES_MAX;
+pub use batch::{BatchAnswer, BatchQuery, BatchRequest};
 pub use budget::{AUTO_TOKENS_MAX, Budget, DEFAULT_BUDGET_TOKENS, Settled};
 pub use context::{Cited, ContextAnswer, ContextRequest, CurveAnswer, DEFAULT_TOKENIZER};
-pub use documents::{DocumentList, FieldList, FieldsRequest, GetRequest, ListRequest, StatusRequest};
+pub use documents::{
+    CollectionList, DocumentList, FieldList, FieldsRequest, GetRequest, LinksRequest, ListRequest, SectionList,
+    SectionsRequest, SnapshotList, StatusRequest,
+};
 pub use embed::{EmbedAnswer, EmbedRequest, TextKind};
-pub use explain::{WhyAnswer, WhyNotRequest};
+pub use explain::{DiffRequest, ReplayAnswer, ReplayOn, ReplayRequest, WhyAnswer, WhyNotRequest, WhyRequest};
 pub use fault::Fault;
 pub use parse::{Request, parse};
+pub use rerank::{COSINE, RerankAnswer, RerankRequest, Reranked};
 pub use schema::{SCHEMAS, schema};
 pub use search::{DEFAULT_RESULTS, SearchRequest};
 pub use version::VERSION;

@@ -3,10 +3,14 @@
 use schemars::{Schema, schema_for};
 
 use super::{
-    ContextAnswer, ContextRequest, CurveAnswer, DocumentList, EmbedAnswer, EmbedRequest, Fault, FieldList,
-    FieldsRequest, GetRequest, ListRequest, SearchRequest, StatusRequest, WhyAnswer, WhyNotRequest,
+    BatchAnswer, BatchRequest, CollectionList, ContextAnswer, ContextRequest, CurveAnswer, DiffRequest, DocumentList,
+    EmbedAnswer, EmbedRequest, Fault, FieldList, FieldsRequest, GetRequest, LinksRequest, ListRequest, ReplayAnswer,
+    ReplayRequest, RerankAnswer, RerankRequest, SearchRequest, SectionList, SectionsRequest, SnapshotList,
+    StatusRequest, WhyAnswer, WhyNotRequest, WhyRequest,
 };
+use crate::explain::differences::TraceComparison;
 use crate::explain::why_not::WhyNot;
+use crate::retrieve::links::DocumentLinks;
 use crate::retrieve::search::SearchResponse;
 use crate::source::documents::Excerpt;
 use cento_collection::care::status::Status;
@@ -15,22 +19,37 @@ use cento_collection::care::status::Status;
 pub const SCHEMAS: &[(&str, fn() -> Schema)] = &[
     ("search-request", || schema_for!(SearchRequest)),
     ("search-answer", || schema_for!(SearchResponse)),
+    ("batch-request", || schema_for!(BatchRequest)),
+    ("batch-answer", || schema_for!(BatchAnswer)),
     ("context-request", || schema_for!(ContextRequest)),
     ("context-answer", || schema_for!(ContextAnswer)),
     ("curve-answer", || schema_for!(CurveAnswer)),
+    ("why-request", || schema_for!(WhyRequest)),
     ("why-answer", || schema_for!(WhyAnswer)),
     ("why-not-request", || schema_for!(WhyNotRequest)),
     ("why-not-answer", || schema_for!(WhyNot)),
+    ("replay-request", || schema_for!(ReplayRequest)),
+    ("replay-answer", || schema_for!(ReplayAnswer)),
+    ("diff-request", || schema_for!(DiffRequest)),
+    ("diff-answer", || schema_for!(TraceComparison)),
     ("get-request", || schema_for!(GetRequest)),
     ("get-answer", || schema_for!(Excerpt)),
+    ("links-request", || schema_for!(LinksRequest)),
+    ("links-answer", || schema_for!(DocumentLinks)),
     ("list-request", || schema_for!(ListRequest)),
     ("list-answer", || schema_for!(DocumentList)),
     ("fields-request", || schema_for!(FieldsRequest)),
     ("fields-answer", || schema_for!(FieldList)),
+    ("sections-request", || schema_for!(SectionsRequest)),
+    ("sections-answer", || schema_for!(SectionList)),
+    ("snapshots-answer", || schema_for!(SnapshotList)),
+    ("collections-answer", || schema_for!(CollectionList)),
     ("status-request", || schema_for!(StatusRequest)),
     ("status-answer", || schema_for!(Status)),
     ("embed-request", || schema_for!(EmbedRequest)),
     ("embed-answer", || schema_for!(EmbedAnswer)),
+    ("rerank-request", || schema_for!(RerankRequest)),
+    ("rerank-answer", || schema_for!(RerankAnswer)),
     ("fault", || schema_for!(Fault)),
 ];
 

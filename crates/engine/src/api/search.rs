@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 use super::parse::Request;
 use crate::error::Result;
 use crate::limits::{self, EF_MAX, QUERY_BYTES_MAX};
-use crate::retrieve::request::{ChunkSearch, Explain, Fusion, Links, Mode, check_k};
+use crate::retrieve::quoted::Phrases;
+use crate::retrieve::request::{ChunkSearch, Explain, Fusion, Links, Mode, Weights, check_k};
 use crate::source::filter::{FILTER_BYTES_MAX, Filter};
 use crate::source::seam::Scan;
 use cento_collection::format::config::{CANDIDATE_DEPTH, VectorColumn};
@@ -29,8 +30,14 @@ pub struct SearchRequest {
     pub mode: Mode,
     /// The way their rankings are fused.
     pub fusion: Fusion,
+    /// The constants of BM25, and its weight beside vectors.
+    #[serde(skip_serializing_if = "Weights::is_default")]
+    pub weights: Weights,
     /// The links of the best documents that lift others, where both retrievers run.
     pub links: Links,
+    /// The weight of phrases in quotation marks.
+    #[serde(skip_serializing_if = "is_auto")]
+    pub phrases: Phrases,
     /// The way vectors are scanned.
     pub scan: Scan,
     /// Width of the beam that walks a graph, at least `candidates`, which is the default.
@@ -57,7 +64,9 @@ impl Default for SearchRequest {
             candidates: CANDIDATE_DEPTH,
             mode: Mode::default(),
             fusion: Fusion::default(),
+            weights: Weights::default(),
             links: Links::default(),
+            phrases: Phrases::default(),
             scan: Scan::default(),
             ef: None,
             find_vectors: None,
@@ -68,6 +77,10 @@ impl Default for SearchRequest {
             explain: false,
         }
     }
+}
+
+pub(super) fn is_auto(phrases: &Phrases) -> bool {
+    *phrases == Phrases::Auto
 }
 
 impl SearchRequest {
@@ -86,7 +99,9 @@ impl SearchRequest {
             candidates: self.candidates,
             mode: self.mode,
             fusion: self.fusion,
+            weights: self.weights,
             links: self.links,
+            phrases: self.phrases,
             scan: self.scan,
             ef: self.ef.unwrap_or_default(),
             find: self.find_vectors,
@@ -105,6 +120,7 @@ impl Request for SearchRequest {
         limits::text("query", &self.query, QUERY_BYTES_MAX)?;
         check_k(self.k, self.candidates)?;
         limits::likelihood("min-score", self.min_score)?;
+        self.weights.check()?;
         self.ef.map_or(Ok(()), |ef| limits::within("ef", ef, self.candidates, EF_MAX))?;
         limits::ids("within", &self.within)?;
         self.filter.as_deref().map_or(Ok(()), |filter| limits::text("filter", filter, FILTER_BYTES_MAX))

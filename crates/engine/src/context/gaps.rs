@@ -35,9 +35,11 @@ impl Searcher {
         }
         let names = bridge::gaps(&search.query, found, &corpus::sentences)?;
         let mut known: HashSet<String> = found.iter().map(|candidate| candidate.id.clone()).collect();
+        let required = self.required(search).phrases;
         let mut candidates = Vec::new();
         for name in &names {
-            let request = ChunkSearch { query: name.clone(), mode: Mode::Lexical, candidates: DEPTH, ..search.clone() };
+            let (query, mode, required) = (name.clone(), Mode::Lexical, Some(required.clone()));
+            let request = ChunkSearch { query, mode, required, candidates: DEPTH, ..search.clone() };
             let ranking = self.rank(&request, &mut Timings::default())?;
             let beside = ranking.fused.into_iter().take(DEPTH).map(|fused| Found::beside(fused.id)).collect();
             let titled = self.candidates(beside)?.into_iter().filter(|candidate| bridge::has_title(candidate, name));

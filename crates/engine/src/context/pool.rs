@@ -489,7 +489,9 @@ impl Pool<'_> {
 
     fn measure_evidence(&self) -> Result<Option<Evidence>> {
         let Ok(figures) = self.searcher.figures() else { return Ok(None) };
-        let is_narrowed = self.search.scope.is_some() || self.search.filter.is_some();
+        let is_narrowed = self.search.scope.is_some()
+            || self.search.filter.is_some()
+            || !self.searcher.required(&self.search).phrases.is_empty();
         if self.search.mode != Mode::Hybrid || is_narrowed {
             return Ok(None);
         }

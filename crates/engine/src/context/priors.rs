@@ -16,6 +16,7 @@ use cento_assembly::policy::normalize_label;
 
 use crate::error::Result;
 use crate::ingest::calibration::middle_sentence;
+use crate::retrieve::quoted::Phrases;
 use crate::retrieve::request::ChunkSearch;
 use crate::retrieve::search::Timings;
 use crate::retrieve::searcher::Searcher;
@@ -193,7 +194,7 @@ impl<'s> Tally<'s> {
         let read = self.searcher.source.chunks(&[chunk])?;
         let Some(query) = read.first().and_then(|candidate| middle_sentence(&candidate.text)) else { return Ok(()) };
         let Some(run) = self.labels.run(chunk) else { return Ok(()) };
-        let request = ChunkSearch { query, ..search.clone() };
+        let request = ChunkSearch { query, phrases: Phrases::Words, ..search.clone() };
         let others = self.allowed(&request)?.without(&run.document);
         self.count(&request, &others, &[vec![chunk]])
     }
@@ -234,7 +235,7 @@ impl<'s> Tally<'s> {
     }
 
     fn allowed(&self, request: &ChunkSearch) -> Result<Scope> {
-        match self.searcher.allowed(request)?.0 {
+        match self.searcher.allowed(request)?.scope {
             Some(scope) => Ok(scope),
             None => Ok(self.searcher.source.scope(Wanted::All)?.scope),
         }

@@ -165,7 +165,8 @@ impl Retrieval<'_> {
         }
         *n_searches += 1;
         // A micro-query asks for one thing: what its best name is none of it.
-        let request = ChunkSearch { query: query.to_owned(), links: Links::None, ..self.settings.clone() };
+        let required = Some(self.searcher.required(&self.settings).phrases);
+        let request = ChunkSearch { query: query.to_owned(), required, links: Links::None, ..self.settings.clone() };
         let ranking = self.searcher.rank(&request, &mut Timings::default())?;
         let best: Vec<Found> = ranking.fused.into_iter().take(depth).map(Found::from).collect();
         let mut found = self.searcher.candidates(best)?;

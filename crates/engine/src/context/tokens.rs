@@ -82,6 +82,22 @@ impl<'m> BudgetTokenizer<'m> {
     }
 }
 
+/// The text of tokens of `o200k` or `cl100k`. Bytes that are no UTF-8, as of a text that was cut inside a character,
+/// become U+FFFD, as tiktoken decodes them.
+///
+/// # Errors
+/// [`Error::Setting`] for another tokenizer, and for an id that is no token of it.
+pub fn decode_tokens(name: &str, ids: &[u32]) -> Result<String> {
+    let refused = |value: String, reason: &str| Error::Setting { setting: "tokens", value, reason: reason.to_owned() };
+    let bpe = match name {
+        "o200k" => bpe::o200k(),
+        "cl100k" => bpe::cl100k(),
+        other => return Err(refused(other.to_owned(), "is a tokenizer whose tokens cannot be decoded here")),
+    };
+    let bytes = bpe.decode(ids).map_err(|id| refused(id.to_string(), &format!("is no token of {name}")))?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
 impl Debug for BudgetTokenizer<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("BudgetTokenizer").field(&self.name).finish()
@@ -91,6 +107,25 @@ impl Debug for BudgetTokenizer<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn tokens_are_decoded_to_their_text() {
+        for (name, bpe) in
+            [("o200k", tiktoken_rs::o200k_base_singleton()), ("cl100k", tiktoken_rs::cl100k_base_singleton())]
+        {
+            for text in ["", "The tide rises twice a day.", "naïve 東京 👍🏽 \r\n\t x²"] {
+                assert_eq!(decode_tokens(name, &bpe.encode_ordinary(text)).unwrap(), text, "{name}");
+            }
+            let half = bpe.encode_ordinary("👍🏽")[..1].to_vec();
+            assert_eq!(
+                decode_tokens(name, &half).unwrap(),
+                bpe.decode_bytes(&half).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap()
+            );
+            let error = decode_tokens(name, &[u32::MAX]).unwrap_err();
+            assert!(error.to_string().contains("is no token of"), "{error}");
+        }
+        assert!(matches!(decode_tokens("p50k", &[1]), Err(Error::Setting { setting: "tokens", .. })));
+    }
 
     #[test]
     fn a_run_of_blanks_of_any_length_is_counted() {

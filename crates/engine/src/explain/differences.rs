@@ -4,13 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use cento_assembly::Why;
 use cento_assembly::trace::{Decision, Reason, Record};
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::explain::trace::ContextTrace;
 
 /// Something that is not the same in two traces.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Difference {
     /// Its name.
     pub what: String,
@@ -21,7 +22,7 @@ pub struct Difference {
 }
 
 /// Comparison of two traces.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct TraceComparison {
     /// Format of this answer.
     pub version: u32,
@@ -44,7 +45,7 @@ pub struct TraceComparison {
 }
 
 /// A candidate that two traces decide differently.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Decided {
     /// Its id.
     pub chunk_id: String,

@@ -2,6 +2,7 @@
 
 pub(crate) mod trace;
 pub(crate) mod differences;
+pub(crate) mod replay;
 pub(crate) mod undo;
 pub(crate) mod why;
 pub(crate) mod why_not;

@@ -14,7 +14,8 @@ use serde::{Deserialize, Serialize};
 use crate::context::endpoint::Endpoint;
 use crate::context::request::ContextSettings;
 use crate::error::{AtPath, Error, Result};
-use crate::retrieve::request::{ChunkSearch, Explain, Fusion, Links, Mode};
+use crate::retrieve::quoted::{Phrases, Quoted};
+use crate::retrieve::request::{ChunkSearch, Explain, Fusion, Links, Mode, Weights};
 use crate::retrieve::searcher::Searcher;
 use crate::source::filter::Filter;
 use crate::source::seam::Scan;
@@ -77,6 +78,13 @@ pub struct TracedSearch {
     /// The links that lift documents; none in traces of before.
     #[serde(default = "Links::none")]
     pub links: Links,
+    /// The constants of BM25, and its weight beside vectors; the default ones where it is absent.
+    #[serde(default, skip_serializing_if = "Weights::is_default")]
+    pub weights: Weights,
+    /// The weight of phrases in quotation marks; absent where a question quotes nothing, and in traces of before, which
+    /// took all quotations for words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub phrases: Option<Phrases>,
     /// The way vectors are scanned.
     pub scan: Scan,
     /// Width of the beam that walks a graph.
@@ -113,6 +121,9 @@ impl ContextTrace {
         context: &Context,
     ) -> Result<Self> {
         let manifest = searcher.manifest();
+        let quotes = std::iter::once(&search.query)
+            .chain(request.queries)
+            .any(|question| !Quoted::read(question, &searcher.analyzer).phrases.is_empty());
         let policy = toml::to_string(request.policy).map_err(|error| Error::Setting {
             setting: "policy",
             value: String::new(),
@@ -132,6 +143,8 @@ impl ContextTrace {
                 mode: search.mode,
                 fusion: search.fusion,
                 links: search.links,
+                weights: search.weights,
+                phrases: quotes.then_some(search.phrases),
                 scan: search.scan,
                 ef: search.ef,
                 find: search.find,
@@ -186,6 +199,8 @@ impl ContextTrace {
             mode: search.mode,
             fusion: search.fusion,
             links: search.links,
+            weights: search.weights,
+            phrases: search.phrases.unwrap_or(Phrases::Words),
             scan: search.scan,
             ef: search.ef,
             find: search.find,

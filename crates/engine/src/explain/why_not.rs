@@ -16,6 +16,7 @@ use crate::context::target::Target;
 use crate::error::{Error, Result};
 use crate::explain::undo::{Retrieval, Trials, Undone, Wanted};
 use crate::retrieve::request::{ChunkSearch, Mode};
+use crate::retrieve::scope::Allowed;
 use crate::retrieve::search::Timings;
 use crate::retrieve::searcher::Searcher;
 use crate::source::refs::ChunkKey;
@@ -109,7 +110,7 @@ impl Searcher {
         if search.query.trim().is_empty() {
             return Err(Error::EmptyQuery);
         }
-        let (scope, _) = self.allowed(search)?;
+        let Allowed { scope, .. } = self.allowed(search)?;
         if scope.as_ref().is_some_and(|scope| !target.chunks.iter().any(|chunk| scope.contains(chunk))) {
             let trials = Trials::new(self, search, request, None)?;
             answer.lost = Some(excluded(&trials, search, &target)?);
@@ -154,7 +155,7 @@ impl Searcher {
                 None => target.chunks.iter().next(),
             };
             if let Some(chunk) = chunk {
-                answer.terms = self.source.explain(&search.query, &[chunk], None)?.pop();
+                answer.terms = self.source.explain(&search.query, &[chunk], search.weights.bm25(), None)?.pop();
             }
         }
         if search.mode != Mode::Lexical {

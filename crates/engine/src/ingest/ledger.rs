@@ -35,6 +35,8 @@ struct Stored<'a> {
     id: &'a str,
     origin: &'a str,
     hash: ContentHash,
+    /// Its links were looked for: older versions did not.
+    has_links: bool,
 }
 
 /// Documents chunked together, over all threads.
@@ -199,7 +201,7 @@ impl<'a> Ledger<'a> {
         self.seen.insert(&document);
         let hash = content_hash(&document);
         match known {
-            Some(known) if known.hash == hash && known.origin == document.origin => {
+            Some(known) if known.hash == hash && known.origin == document.origin && known.has_links => {
                 self.report.n_unchanged += 1;
                 return Ok(None);
             }
@@ -360,7 +362,8 @@ fn known_documents(snapshot: &Generation) -> Result<HashMap<IdHash, Known>> {
 fn stored(at: usize, segment: &Segment, document: u32) -> Result<Stored<'_>> {
     let record = segment.document(document)?;
     let (id, origin) = (segment.documents.text(record.id)?, segment.documents.text(record.origin)?);
-    Ok(Stored { segment: at, document, id, origin, hash: record.hash })
+    let has_links = record.n_links().is_some();
+    Ok(Stored { segment: at, document, id, origin, hash: record.hash, has_links })
 }
 
 fn id_hash(id: &str) -> IdHash {
@@ -387,6 +390,13 @@ fn content_hash(document: &Document) -> ContentHash {
         field(&[section.level]);
         field(&(section.span.start as u64).to_le_bytes());
         field(&(section.span.end as u64).to_le_bytes());
+    }
+    // Those of HTML are not part of the text.
+    for corpus::Link { start, end, kind, target } in &document.links {
+        field(target.as_bytes());
+        field(&kind.number().to_le_bytes());
+        field(&(*start as u64).to_le_bytes());
+        field(&(*end as u64).to_le_bytes());
     }
     *hasher.finalize().as_bytes()
 }

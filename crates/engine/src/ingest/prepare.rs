@@ -21,6 +21,7 @@ impl Prepared {
         let visible = self.chunks.iter().zip(&self.headers).enumerate().filter(|(_, (chunk, _))| !chunk.hidden);
         NewDocument {
             document: &self.document,
+            links: Some(&self.document.links),
             hash: self.hash,
             n_chunks: self.chunks.len() as u32,
             chunks: visible.map(|(index, (chunk, header))| NewChunk { index: index as u32, chunk, header }).collect(),

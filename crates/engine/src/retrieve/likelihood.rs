@@ -10,9 +10,11 @@ use std::fmt;
 
 use cento_assembly::Evidence;
 use cento_collection::format::calibration::{Calibration, Figures};
+use cento_lexical::Bm25;
 
 use crate::cancel::Cancel;
 use crate::error::{Error, Result};
+use crate::retrieve::request::ChunkSearch;
 use crate::retrieve::searcher::Searcher;
 use crate::source::refs::ChunkRef;
 use crate::source::seam::Counted;
@@ -49,6 +51,7 @@ impl fmt::Display for Unlikely {
 /// The scale of one question.
 pub(crate) struct Scale<'q> {
     query: &'q str,
+    bm25: Bm25,
     /// \[D\], of unit length.
     vector: Vec<f32>,
     figures: Figures,
@@ -72,16 +75,16 @@ impl Searcher {
     /// The scale of a question that was embedded, or why it has none.
     pub(crate) fn scale<'q>(
         &self,
-        query: &'q str,
+        request: &'q ChunkSearch,
         vector: Option<Vec<f32>>,
-        cancel: &Cancel,
     ) -> Result<std::result::Result<Scale<'q>, Unlikely>> {
         let Some(vector) = vector else { return Ok(Err(Unlikely::WordsAlone)) };
         let figures = match self.figures() {
             Ok(figures) => figures,
             Err(unlikely) => return Ok(Err(unlikely)),
         };
-        Ok(Ok(Scale { query, vector, figures, words_most: self.words_most(query, cancel)? }))
+        let words_most = self.words_most(&request.query, &request.cancel)?;
+        Ok(Ok(Scale { query: &request.query, bm25: request.weights.bm25(), vector, figures, words_most }))
     }
 
     /// The likelihood of each chunk, in (0, 1); its BM25 score comes along where it is known.
@@ -90,7 +93,8 @@ impl Searcher {
         if scale.words_most > 0.0 {
             let unscored: Vec<&mut _> = found.iter_mut().filter(|(_, words)| words.is_none()).collect();
             let asked: Vec<ChunkRef> = unscored.iter().map(|(chunk, _)| *chunk).collect();
-            for ((_, words), explanation) in unscored.into_iter().zip(self.source.explain(scale.query, &asked, None)?) {
+            let explained = self.source.explain(scale.query, &asked, scale.bm25, None)?;
+            for ((_, words), explanation) in unscored.into_iter().zip(explained) {
                 *words = Some(explanation.score);
             }
         }

@@ -4,11 +4,12 @@ pub(crate) mod queue;
 pub(crate) mod resolved;
 pub(crate) mod searcher;
 
+pub(crate) mod quoted;
 pub(crate) mod request;
 pub(crate) mod scope;
 pub(crate) mod selection;
 pub(crate) mod documents;
-mod citation;
+pub(crate) mod links;
 
 pub(crate) mod likelihood;
 pub(crate) mod dense;

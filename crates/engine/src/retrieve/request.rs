@@ -1,12 +1,14 @@
 //! A search as a searcher takes it: its filter read, its scope named, everything settled.
 
 use cento_assembly::fuse::{self, Method, Normalize};
+use cento_lexical::{Bm25, DEFAULT_B, DEFAULT_K1, PARAMETER_MAX};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::cancel::Cancel;
 use crate::error::{Error, Result};
 use crate::limits::{self, CANDIDATES_MAX, EF_MAX, QUERY_BYTES_MAX};
+use crate::retrieve::quoted::Phrases;
 use crate::source::filter::Filter;
 use crate::source::seam::Scan;
 use cento_collection::format::config::{CANDIDATE_DEPTH, VectorColumn};
@@ -24,8 +26,14 @@ pub struct ChunkSearch {
     pub mode: Mode,
     /// The way the arms are fused.
     pub fusion: Fusion,
+    /// The constants of BM25, and its weight beside vectors.
+    pub weights: Weights,
     /// The links of the best documents that lift others, where both arms run.
     pub links: Links,
+    /// The weight of phrases in quotation marks.
+    pub phrases: Phrases,
+    /// Phrases that what answers must have, whatever the query quotes; none: those of the query.
+    pub required: Option<Vec<String>>,
     /// The way vectors are scanned.
     pub scan: Scan,
     /// Width of the beam that walks a graph; `candidates` where that is more.
@@ -55,7 +63,10 @@ impl ChunkSearch {
             candidates: CANDIDATE_DEPTH,
             mode: Mode::default(),
             fusion: Fusion::default(),
+            weights: Weights::default(),
             links: Links::default(),
+            phrases: Phrases::default(),
+            required: None,
             scan: Scan::default(),
             ef: 0,
             find: None,
@@ -79,6 +90,7 @@ impl ChunkSearch {
         }
         check_k(1, self.candidates)?; // a context takes all candidates
         limits::within("ef", self.ef, 0, EF_MAX)?;
+        self.weights.check()?;
         limits::likelihood("min-score", self.min_score)
     }
 }
@@ -121,12 +133,17 @@ pub enum Mode {
 }
 
 /// The links that lift documents in a fused ranking.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Links {
     /// A text that has the title of another document: what the best three name climbs towards them.
     #[default]
     Named,
+    /// A link that an author made, in Markdown, HTML, a wiki or source code: what the best three link to climbs towards
+    /// them.
+    Authored,
+    /// Both.
+    All,
     /// Fused scores alone.
     None,
 }
@@ -134,6 +151,61 @@ pub enum Links {
 impl Links {
     pub(crate) fn none() -> Self {
         Self::None
+    }
+
+    /// True if titles in texts count.
+    pub(crate) fn count_names(self) -> bool {
+        match self {
+            Self::Named | Self::All => true,
+            Self::Authored | Self::None => false,
+        }
+    }
+
+    /// True if the links that authors made count.
+    pub(crate) fn count_authored(self) -> bool {
+        match self {
+            Self::Authored | Self::All => true,
+            Self::Named | Self::None => false,
+        }
+    }
+}
+
+/// The constants of a ranking that judged questions of a collection may move.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Weights {
+    /// Weight of words beside the weight 1 of vectors in an adaptive combination, before their contrasts; from 0, where
+    /// vectors alone rank, to 100.
+    pub lexical: f64,
+    /// The slowness with which a repeated term saturates in BM25, from 0 (at once) to 1000.
+    pub k1: f64,
+    /// The discount of longer texts in BM25: 0 not at all, 1 in full.
+    pub b: f64,
+}
+
+impl Default for Weights {
+    fn default() -> Self {
+        Self { lexical: LEXICAL_WEIGHT, k1: DEFAULT_K1, b: DEFAULT_B }
+    }
+}
+
+impl Weights {
+    /// Holds them against their ranges.
+    ///
+    /// # Errors
+    /// [`Error::Setting`].
+    pub(crate) fn check(&self) -> Result<()> {
+        limits::weight("lexical-weight", self.lexical)?;
+        limits::number("k1", self.k1, PARAMETER_MAX)?;
+        limits::number("b", self.b, 1.0)
+    }
+
+    pub(crate) fn bm25(&self) -> Bm25 {
+        Bm25 { k1: self.k1, b: self.b, ..Bm25::default() }
+    }
+
+    pub(crate) fn is_default(&self) -> bool {
+        *self == Self::default()
     }
 }
 

@@ -6,11 +6,14 @@
 
 use cento_embedder::Kind;
 use cento_lexical::Unit;
+use rayon::prelude::*;
 
 use crate::cancel::Cancel;
 use crate::error::{Error, Result};
 use crate::limits::{self, EF_MAX, QUERY_BYTES_MAX};
-use crate::retrieve::request::{Fusion, Links, Mode, check_k};
+use crate::retrieve::quoted::Phrases;
+use crate::retrieve::request::{Fusion, Links, Mode, Weights, check_k};
+use crate::retrieve::rules::links::Followed;
 use crate::retrieve::rules::titles::TITLE_WEIGHT_DEFAULT;
 use crate::retrieve::search::{self as retrieve, DENSE, LEXICAL};
 use crate::retrieve::searcher::Searcher;
@@ -45,12 +48,16 @@ pub struct RunRequest {
     pub mode: Mode,
     /// The way the arms are fused.
     pub fusion: Fusion,
+    /// The constants of BM25, and its weight beside vectors.
+    pub weights: Weights,
     /// The score of a document by words.
     pub lexical: LexicalScore,
     /// Weight of a title that the query names, in the score by words; see [`TITLE_WEIGHT_DEFAULT`].
     pub title_weight: f64,
     /// The links of the best documents that lift others, where both arms run.
     pub links: Links,
+    /// The weight of phrases in quotation marks.
+    pub phrases: Phrases,
     /// The way vectors are scanned.
     pub scan: Scan,
     /// Width of the beam that walks a graph; four times `candidates` where that is more.
@@ -68,9 +75,11 @@ impl Default for RunRequest {
             candidates: CANDIDATE_DEPTH,
             mode: Mode::default(),
             fusion: Fusion::default(),
+            weights: Weights::default(),
             lexical: LexicalScore::default(),
             title_weight: TITLE_WEIGHT_DEFAULT,
             links: Links::default(),
+            phrases: Phrases::default(),
             scan: Scan::Exact,
             ef: 0,
             find: None,
@@ -79,8 +88,51 @@ impl Default for RunRequest {
     }
 }
 
+/// The settings of a ranking that do not change which vectors are nearest.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct RankSettings {
+    /// See [`RunRequest::weights`].
+    pub weights: Weights,
+    /// See [`RunRequest::lexical`].
+    pub lexical: LexicalScore,
+    /// See [`RunRequest::title_weight`].
+    pub title_weight: f64,
+    /// See [`RunRequest::links`].
+    pub links: Links,
+}
+
+impl RunRequest {
+    /// The request's own.
+    #[must_use]
+    pub fn settings(&self) -> RankSettings {
+        let Self { weights, lexical, title_weight, links, .. } = *self;
+        RankSettings { weights, lexical, title_weight, links }
+    }
+}
+
+impl RankSettings {
+    fn check(&self) -> Result<()> {
+        limits::weight("title-weight", self.title_weight)?;
+        self.weights.check()
+    }
+
+    /// True if words rank alike under both.
+    fn ranks_words_as(&self, other: &Self) -> bool {
+        self.weights.bm25() == other.weights.bm25()
+            && (self.lexical, self.title_weight) == (other.lexical, other.title_weight)
+    }
+}
+
 /// A topic's ranking: document ids and scores, best first, ties by id descending.
 pub type DocumentRanking = Vec<(String, f64)>;
+
+/// The rankings of a batch of queries by words, under each of several settings.
+struct ByWords {
+    /// For each distinct way of ranking by words, the rankings of the queries.
+    rankings: Vec<Vec<Ranking>>,
+    /// For each of the settings, which of them.
+    of_setting: Vec<usize>,
+}
 
 impl Searcher {
     /// Ranks documents for each query, within its scope; `done` hears how many queries are ready.
@@ -90,9 +142,27 @@ impl Searcher {
         request: &RunRequest,
         done: &mut dyn FnMut(usize),
     ) -> Result<Vec<DocumentRanking>> {
+        let mut rankings = Vec::with_capacity(queries.len());
+        self.run_each(queries, request, &[request.settings()], &mut |of_query| {
+            rankings.extend(of_query);
+            done(rankings.len());
+        })?;
+        Ok(rankings)
+    }
+
+    /// Ranks documents for each query under each of several settings, whatever those of the request are. Vectors are
+    /// searched once, words once for each way of scoring by words; `found` hears of each query its rankings, in the
+    /// order of the settings.
+    pub fn run_each(
+        &self,
+        queries: &[RunQuery],
+        request: &RunRequest,
+        settings: &[RankSettings],
+        found: &mut dyn FnMut(Vec<DocumentRanking>),
+    ) -> Result<()> {
         check_k(request.k, request.candidates)?;
         limits::within("ef", request.ef, 0, EF_MAX)?;
-        limits::weight("title-weight", request.title_weight)?;
+        settings.iter().try_for_each(RankSettings::check)?;
         for query in queries {
             limits::text("query", &query.text, QUERY_BYTES_MAX)?;
             if query.text.trim().is_empty() {
@@ -101,53 +171,106 @@ impl Searcher {
         }
         let admitted = request.filter.as_ref().map(|filter| self.filter_scope(filter)).transpose()?;
         let admitted = admitted.map(|(admitted, _)| admitted);
-        let mut rankings = Vec::with_capacity(queries.len());
         let n_together = match request.mode {
             Mode::Lexical => BATCH_QUERIES,
             Mode::Dense | Mode::Hybrid if self.encoder()?.accelerator().is_cpu() => BATCH_QUERIES,
             Mode::Dense | Mode::Hybrid => SCAN_QUERIES,
         };
         for batch in queries.chunks(n_together) {
-            let scope_of = |query: &RunQuery| {
-                let scope = query.scope.as_ref().map(|documents| self.scope(documents)).transpose()?;
-                Ok(scope.map(|scope| scope.within(admitted.as_ref())))
-            };
+            let scope_of = |query: &RunQuery| self.scope_of(query, admitted.as_ref(), request.phrases);
             let of_query = batch.iter().map(scope_of).collect::<Result<Vec<Option<Scope>>>>()?;
             let scopes = Scopes { of_query: &of_query, of_all: admitted.as_ref() };
             let texts: Vec<String> = batch.iter().map(|query| query.text.clone()).collect();
-            let mut arms: Vec<Vec<_>> = batch.iter().map(|_| Vec::new()).collect();
-            let mut give = |name, given: Vec<Ranking>| {
-                for (arms, mut ranking) in arms.iter_mut().zip(given) {
-                    ranking.truncate(request.candidates);
-                    arms.push(retrieve::arm(name, ranking));
-                }
+            let by_vectors = match request.mode {
+                Mode::Lexical => None,
+                Mode::Dense | Mode::Hybrid => Some(self.dense_documents(&texts, scopes, request)?),
             };
-            if request.mode != Mode::Lexical {
-                give(DENSE, self.dense_documents(&texts, scopes, request)?);
+            let by_words = match request.mode {
+                Mode::Dense => None,
+                Mode::Lexical | Mode::Hybrid => Some(self.by_words(&texts, scopes, request, settings)?),
+            };
+            let ranked = |query: usize| {
+                let vectors = by_vectors.as_ref().map(|rankings| &rankings[query]);
+                let ranked = |(at, setting): (usize, &RankSettings)| {
+                    let words = by_words.as_ref().map(|words| &words.rankings[words.of_setting[at]][query]);
+                    self.fused_documents([(DENSE, vectors), (LEXICAL, words)], request, setting, scopes.of(query))
+                };
+                settings.iter().enumerate().map(ranked).collect::<Result<Vec<_>>>()
+            };
+            let rankings: Vec<_> = (0..batch.len()).into_par_iter().map(ranked).collect::<Result<_>>()?;
+            rankings.into_iter().for_each(&mut *found);
+        }
+        Ok(())
+    }
+
+    /// The documents that may answer a query; none: those that the filter of all queries admits.
+    fn scope_of(&self, query: &RunQuery, admitted: Option<&Scope>, phrases: Phrases) -> Result<Option<Scope>> {
+        let own = query.scope.as_ref().map(|documents| self.scope(documents)).transpose()?;
+        let own = own.map(|scope| scope.within(admitted));
+        let required = self.quoted(&query.text, phrases).phrases;
+        Ok(match self.having(&required, Unit::Document, &Cancel::default())? {
+            Some((having, _)) => Some(having.within(own.as_ref().or(admitted))),
+            None => own,
+        })
+    }
+
+    /// Ranks documents by words under each of several settings.
+    fn by_words(
+        &self,
+        texts: &[String],
+        scopes: Scopes<'_>,
+        request: &RunRequest,
+        settings: &[RankSettings],
+    ) -> Result<ByWords> {
+        let mut by_words = ByWords { rankings: Vec::new(), of_setting: Vec::with_capacity(settings.len()) };
+        let mut distinct: Vec<&RankSettings> = Vec::new();
+        for setting in settings {
+            let known = distinct.iter().position(|known| known.ranks_words_as(setting));
+            by_words.of_setting.push(known.unwrap_or(distinct.len()));
+            if known.is_none() {
+                distinct.push(setting);
+                by_words.rankings.push(self.lexical_documents(texts, scopes, request.candidates, setting)?);
             }
-            if request.mode != Mode::Dense {
-                let (unit, score, depth) = (Unit::Document, request.lexical, request.candidates);
-                let cancel = &Cancel::default();
-                let queries = LexicalQueries { texts: &texts, scopes, unit, score, depth, statistics: None, cancel };
-                let mut rankings = self.source.lexical(&queries)?;
-                if request.title_weight > 0.0 {
-                    for (ranking, query) in rankings.iter_mut().zip(&texts) {
-                        ranking.truncate(request.candidates);
-                        self.add_titles(ranking, query, request.title_weight, cancel)?;
-                    }
-                }
-                give(LEXICAL, rankings);
+        }
+        Ok(by_words)
+    }
+
+    fn lexical_documents(
+        &self,
+        texts: &[String],
+        scopes: Scopes<'_>,
+        depth: usize,
+        settings: &RankSettings,
+    ) -> Result<Vec<Ranking>> {
+        let (unit, score, bm25) = (Unit::Document, settings.lexical, settings.weights.bm25());
+        let cancel = &Cancel::default();
+        let queries = LexicalQueries { texts, scopes, unit, score, bm25, depth, statistics: None, cancel };
+        let mut rankings = self.source.lexical(&queries)?;
+        for (ranking, query) in rankings.iter_mut().zip(texts) {
+            ranking.truncate(depth);
+            if settings.title_weight > 0.0 {
+                self.add_titles(ranking, query, settings.title_weight, cancel)?;
             }
-            for (n, arms) in arms.iter_mut().enumerate() {
-                let mut fused = retrieve::fuse_arms::<ChunkKey>(arms, request.fusion)?;
-                if (request.mode, request.links) == (Mode::Hybrid, Links::Named) {
-                    self.follow_links(&mut fused, Unit::Document, scopes.of(n), &Cancel::default())?;
-                }
-                rankings.push(fused.into_iter().take(request.k).map(|fused| (fused.id.id, fused.score)).collect());
-            }
-            done(rankings.len());
         }
         Ok(rankings)
+    }
+
+    /// The ranking of a query from those of its arms.
+    fn fused_documents(
+        &self,
+        arms: [(&'static str, Option<&Ranking>); 2],
+        request: &RunRequest,
+        settings: &RankSettings,
+        scope: Option<&Scope>,
+    ) -> Result<DocumentRanking> {
+        let arms = arms.into_iter().filter_map(|(name, ranking)| Some(retrieve::arm(name, ranking?.clone())));
+        let mut arms: Vec<_> = arms.collect();
+        let mut fused = retrieve::fuse_arms::<ChunkKey>(&mut arms, request.fusion, settings.weights.lexical)?;
+        if request.mode == Mode::Hybrid && settings.links != Links::None {
+            let followed = Followed { links: settings.links, unit: Unit::Document, scope };
+            self.follow_links(&mut fused, followed, &Cancel::default())?;
+        }
+        Ok(fused.into_iter().take(request.k).map(|fused| (fused.id.id, fused.score)).collect())
     }
 
     /// The queries that the encoder reads the beginning of alone.
@@ -176,6 +299,10 @@ impl Searcher {
             accelerator: Some(&self.encoder()?.accelerator()),
             cancel: &Cancel::default(),
         })?;
-        Ok(near.into_iter().map(|near| near.ranking).collect())
+        let best = |mut ranking: Ranking| {
+            ranking.truncate(request.candidates);
+            ranking
+        };
+        Ok(near.into_iter().map(|near| best(near.ranking)).collect())
     }
 }

@@ -17,9 +17,10 @@ use crate::error::Result;
 use crate::limits;
 use crate::retrieve::dense::VectorsUsed;
 use crate::retrieve::likelihood::{self, NO_LIKELIHOODS, Unlikely};
-use crate::retrieve::request::{ChunkSearch, Explain, Fusion, LEXICAL_WEIGHT, Links, Mode, check_k};
+use crate::retrieve::request::{ChunkSearch, Explain, Fusion, Links, Mode, check_k};
 use crate::retrieve::rules::known::NamedBy;
-use crate::retrieve::scope::Filtered;
+use crate::retrieve::rules::links::Followed;
+use crate::retrieve::scope::{Allowed, Filtered};
 use crate::retrieve::searcher::Searcher;
 use crate::source::ranking::Ranking;
 use crate::source::refs::{ChunkKey, ChunkRef};
@@ -88,8 +89,8 @@ pub struct Hit {
     pub likelihood: Option<f64>,
     /// The contribution of each arm; the contributions add up to the score.
     pub contributions: Vec<Contribution>,
-    /// The document that named its document, if that lifted it: the contribution `named`, whose `rank`, `raw` and
-    /// `normalized` are the naming document's place and score and the strength of the link.
+    /// The document that named its document or links to it, if that lifted it: the contribution `named` or `linked`,
+    /// whose `rank`, `raw` and `normalized` are that document's place and score and the strength of the link.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub named_by: Option<NamedBy>,
     /// BM25 term by term, when asked for and when the lexical arm found the chunk.
@@ -140,7 +141,7 @@ impl Searcher {
     pub fn search_timed(&self, request: &ChunkSearch) -> Result<(SearchResponse, Timings)> {
         check_k(request.k, request.candidates)?;
         let mut timings = Timings::default();
-        let (scope, filter) = self.allowed(request)?;
+        let Allowed { scope, filtered: filter, warnings: of_phrases } = self.allowed(request)?;
         let ranking = self.rank_within(request, scope.as_ref(), &mut timings)?;
         let start = Instant::now();
         let (best, unlikely) = self.best(request, ranking.fused, ranking.vector)?;
@@ -158,7 +159,7 @@ impl Searcher {
             filter,
             generation: manifest.generation,
             model_fingerprint: manifest.config.model_fingerprint.clone(),
-            warnings: [self.warnings(), ranking.warnings]
+            warnings: [self.warnings(), of_phrases, ranking.warnings]
                 .into_iter()
                 .flatten()
                 .chain(unlikely.map(|why| format!("{NO_LIKELIHOODS}: {why}")))
@@ -178,7 +179,7 @@ impl Searcher {
         if request.min_score.is_none() {
             fused.truncate(request.k);
         }
-        let likelihoods = match (self.scale(&request.query, vector, &request.cancel)?, request.min_score) {
+        let likelihoods = match (self.scale(request, vector)?, request.min_score) {
             (Ok(scale), _) => self.likelihoods(&scale, fused.iter().map(words).collect())?,
             (Err(unlikely), Some(least)) => return Err(likelihood::refused(least, unlikely.to_string())),
             (Err(unlikely), None) => {
@@ -193,8 +194,10 @@ impl Searcher {
 
     /// Every candidate of a query, fused, best first.
     pub(crate) fn rank(&self, request: &ChunkSearch, timings: &mut Timings) -> Result<Retrieved> {
-        let (scope, _) = self.allowed(request)?;
-        self.rank_within(request, scope.as_ref(), timings)
+        let Allowed { scope, warnings, .. } = self.allowed(request)?;
+        let mut ranking = self.rank_within(request, scope.as_ref(), timings)?;
+        ranking.warnings.splice(0..0, warnings);
+        Ok(ranking)
     }
 
     /// Every candidate within a scope, whatever the request's own scope and filter are; see [`Searcher::rank`].
@@ -226,10 +229,13 @@ impl Searcher {
         }
         request.cancel.check()?;
         let start = Instant::now();
-        let mut fused = fuse_arms(&mut arms, request.fusion)?;
+        let mut fused = fuse_arms(&mut arms, request.fusion, request.weights.lexical)?;
         let named = match (request.mode, request.links) {
-            (Mode::Hybrid, Links::Named) => self.follow_links(&mut fused, Unit::Row, scope, &request.cancel)?,
-            (Mode::Hybrid | Mode::Dense | Mode::Lexical, _) => HashMap::new(),
+            (Mode::Hybrid, Links::Named | Links::Authored | Links::All) => {
+                let followed = Followed { links: request.links, unit: Unit::Row, scope };
+                self.follow_links(&mut fused, followed, &request.cancel)?
+            }
+            (Mode::Hybrid, Links::None) | (Mode::Dense | Mode::Lexical, _) => HashMap::new(),
         };
         timings.fuse = start.elapsed();
         Ok(Retrieved { fused, named, vector: embedded, scanned, vectors, warnings })
@@ -241,6 +247,7 @@ impl Searcher {
             scopes: Scopes { of_query: &[], of_all: scope },
             unit: Unit::Row,
             score: LexicalScore::default(),
+            bm25: request.weights.bm25(),
             depth: request.candidates,
             statistics: None,
             cancel: &request.cancel,
@@ -259,7 +266,7 @@ impl Searcher {
     fn hits(&self, best: Vec<Likely>, mut named: HashMap<String, NamedBy>, request: &ChunkSearch) -> Result<Vec<Hit>> {
         let chunks: Vec<ChunkRef> = best.iter().map(|(fused, _)| fused.id.chunk).collect();
         let mut explained = match request.explain {
-            Explain::Terms => self.source.explain(&request.query, &chunks, None)?,
+            Explain::Terms => self.source.explain(&request.query, &chunks, request.weights.bm25(), None)?,
             Explain::Arms => Vec::new(),
         }
         .into_iter();
@@ -301,13 +308,19 @@ pub(crate) fn arm<I>(name: &'static str, hits: Vec<(I, f64)>) -> Arm<I> {
 }
 
 /// Fuses two arms; a single arm keeps its own scores.
-pub(crate) fn fuse_arms<I: Ord + Clone>(arms: &mut [Arm<I>], fusion: Fusion) -> Result<Vec<Fused<I>>> {
+///
+/// `lexical_weight` is that of [`Weights`](crate::Weights).
+pub(crate) fn fuse_arms<I: Ord + Clone>(
+    arms: &mut [Arm<I>],
+    fusion: Fusion,
+    lexical_weight: f64,
+) -> Result<Vec<Fused<I>>> {
     if let [only] = arms {
         return Ok(only.hits.iter().enumerate().map(|(n, (id, score))| alone(only, n, id, *score)).collect());
     }
     for arm in &mut *arms {
         arm.weight = match (fusion, arm.name.as_str()) {
-            (Fusion::Adaptive, LEXICAL) => LEXICAL_WEIGHT,
+            (Fusion::Adaptive, LEXICAL) => lexical_weight,
             (Fusion::Adaptive, _) => 1.0,
             _ => 0.5,
         };

@@ -90,6 +90,20 @@ pub struct Excerpt {
     pub warnings: Vec<String>,
 }
 
+/// A section of a document.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct DocumentSection {
+    /// 1 is the outermost.
+    pub level: u32,
+    /// Its heading; empty for the whole document and for what stands before the first heading.
+    pub heading: String,
+    /// Its bytes in the canonical text, subsections included.
+    pub span: [u64; 2],
+    /// The number of the section around it, in the order of the list, from 0; none for an outermost one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parent: Option<u32>,
+}
+
 /// A document in a list.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct ListedDocument {
@@ -144,6 +158,23 @@ pub(super) fn find(generation: &Generation, id: &str, number: Option<u32>) -> Re
         }
     }
     Ok(Some(Named { chunks: Chunks::new(at, rows), chunk }))
+}
+
+/// The sections of a live document, in the order of its text.
+pub(super) fn sections(generation: &Generation, id: &str) -> Result<Option<Vec<DocumentSection>>> {
+    let Some((at, document)) = generation.find(id)? else { return Ok(None) };
+    let segment = &generation.segments[at];
+    let record = segment.document(document)?;
+    let section = |number| {
+        let section = segment.section(&record, number)?;
+        Ok(DocumentSection {
+            level: section.level,
+            heading: segment.sections.text(section.heading)?.to_owned(),
+            span: [section.start, section.end],
+            parent: section.parent(),
+        })
+    };
+    (0..record.n_sections).map(section).collect::<Result<_>>().map(Some)
 }
 
 /// A part of a live document.

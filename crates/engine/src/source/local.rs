@@ -8,19 +8,22 @@ use cento_assembly::Candidate;
 use cento_collection::format::segment::Segment;
 use cento_collection::keep::generation::Generation;
 use cento_collection::keep::snapshots::At;
-use cento_lexical::{Explanation, Statistics};
+use cento_lexical::{Bm25, Explanation, Statistics};
 use roaring::RoaringBitmap;
 
 use crate::cancel::Cancel;
 use crate::error::Result;
-use crate::source::documents::{self, Excerpt, ListedDocument, LocatedDocument, Part, Sought};
+use crate::source::documents::{self, DocumentSection, Excerpt, ListedDocument, LocatedDocument, Part, Sought};
 use crate::source::filter::Schema;
+use crate::source::links::names::Name;
+use crate::source::links::table::NameTable;
+use crate::source::links::{Heading, Linkers, Linking, stored};
 use crate::source::ranking::Ranking;
 use crate::source::refs::{Around, ChunkKey, ChunkRef, Named};
 use crate::source::scope::{Scope, Scoped, Wanted};
 use crate::source::seam::{Counted, DenseQueries, Description, Labelled, LexicalQueries, Near, Rescored, Source};
 use crate::source::selected::{self, Pick, picked};
-use crate::source::titles::{self, Mention, Titles};
+use crate::source::titles::{self, Holder, Mention, Titles};
 use crate::source::{chunks, dense, labels, lexical, nearest};
 
 /// One open collection.
@@ -30,6 +33,8 @@ pub(crate) struct Local {
     description: Description,
     /// The titles of its documents, when a text is first held against them.
     titles: OnceLock<Titles>,
+    /// All their names, when a link is first resolved.
+    names: NameTable,
 }
 
 impl Local {
@@ -45,7 +50,7 @@ impl Local {
             n_graph_rows: graphs.map(n_live).sum(),
             is_pinned: generation.pin.is_some(),
         };
-        Ok(Self { generation, description, titles: OnceLock::new() })
+        Ok(Self { generation, description, titles: OnceLock::new(), names: NameTable::default() })
     }
 
     /// The generation, at the beginning of what is asked of it: its files are looked at.
@@ -96,6 +101,10 @@ impl Source for Local {
                 }
                 documents
             }
+            Wanted::Phrases(phrases) => {
+                let (rows, n_documents) = lexical::phrases::rows(&self.generation, &phrases)?;
+                return Ok(Scoped { scope: Scope::new(rows), n_documents, unknown });
+            }
             Wanted::Filter(filter) => picked(&self.generation, &Pick::Filter(filter))?,
         };
         let rows = segments.iter().zip(&documents).map(|(segment, documents)| rows_of(segment, documents));
@@ -115,8 +124,14 @@ impl Source for Local {
         lexical::ranked(self.asked()?, queries)
     }
 
-    fn explain(&self, query: &str, chunks: &[ChunkRef], statistics: Option<&Statistics>) -> Result<Vec<Explanation>> {
-        lexical::explained(&self.generation, query, chunks, statistics)
+    fn explain(
+        &self,
+        query: &str,
+        chunks: &[ChunkRef],
+        bm25: Bm25,
+        statistics: Option<&Statistics>,
+    ) -> Result<Vec<Explanation>> {
+        lexical::explained(&self.generation, query, chunks, bm25, statistics)
     }
 
     fn nearest(&self, queries: &DenseQueries<'_>) -> Result<Vec<Near>> {
@@ -173,8 +188,28 @@ impl Source for Local {
         documents::located(self.asked()?, sought)
     }
 
+    fn linking(&self, documents: &[String]) -> Result<Vec<Option<Linking>>> {
+        documents.iter().map(|id| stored::linking(&self.generation, id)).collect()
+    }
+
+    fn linkers(&self) -> Result<Linkers> {
+        stored::linkers(self.asked()?)
+    }
+
+    fn called(&self, names: &[Name]) -> Result<Vec<Vec<Holder>>> {
+        names.iter().map(|name| self.names.holders(&self.generation, name)).collect()
+    }
+
+    fn outline(&self, document: &str) -> Result<Option<Vec<Heading>>> {
+        stored::outline(&self.generation, document)
+    }
+
     fn excerpt(&self, document: &str, part: &Part) -> Result<Option<Excerpt>> {
         documents::excerpt(self.asked()?, document, part)
+    }
+
+    fn sections(&self, document: &str) -> Result<Option<Vec<DocumentSection>>> {
+        documents::sections(self.asked()?, document)
     }
 
     fn nearest_id(&self, id: &str) -> Result<Option<(usize, String)>> {

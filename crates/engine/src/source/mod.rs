@@ -13,6 +13,7 @@ mod dense;
 pub(crate) mod chunks;
 mod labels;
 pub(crate) mod titles;
+pub(crate) mod links;
 mod nearest;
 pub(crate) mod documents;
 pub(crate) mod selected;

@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
+use cento_lexical::Unit;
 use roaring::RoaringBitmap;
 
+use crate::cancel::Cancel;
 use crate::source::filter::Filter;
 use crate::source::refs::{ChunkRef, Chunks};
 
@@ -16,6 +18,17 @@ pub(crate) enum Wanted<'a> {
     Documents(&'a [String]),
     /// Those that a filter admits, which was held against the schema of the whole source before.
     Filter(&'a Filter),
+    /// Those that have all of some phrases.
+    Phrases(Phrases<'a>),
+}
+
+/// Phrases that all must be in a document for it to answer.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Phrases<'a> {
+    pub(crate) phrases: &'a [String],
+    /// Documents answer with all their chunks; chunks, where a phrase stands in them or runs through them.
+    pub(crate) unit: Unit,
+    pub(crate) cancel: &'a Cancel,
 }
 
 /// A scope and what there is to say of it.

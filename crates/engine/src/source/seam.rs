@@ -8,19 +8,21 @@ use cento_assembly::Candidate;
 use cento_collection::format::config::VectorColumn;
 use cento_collection::format::manifest::Manifest;
 use cento_embedder::Accelerator;
-use cento_lexical::{Explanation, Statistics, Unit};
+use cento_lexical::{Bm25, Explanation, Statistics, Unit};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::cancel::Cancel;
 use crate::error::Result;
-use crate::source::documents::{Excerpt, ListedDocument, LocatedDocument, Part, Sought};
+use crate::source::documents::{DocumentSection, Excerpt, ListedDocument, LocatedDocument, Part, Sought};
 use crate::source::filter::Schema;
+use crate::source::links::names::Name;
+use crate::source::links::{Heading, Linkers, Linking};
 use crate::source::ranking::Ranking;
 use crate::source::refs::{Around, ChunkKey, ChunkRef, Chunks, Named};
 use crate::source::scope::{Scoped, Scopes, Wanted};
 use crate::source::selected::Pick;
-use crate::source::titles::Mention;
+use crate::source::titles::{Holder, Mention};
 
 /// A place that has documents and answers for them. One collection is one, and several collections are one.
 ///
@@ -43,7 +45,13 @@ pub(crate) trait Source: Debug + Send + Sync {
     fn lexical(&self, queries: &LexicalQueries<'_>) -> Result<Vec<Ranking>>;
 
     /// Explains the BM25 score of chunks, under the source's own statistics or those of a larger whole.
-    fn explain(&self, query: &str, chunks: &[ChunkRef], statistics: Option<&Statistics>) -> Result<Vec<Explanation>>;
+    fn explain(
+        &self,
+        query: &str,
+        chunks: &[ChunkRef],
+        bm25: Bm25,
+        statistics: Option<&Statistics>,
+    ) -> Result<Vec<Explanation>>;
 
     /// Ranks by vectors: for each query the units that may be among the best.
     fn nearest(&self, queries: &DenseQueries<'_>) -> Result<Vec<Near>>;
@@ -72,11 +80,27 @@ pub(crate) trait Source: Debug + Send + Sync {
     /// Finds the titles of live documents in texts: for each text those it names, by title ascending.
     fn named(&self, texts: &[String]) -> Result<Vec<Vec<Mention>>>;
 
+    /// Gives live documents with the links that their authors made; nothing for an id that is not here.
+    fn linking(&self, documents: &[String]) -> Result<Vec<Option<Linking>>>;
+
+    /// Gives the live documents that link.
+    fn linkers(&self) -> Result<Linkers>;
+
+    /// Finds for each name the live documents with rows that have it; of a name that says nothing if several have it,
+    /// some.
+    fn called(&self, names: &[Name]) -> Result<Vec<Vec<Holder>>>;
+
+    /// Gives the sections with a heading of a live document; nothing where there is no such document.
+    fn outline(&self, document: &str) -> Result<Option<Vec<Heading>>>;
+
     /// Finds a live document by its id, and one of its chunks by its number.
     fn find(&self, document: &str, number: Option<u32>) -> Result<Option<Named>>;
 
     /// Reads a part of a document; nothing where there is no such document.
     fn excerpt(&self, document: &str, part: &Part) -> Result<Option<Excerpt>>;
+
+    /// Gives the sections of a document, in the order of its text; nothing where there is no such document.
+    fn sections(&self, document: &str) -> Result<Option<Vec<DocumentSection>>>;
 
     /// Finds live documents by their id or by their file.
     fn located(&self, sought: &Sought<'_>) -> Result<Vec<LocatedDocument>>;
@@ -126,6 +150,7 @@ pub(crate) struct LexicalQueries<'a> {
     pub(crate) unit: Unit,
     /// The score of a document; of chunks it is not looked at.
     pub(crate) score: LexicalScore,
+    pub(crate) bm25: Bm25,
     pub(crate) depth: usize,
     /// The statistics of the whole that this source is a part of; none where it is the whole.
     pub(crate) statistics: Option<&'a Given>,

@@ -10,13 +10,15 @@ use cento_assembly::Candidate;
 use cento_collection::format::calibration::Calibration;
 use cento_collection::format::config::CollectionConfig;
 use cento_collection::keep::snapshots::At;
-use cento_lexical::{Analyzer, Explanation, Statistics, Unit};
+use cento_lexical::{Analyzer, Bm25, Explanation, Statistics, Unit};
 use serde_json::Value;
 
 use crate::cancel::Cancel;
 use crate::error::{Error, Result};
-use crate::source::documents::{Excerpt, ListedDocument, LocatedDocument, Part, Sought};
+use crate::source::documents::{DocumentSection, Excerpt, ListedDocument, LocatedDocument, Part, Sought};
 use crate::source::filter::Schema;
+use crate::source::links::names::Name;
+use crate::source::links::{Heading, Linkers, Linking};
 use crate::source::local::Local;
 use crate::source::ranking::{Ranking, keep_best, sort_ranking};
 use crate::source::refs::{Around, ChunkKey, ChunkRef, Named};
@@ -194,9 +196,15 @@ impl Source for Shards {
         of_query.into_iter().map(|rankings| self.merge(rankings, queries.unit, queries.depth)).collect()
     }
 
-    fn explain(&self, query: &str, chunks: &[ChunkRef], statistics: Option<&Statistics>) -> Result<Vec<Explanation>> {
+    fn explain(
+        &self,
+        query: &str,
+        chunks: &[ChunkRef],
+        bm25: Bm25,
+        statistics: Option<&Statistics>,
+    ) -> Result<Vec<Explanation>> {
         let statistics = self.under(statistics, Unit::Row, &[query.to_owned()], &Cancel::default())?;
-        self.scatter(chunks, |chunk| *chunk, |source, chunks| source.explain(query, chunks, Some(&statistics)))
+        self.scatter(chunks, |chunk| *chunk, |source, chunks| source.explain(query, chunks, bm25, Some(&statistics)))
     }
 
     fn nearest(&self, queries: &DenseQueries<'_>) -> Result<Vec<Near>> {
@@ -274,6 +282,45 @@ impl Source for Shards {
         Ok(of_text.into_iter().map(|all| all.into_values().collect()).collect())
     }
 
+    fn linking(&self, documents: &[String]) -> Result<Vec<Option<Linking>>> {
+        let mut of_document: Vec<Vec<(usize, Linking)>> = documents.iter().map(|_| Vec::new()).collect();
+        for (shard, source) in self.each() {
+            for (all, linking) in of_document.iter_mut().zip(source.linking(documents)?) {
+                all.extend(linking.map(|linking| (shard, linking)));
+            }
+        }
+        let only = |(id, found): (&String, _)| Ok(self.only(id, found)?.map(|(_, linking)| linking));
+        documents.iter().zip(of_document).map(only).collect()
+    }
+
+    fn linkers(&self) -> Result<Linkers> {
+        let mut all = Linkers::default();
+        for (_, source) in self.each() {
+            let Linkers { ids, n_unknown } = source.linkers()?;
+            all.ids.extend(ids);
+            all.n_unknown += n_unknown;
+        }
+        Ok(all)
+    }
+
+    fn called(&self, names: &[Name]) -> Result<Vec<Vec<Holder>>> {
+        let mut of_name: Vec<Vec<Holder>> = names.iter().map(|_| Vec::new()).collect();
+        for (shard, source) in self.each() {
+            for (all, holders) in of_name.iter_mut().zip(source.called(names)?) {
+                all.extend(holders.into_iter().map(|holder| Holder { chunk: holder.chunk.of_shard(shard), ..holder }));
+            }
+        }
+        Ok(of_name)
+    }
+
+    fn outline(&self, document: &str) -> Result<Option<Vec<Heading>>> {
+        let mut found = Vec::new();
+        for (shard, source) in self.each() {
+            found.extend(source.outline(document)?.map(|outline| (shard, outline)));
+        }
+        Ok(self.only(document, found)?.map(|(_, outline)| outline))
+    }
+
     fn find(&self, document: &str, number: Option<u32>) -> Result<Option<Named>> {
         let mut found = Vec::new();
         for (shard, source) in self.each() {
@@ -299,6 +346,14 @@ impl Source for Shards {
             found.extend(source.excerpt(document, part)?.map(|excerpt| (shard, excerpt)));
         }
         Ok(self.only(document, found)?.map(|(_, excerpt)| excerpt))
+    }
+
+    fn sections(&self, document: &str) -> Result<Option<Vec<DocumentSection>>> {
+        let mut found = Vec::new();
+        for (shard, source) in self.each() {
+            found.extend(source.sections(document)?.map(|sections| (shard, sections)));
+        }
+        Ok(self.only(document, found)?.map(|(_, sections)| sections))
     }
 
     fn nearest_id(&self, id: &str) -> Result<Option<(usize, String)>> {

@@ -5,6 +5,8 @@
 //! | `lifecycle` | compaction, pins, snapshots: no answer changes, no file is missing, no space is lost |
 //! | `ranking::lexical` | a document by words: what its score is the mean of |
 //! | `ranking::links` | documents that the best name climb, however the collection grew and is cut |
+//! | `ranking::authored` | links that authors made: what climbs by them, where they lead, collections without them |
+//! | `ranking::phrases` | quoted phrases: what answers has them; many settings at once rank as one run each |
 //! | `faults` | a crash, a full disk and a failing one at every operation: one generation or the other, whole |
 //! | `memory` | runs and merges within a bound of memory: several segments, and no answer changes |
 //! | `writers` | writers that meet, collections that move under one, full disks: nothing of anybody is lost |

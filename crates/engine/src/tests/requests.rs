@@ -1,7 +1,7 @@
 //! Requests as they come: read strictly, defaults filled in, limits kept, schemas that say the same.
 
 use crate::api::{self, ContextRequest, Request, SearchRequest, WhyNotRequest, parse};
-use crate::{Error, Mode, Strategy};
+use crate::{Error, Mode, Phrases, Strategy, Weights};
 
 fn refused<T: Request + std::fmt::Debug>(json: &str) -> (String, String) {
     let error = parse::<T>(json.as_bytes()).unwrap_err();
@@ -82,7 +82,9 @@ fn schemas_name_every_field() {
         assert!(schema["description"].is_string() && schema["type"] == "object", "{name}: {schema}");
     }
     let schema = serde_json::to_value(api::schema("search-request").unwrap()).unwrap();
-    let request = serde_json::to_value(SearchRequest::new("x")).unwrap();
+    // Fields that are left out where they have their default.
+    let (phrases, weights) = (Phrases::Words, Weights { b: 0.5, ..Weights::default() });
+    let request = serde_json::to_value(SearchRequest { phrases, weights, ..SearchRequest::new("x") }).unwrap();
     let known: Vec<&String> = schema["properties"].as_object().unwrap().keys().collect();
     let fields: Vec<&String> = request.as_object().unwrap().keys().collect();
     assert_eq!(known, fields);

@@ -170,3 +170,69 @@ fn a_question_gives_more_than_its_answer() {
     });
     assert_eq!(serde_json::to_string(&asked.unwrap()).unwrap(), serde_json::to_string(&answer).unwrap());
 }
+
+#[test]
+fn texts_are_ranked_by_their_vectors() {
+    let (_place, service) = tides();
+    let cancel = Cancel::default();
+    let texts: Vec<String> = ["Rye bread.", "The moon.", "Rye bread.", "Tides."].map(str::to_owned).into();
+    let request = api::RerankRequest { query: "Rye bread.".to_owned(), texts: texts.clone(), k: Some(3) };
+    let answer = service.rerank("notes", &request, &cancel).unwrap();
+    let places: Vec<usize> = answer.results.iter().map(|result| result.index).collect();
+    assert_eq!((places.len(), &places[..2]), (3, &[0, 2][..]), "equal texts as they were given");
+    let (query, embedded) = (
+        service.embeddings("notes", &["Rye bread.".to_owned()], TextKind::Query, &cancel).unwrap(),
+        service.embeddings("notes", &texts, TextKind::Document, &cancel).unwrap(),
+    );
+    for result in &answer.results {
+        let pairs = query.embeddings[0].vector.iter().zip(&embedded.embeddings[result.index].vector);
+        let cosine: f64 = pairs.map(|(a, b)| f64::from(*a) * f64::from(*b)).sum();
+        assert_eq!(result.score, cosine);
+    }
+    for wrong in [
+        api::RerankRequest { texts: Vec::new(), ..request.clone() },
+        api::RerankRequest { query: " ".to_owned(), ..request.clone() },
+    ] {
+        assert!(service.rerank("notes", &wrong, &cancel).is_err(), "{wrong:?}");
+    }
+}
+
+#[test]
+fn more_texts_are_embedded_than_one_request_may_have() {
+    let (_place, service) = tides();
+    let texts = vec!["tide".to_owned(); api::EMBED_TEXTS_MAX + 3];
+    let embedded = service.embeddings("notes", &texts, TextKind::Document, &Cancel::default()).unwrap();
+    assert_eq!(embedded.embeddings.len(), texts.len());
+    assert!(embedded.embeddings.iter().all(|embedding| *embedding == embedded.embeddings[0]));
+}
+
+#[test]
+fn files_that_change_are_counted() {
+    let (place, service) = tides();
+    let cancel = Cancel::default();
+    assert_eq!(service.changed("notes", &cancel).unwrap(), 0);
+    let fresh = Service::new(options(&place)).unwrap();
+    std::fs::remove_file(place.notes().join("moon.txt")).unwrap();
+    let later = std::time::SystemTime::now() + Duration::from_secs(60);
+    std::fs::File::options().write(true).open(place.notes().join("bread.txt")).unwrap().set_modified(later).unwrap();
+    assert_eq!(fresh.changed("notes", &cancel).unwrap(), 2);
+    place.index();
+    assert_eq!(fresh.changed("notes", &cancel).unwrap(), 1, "a time that lies ahead stays ahead");
+}
+
+#[test]
+fn sections_are_those_of_the_text() {
+    let place = Place::new();
+    place.write("sea.md", "Before.\n\n# Sea\n\nWater.\n\n## Tides\n\nTwice a day.\n");
+    place.index();
+    let service = Service::new(options(&place)).unwrap();
+    let request = api::SectionsRequest { document: "notes/sea.md".to_owned() };
+    let list = service.sections("notes", &request, &Cancel::default()).unwrap();
+    let text =
+        service.get("notes", &GetRequest { citation: request.document.clone() }, &Cancel::default()).unwrap().text;
+    let tides = list.sections.last().unwrap();
+    let [start, end] = tides.span.map(|at| at as usize);
+    assert_eq!((tides.heading.as_str(), &text[start..end]), ("Tides", "## Tides\n\nTwice a day.\n"));
+    let above = &list.sections[tides.parent.unwrap() as usize];
+    assert_eq!((above.heading.as_str(), above.level), ("Sea", 1));
+}

@@ -4,11 +4,11 @@
 //! range is Lemire 2019 without its rejection step, whose bias is below n / 2^64.
 
 /// The state of the generator.
-pub(super) struct Xoshiro([u64; 4]);
+pub(crate) struct Xoshiro([u64; 4]);
 
 impl Xoshiro {
     /// Spreads a seed over the state.
-    pub(super) fn new(seed: u64) -> Self {
+    pub(crate) fn new(seed: u64) -> Self {
         let mut state = seed;
         Self(std::array::from_fn(|_| {
             state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -32,7 +32,7 @@ impl Xoshiro {
     }
 
     /// A number below `n`.
-    pub(super) fn below(&mut self, n: usize) -> usize {
+    pub(crate) fn below(&mut self, n: usize) -> usize {
         ((u128::from(self.next()) * n as u128) >> 64) as usize
     }
 }

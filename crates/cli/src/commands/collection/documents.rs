@@ -1,6 +1,6 @@
 //! `cento get`, `list`, `fields` and `delete`: the documents themselves.
 
-use cento_engine::api::{GetRequest, ListRequest};
+use cento_engine::api::{GetRequest, LinksRequest, ListRequest};
 use cento_engine::{At, Cancel, OsFs, Searcher, SearcherOptions, Selection, Service, ServiceOptions};
 
 use crate::args::{Delete, Get, Global, List, Which};
@@ -22,6 +22,9 @@ fn service(at: At) -> anyhow::Result<Service> {
 }
 
 pub(crate) fn get(args: &Get, global: &Global) -> anyhow::Result<Outcome> {
+    if args.links {
+        return links(&args.citation, global);
+    }
     let request = GetRequest { citation: args.citation.clone() };
     let excerpt = service(At::Current)?.get(global.collection.as_path(), &request, &Cancel::default())?;
     if global.json {
@@ -31,6 +34,40 @@ pub(crate) fn get(args: &Get, global: &Global) -> anyhow::Result<Outcome> {
         output::text(&excerpt.text) // the bytes that were cited, not one more
     }
     Ok(Outcome::Done)
+}
+
+fn links(citation: &str, global: &Global) -> anyhow::Result<Outcome> {
+    let request = LinksRequest { citation: citation.to_owned() };
+    let found = service(At::Current)?.links(global.collection.as_path(), &request, &Cancel::default())?;
+    let outcome = if found.outgoing.is_empty() && found.incoming.is_empty() { Outcome::Nothing } else { Outcome::Done };
+    if global.json {
+        output::json(&found)?;
+        return Ok(outcome);
+    }
+    found.warnings.iter().for_each(|warning| eprintln!("warning: {warning}"));
+    let bytes = |[start, end]: [u64; 2]| format!("bytes {start}-{end}");
+    let outgoing = found.outgoing.iter().map(|link| {
+        let to = match (&link.document, &link.section) {
+            (None, _) => "not in the collection".to_owned(),
+            (Some(document), None) => document.clone(),
+            (Some(document), Some(section)) => format!("{document} > {}", section.heading),
+        };
+        [link.kind, &link.target, &to, &bytes(link.span)].map(output::printable).to_vec()
+    });
+    if !found.outgoing.is_empty() {
+        println!("{}", output::table(&["link", "target", "leads to", "stands at"], outgoing));
+    }
+    let incoming = found
+        .incoming
+        .iter()
+        .map(|link| [link.kind, &link.target, &link.document, &bytes(link.span)].map(output::printable).to_vec());
+    if !found.incoming.is_empty() {
+        println!("{}", output::table(&["linked by", "target", "in", "stands at"], incoming));
+    }
+    if outcome == Outcome::Nothing && !global.quiet {
+        eprintln!("{} links to nothing, and nothing links to it", found.document);
+    }
+    Ok(outcome)
 }
 
 pub(crate) fn list(args: &List, global: &Global) -> anyhow::Result<Outcome> {

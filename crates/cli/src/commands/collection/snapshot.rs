@@ -1,25 +1,15 @@
 //! `cento snapshot`: generations that stay.
 
+use cento_engine::api::SnapshotList;
 use cento_engine::{NamedGeneration, OsFs, UnreadSnapshot};
 
 use crate::args::{Global, Snapshot};
 use crate::exit_code::Outcome;
 use crate::output;
 
-#[derive(serde::Serialize)]
-struct Answer {
-    version: u32,
-    snapshots: Vec<NamedGeneration>,
-    /// Of a list: those that cannot be read.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    unread: Vec<UnreadSnapshot>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    remark: Option<String>,
-}
-
 pub(crate) fn execute(verb: &Snapshot, global: &Global) -> anyhow::Result<Outcome> {
     let folder = &global.collection;
-    let mut answer = Answer { version: output::JSON_VERSION, snapshots: Vec::new(), unread: Vec::new(), remark: None };
+    let mut answer = SnapshotList::new(Vec::new(), Vec::new());
     match verb {
         Snapshot::Create { name } => answer.snapshots.push(cento_engine::create_snapshot(folder, name, &OsFs)?),
         Snapshot::Remove { name } => {

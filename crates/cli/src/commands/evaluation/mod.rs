@@ -6,5 +6,6 @@ pub(crate) mod eval_context;
 pub(crate) mod eval_answers;
 pub(crate) mod compare;
 pub(crate) mod priors;
+pub(crate) mod tune;
 pub(crate) mod fuse;
 mod groups;

@@ -5,15 +5,15 @@ use std::io::Write;
 use std::path::Path;
 
 use cento_engine::{
-    BudgetTokenizer, ChunkSearch, Context, ContextSettings, Filtered, LexicalScore, Marks, Mode, Policy, Pool,
-    RunQuery, RunRequest, Scan, Searcher, Strategy,
+    BudgetTokenizer, ChunkSearch, Context, ContextSettings, DocumentRanking, Filtered, Marks, Mode, NOT_REQUIRED,
+    Phrases, Policy, Pool, Required, RunQuery, RunRequest, Scan, Searcher, Strategy,
 };
 use cento_eval::context::redundancy::mean_pairwise_cosine;
 use cento_eval::topics::Topic;
 use cento_eval::{contexts, run, topics};
 use rayon::prelude::*;
 
-use crate::args::{self, Global, Run, Ties};
+use crate::args::{Global, Run, Ties};
 use crate::exit_code::Outcome;
 use crate::output::{self, Bar, Beside};
 use crate::{options, policy_file};
@@ -91,23 +91,22 @@ fn rank(
 ) -> anyhow::Result<(usize, usize)> {
     // One more than wanted, as the topic itself may be among them.
     let k = (args.k + usize::from(args.remove_query)).min(search.candidates.max(args.k));
-    let ChunkSearch { candidates, mode, fusion, links, scan, ef, find, .. } = *search;
-    let filter = search.filter.clone();
-    let lexical = match args.lexical_score {
-        args::LexicalScore::Document => LexicalScore::Document,
-        args::LexicalScore::Mean => LexicalScore::Mean,
+    let request = RunRequest {
+        k,
+        lexical: options::lexical_score(args.lexical_score),
+        title_weight: args.title_weight,
+        ..options::run_request(search)
     };
-    let title_weight = args.title_weight;
-    let request = RunRequest { k, candidates, mode, fusion, lexical, title_weight, links, scan, ef, find, filter };
     let query = |topic: &Topic| RunQuery { text: topic.text.clone(), scope: scope(topic, search) };
     let queries: Vec<RunQuery> = topics.iter().map(query).collect();
     let bar = Bar::new(global, Beside::AnyAnswer);
     let rankings = searcher.run(&queries, &request, &mut |n_done| bar.count(n_done, queries.len(), "topics"));
     bar.finish();
     let mut rankings = rankings?;
-    if mode != Mode::Lexical {
+    if search.mode != Mode::Lexical {
         warn_of_cut(&queries, searcher)?;
     }
+    warn_of_phrases(&queries, &rankings, search.phrases, searcher, global);
     let mut out = output::file(&args.output)?;
     for (topic, ranking) in topics.iter().zip(&mut rankings) {
         if args.remove_query {
@@ -120,6 +119,28 @@ fn rank(
     out.finish()?;
     let n_empty = rankings.iter().filter(|ranking| ranking.is_empty()).count();
     Ok((rankings.iter().map(Vec::len).sum(), n_empty))
+}
+
+/// Says of how many topics the quotations are not required word by word, and which ask for a phrase that is nowhere.
+fn warn_of_phrases(
+    queries: &[RunQuery],
+    rankings: &[DocumentRanking],
+    phrases: Phrases,
+    searcher: &Searcher,
+    global: &Global,
+) {
+    let (mut n_words, mut absent) = (0, Vec::new());
+    for (query, ranking) in queries.iter().zip(rankings) {
+        let Required { phrases, warnings } = searcher.quoted(&query.text, phrases);
+        n_words += usize::from(!warnings.is_empty());
+        absent.extend((!phrases.is_empty() && ranking.is_empty()).then_some(&query.text));
+    }
+    if n_words > 0 && !global.quiet {
+        eprintln!("{NOT_REQUIRED} of {n_words} topics that quote in a sentence (--phrases required asks for them)");
+    }
+    if let Some(first) = absent.first() {
+        eprintln!("warning: no document has the phrases of {} topics, such as {first:?}", absent.len());
+    }
 }
 
 /// Says how many topics the encoder reads the beginning of alone.

@@ -3,28 +3,14 @@
 use std::path::{Path, PathBuf};
 
 use cento_engine::{
-    At, BudgetTokenizer, CollectionError, ContextSettings, ContextTrace, DeviceChoice, Difference, Error, Searcher,
-    SearcherOptions, TRACE_SCHEMA,
+    At, BudgetTokenizer, Cancel, CollectionError, ContextTrace, DeviceChoice, Difference, Error, Replayed, Searcher,
+    SearcherOptions, TRACE_SCHEMA, api,
 };
 
 use crate::args::Replay;
 use crate::exit_code::Outcome;
 use crate::settings::Invocation;
 use crate::{options, output};
-
-#[derive(serde::Serialize)]
-struct Answer<'a> {
-    version: u32,
-    /// The same bytes were delivered, and the trace is of this context, word for word where all that decides is the
-    /// same.
-    same: bool,
-    /// Differences, in the order in which one thing follows from another; something may differ even so: what decides,
-    /// and what follows from that.
-    differences: &'a [Difference],
-    generation: u64,
-    context: &'a str,
-    n_tokens: usize,
-}
 
 pub(crate) fn execute(args: &Replay, invocation: &Invocation) -> anyhow::Result<Outcome> {
     let global = &invocation.cli.global;
@@ -33,56 +19,33 @@ pub(crate) fn execute(args: &Replay, invocation: &Invocation) -> anyhow::Result<
         return Ok(Outcome::Done);
     };
     let trace = ContextTrace::read(path)?;
-    let (search, policy) = (trace.search()?, trace.policy()?);
+    (trace.search()?, trace.policy()?); // what is wrong with it is said before the collection is opened
     let at = match (&args.snapshot, args.generation) {
         (Some(name), _) => At::Snapshot(name.clone()),
         (_, asked) if !args.latest => At::Generation(asked.unwrap_or(trace.collection.generation)),
         _ => At::Current,
     };
     let searcher = searcher(invocation, path, &trace, args.model.clone(), args.device.device, at)?;
-    let config = &trace.assembly.config;
     let tokenizer = tokenizer(&trace, &searcher)?;
-    let endpoint = trace.endpoint();
-    let request = ContextSettings {
-        budget_tokens: config.budget_tokens,
-        tokenizer: &tokenizer,
-        strategy: config.strategy,
-        policy: &policy,
-        format: config.format,
-        order: config.order,
-        marks: config.marks,
-        queries: &config.queries,
-        include: &config.include,
-        exclude: &config.exclude,
-        endpoint: endpoint.as_ref(),
-    };
-    let context = searcher.context(&search, &request)?;
+    let replayed = trace.replay(&searcher, &tokenizer, &Cancel::default())?;
     options::remark_device(global, &searcher);
-    let now = ContextTrace::new(&searcher, &search, &request, &context)?;
-    let (same, differences) = (trace.holds(&now), trace.differences(&now));
+    let Replayed { context, trace: now, same, differences } = &replayed;
     if global.json {
-        output::json(&Answer {
-            version: output::JSON_VERSION,
-            same,
-            differences: &differences,
-            generation: now.collection.generation,
-            context: context.counted(),
-            n_tokens: context.n_tokens,
-        })?;
-    } else if same {
+        output::json(&api::ReplayAnswer::new(&replayed))?;
+    } else if *same {
         println!("{}", context.text);
     }
-    if !same || !global.quiet {
-        for Difference { what, before, after } in &differences {
+    if !*same || !global.quiet {
+        for Difference { what, before, after } in differences {
             eprintln!("differs: {what}: {before} in the trace, {after} now");
         }
-        match (same, trace.delivers_as(&now)) {
+        match (same, trace.delivers_as(now)) {
             (true, _) => eprintln!("the same bytes as in the trace"),
             (false, true) => eprintln!("the same bytes, but not the trace of them: it was changed after it was made"),
             (false, false) => eprintln!("not the same bytes as in the trace"),
         }
     }
-    Ok(if same { Outcome::Done } else { Outcome::Nothing })
+    Ok(if *same { Outcome::Done } else { Outcome::Nothing })
 }
 
 /// The tokenizer that counted the budget of a trace.

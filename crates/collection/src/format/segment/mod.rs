@@ -8,6 +8,7 @@
 //! | `documents.table` | document: id, origin, title, metadata, text range, rows, sections, content hash |
 //! | `sections.table` | section: heading, span, level, parent |
 //! | `chunks.table` | chunk: document, number, byte span, section, tokens, anchor, hash |
+//! | `links.table` | link that an author made: target as written, kind, span; absent where no document has any |
 //! | `documents.text` | block of canonical text |
 //! | `metadata.columns` | field and type of value: the values in order, and the documents that have each |
 //! | `vectors.rows` | chunk: its unit vector |
@@ -17,6 +18,7 @@
 
 mod files;
 mod records;
+mod links;
 mod column;
 mod lexical_files;
 mod writer;
@@ -27,7 +29,7 @@ mod salvage;
 pub use self::column::Column;
 pub(crate) use self::open::POSTINGS_BYTES_MIN;
 pub use self::open::{Segment, Units, folder};
-pub use self::records::{ChunkRecord, DocumentRecord, SectionRecord};
+pub use self::records::{ChunkRecord, DocumentRecord, LinkRecord, SectionRecord};
 pub use self::salvage::Salvage;
 pub use self::stored::{DocumentReader, StoredDocument};
 pub use self::writer::{NewChunk, NewDocument, SegmentLimits, SegmentWriter};

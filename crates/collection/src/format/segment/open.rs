@@ -12,6 +12,7 @@ use roaring::RoaringBitmap;
 use super::column::Column;
 use super::files::{CHUNKS, DOCUMENTS, LEXICAL, METADATA, SECTIONS, TEXTS};
 use super::lexical_files::LexicalFiles;
+use super::links::Links;
 use super::records::{ChunkRecord, DocumentRecord, SectionRecord};
 use super::stored::DocumentReader;
 use crate::error::{AtPath, Error, Result};
@@ -41,6 +42,8 @@ pub struct Segment {
     pub sections: Table<SectionRecord>,
     /// Chunks that are searched; a row is a record.
     pub chunks: Table<ChunkRecord>,
+    /// Links that authors made.
+    pub links: Links,
     /// Canonical texts.
     pub texts: Texts,
     /// Columns that filters read.
@@ -104,6 +107,7 @@ impl Segment {
         Ok(Self {
             name: name.to_owned(),
             sections: Table::open(folder, SECTIONS.1, SECTIONS.0)?,
+            links: Links::open(folder)?,
             texts: Texts::open(folder, TEXTS)?,
             metadata: MetadataColumns::open(folder, METADATA, documents.len())?,
             documents,
@@ -132,7 +136,7 @@ impl Segment {
     /// As [`Mapped::renew`](cento_vector::file::Mapped::renew), of each of its files.
     pub fn renew(&self, now: Instant) -> Result<()> {
         let tables = [self.documents.file(), self.sections.file(), self.chunks.file()];
-        let files = tables.into_iter().chain([self.texts.file(), self.metadata.file()]);
+        let files = tables.into_iter().chain(self.links.file()).chain([self.texts.file(), self.metadata.file()]);
         for file in files.chain(self.columns.iter().flat_map(Column::files)) {
             file.renew(now)?;
         }
@@ -167,7 +171,7 @@ impl Segment {
     /// Bytes of memory that a writer takes to gather its documents again, reckoned from its files, dead ones too;
     /// beside [`POSTINGS_BYTES_MIN`], which all documents of a writer share.
     pub(crate) fn gathered_bytes(&self) -> Result<u64> {
-        let tables = self.documents.n_bytes() + self.sections.n_bytes() + self.chunks.n_bytes();
+        let tables = self.documents.n_bytes() + self.sections.n_bytes() + self.chunks.n_bytes() + self.links.n_bytes();
         Ok((tables + POSTINGS_PER_FILE_BYTE * self.lexical_files.n_bytes()) as u64 + self.metadata.memory_bytes()?)
     }
 
@@ -209,7 +213,7 @@ impl Segment {
 
     /// Reads whole documents; cheap if they are asked for in order.
     pub fn reader(&self, header: HeaderStyle) -> DocumentReader<'_> {
-        DocumentReader::new(&self.documents, &self.sections, &self.chunks, &self.texts, header)
+        DocumentReader::new(&self.documents, &self.sections, &self.chunks, &self.links, &self.texts, header)
     }
 
     /// A section of a document, by its number there.
@@ -226,6 +230,7 @@ impl Segment {
             (TEXTS, self.texts.verify()),
             (METADATA, self.verify_metadata()),
         ];
+        checks.extend(self.links.verify());
         checks.extend(self.columns.iter().flat_map(Column::verify));
         checks.push((LEXICAL, self.lexical_files.verify()));
         checks

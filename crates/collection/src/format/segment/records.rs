@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use bytemuck::{Pod, Zeroable};
-use cento_corpus::Format;
+use cento_corpus::{Format, LinkKind};
 
 use crate::format::table::Text;
 
@@ -44,8 +44,24 @@ pub struct DocumentRecord {
     pub is_extracted: u32,
     /// Number of its format.
     pub format: u32,
-    /// Zero.
-    pub reserved: u32,
+    /// 0 where links were not looked for, which older versions did not; else one more than its link records.
+    pub links: u32,
+}
+
+/// A link in `links.table`, which has those of a document together, in the order of the documents.
+#[derive(Debug, Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+pub struct LinkRecord {
+    /// Target as written.
+    pub target: Text,
+    /// First byte in the document's text where it stands; 0, like the end, where it is not part of the text.
+    pub start: u64,
+    /// Byte behind the last.
+    pub end: u64,
+    /// Number of its document in the segment.
+    pub document: u32,
+    /// Number of its kind.
+    pub kind: u32,
 }
 
 /// A section in `sections.table`; `parent` counts from the document's first section.
@@ -113,6 +129,11 @@ impl DocumentRecord {
         Format::of_number(self.format)
     }
 
+    /// The number of its links; `None` if they were not looked for.
+    pub fn n_links(&self) -> Option<u32> {
+        self.links.checked_sub(1)
+    }
+
     /// Its rows. A record may say anything, and what lies outside a file is noticed where it is read.
     pub fn rows(&self) -> Range<u32> {
         self.first_row..self.first_row.saturating_add(self.n_rows)
@@ -129,6 +150,13 @@ impl DocumentRecord {
             0 => "source",
             _ => "extracted",
         }
+    }
+}
+
+impl LinkRecord {
+    /// The way it is written; `None` if the record is damaged.
+    pub fn kind(&self) -> Option<LinkKind> {
+        LinkKind::of_number(self.kind)
     }
 }
 

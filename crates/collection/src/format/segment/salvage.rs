@@ -5,6 +5,7 @@ use cento_vector as vector;
 
 use super::column::Column;
 use super::files::{CHUNKS, DOCUMENTS, SECTIONS, TEXTS};
+use super::links::Links;
 use super::open;
 use super::records::{ChunkRecord, DocumentRecord, SectionRecord};
 use super::stored::{DocumentReader, StoredDocument};
@@ -23,6 +24,7 @@ pub struct Salvage {
     documents: Option<Table<DocumentRecord>>,
     sections: Option<Table<SectionRecord>>,
     chunks: Option<Table<ChunkRecord>>,
+    links: Links,
     texts: Option<Texts>,
     columns: Vec<Option<vector::Rows>>,
 }
@@ -35,6 +37,7 @@ impl Salvage {
             documents: Table::open(&folder, DOCUMENTS.1, DOCUMENTS.0).ok(),
             sections: Table::open(&folder, SECTIONS.1, SECTIONS.0).ok(),
             chunks: Table::open(&folder, CHUNKS.1, CHUNKS.0).ok(),
+            links: Links::open(&folder).unwrap_or_default(),
             texts: Texts::open(&folder, TEXTS).ok(),
             columns: (0..config.pooling.columns().len()).map(|at| Column::open_rows(&folder, at).ok()).collect(),
         }
@@ -43,7 +46,9 @@ impl Salvage {
     /// Reads documents, if all it takes could be opened.
     pub fn reader(&self, header: HeaderStyle) -> Option<DocumentReader<'_>> {
         let (documents, sections) = (self.documents.as_ref()?, self.sections.as_ref()?);
-        Some(DocumentReader::new(documents, sections, self.chunks.as_ref()?, self.texts.as_ref()?, header))
+        let (chunks, texts) = (self.chunks.as_ref()?, self.texts.as_ref()?);
+        let reader = DocumentReader::new(documents, sections, chunks, &self.links, texts, header);
+        Some(reader.without_lost_links())
     }
 
     /// Id and origin of a document, whether or not there is more of it.

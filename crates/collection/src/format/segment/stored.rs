@@ -6,6 +6,7 @@
 
 use cento_corpus::{self as corpus, HeaderStyle};
 
+use super::links::Links;
 use super::records::{ChunkRecord, DocumentRecord, SectionRecord, some};
 use super::writer::{NewChunk, NewDocument};
 use crate::error::Result;
@@ -18,8 +19,19 @@ pub struct DocumentReader<'s> {
     documents: &'s Table<DocumentRecord>,
     sections: &'s Table<SectionRecord>,
     chunks: &'s Table<ChunkRecord>,
+    links: &'s Links,
     texts: TextReader<'s>,
     header: HeaderStyle,
+    lost_links: LostLinks,
+}
+
+/// The treatment of links that cannot be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum LostLinks {
+    /// Their document cannot be read either.
+    Refused,
+    /// Their document is read as one whose links were not looked for.
+    LeftOut,
 }
 
 /// A document with its chunks that are searched, and their headers.
@@ -28,6 +40,8 @@ pub struct StoredDocument {
     pub document: corpus::Document,
     /// Its first row in the segment it is stored in.
     pub first_row: u32,
+    /// Its links; `None` if they were not looked for when it was indexed.
+    links: Option<Vec<corpus::Link>>,
     hash: [u8; 32],
     n_chunks: u32,
     chunks: Vec<StoredChunk>,
@@ -55,6 +69,7 @@ impl StoredDocument {
     pub fn as_new(&self) -> NewDocument<'_> {
         NewDocument {
             document: &self.document,
+            links: self.links.as_deref(),
             hash: self.hash,
             n_chunks: self.n_chunks,
             chunks: self.chunks.iter().map(StoredChunk::as_new).collect(),
@@ -68,10 +83,17 @@ impl<'s> DocumentReader<'s> {
         documents: &'s Table<DocumentRecord>,
         sections: &'s Table<SectionRecord>,
         chunks: &'s Table<ChunkRecord>,
+        links: &'s Links,
         texts: &'s Texts,
         header: HeaderStyle,
     ) -> Self {
-        Self { documents, sections, chunks, texts: texts.reader(), header }
+        Self { documents, sections, chunks, links, texts: texts.reader(), header, lost_links: LostLinks::Refused }
+    }
+
+    /// Reads a document whose links cannot be read as one whose links were not looked for: it is indexed again with
+    /// them.
+    pub(super) fn without_lost_links(self) -> Self {
+        Self { lost_links: LostLinks::LeftOut, ..self }
     }
 
     /// A document by its number.
@@ -96,7 +118,12 @@ impl<'s> DocumentReader<'s> {
                 sections: self.read_sections(&record)?,
                 blocks: Vec::new(),
                 metadata,
+                links: Vec::new(),
                 warnings: Vec::new(),
+            },
+            links: match (self.links.of(document, &record), self.lost_links) {
+                (Err(_), LostLinks::LeftOut) => None,
+                (links, _) => links?,
             },
             first_row: record.first_row,
             hash: record.hash,

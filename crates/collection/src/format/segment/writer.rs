@@ -9,6 +9,7 @@ use cento_vector::file;
 
 use super::column::NewColumn;
 use super::files::{CHUNKS, DOCUMENTS, LEXICAL, LEXICAL_KIND, METADATA, SECTIONS, TEXTS};
+use super::links::LinksWriter;
 use super::records::{ChunkRecord, DocumentRecord, NO_SOURCE, NONE, SectionRecord};
 use crate::error::{AtPath, Result};
 use crate::format::config::CollectionConfig;
@@ -33,6 +34,8 @@ pub struct NewChunk<'a> {
 pub struct NewDocument<'a> {
     /// The document.
     pub document: &'a corpus::Document,
+    /// Its links; `None` if they were not looked for when it was indexed.
+    pub links: Option<&'a [corpus::Link]>,
     /// BLAKE3 of everything that shapes its rows and citations.
     pub hash: [u8; 32],
     /// Its chunks, hidden ones counted.
@@ -65,6 +68,7 @@ pub struct SegmentWriter<'f> {
     documents: TableWriter<DocumentRecord>,
     sections: TableWriter<SectionRecord>,
     chunks: TableWriter<ChunkRecord>,
+    links: LinksWriter,
     texts: TextWriter,
     metadata: MetadataWriter,
     lexical: lexical::Writer,
@@ -106,6 +110,7 @@ impl<'f> SegmentWriter<'f> {
             documents: TableWriter::new(),
             sections: TableWriter::new(),
             chunks: TableWriter::new(),
+            links: LinksWriter::new(),
             texts: TextWriter::create(fs, &folder.join(TEXTS))?,
             metadata: MetadataWriter::default(),
             lexical: lexical::Writer::new(&lexical::Analyzer::new(config.language()?))?,
@@ -167,6 +172,7 @@ impl<'f> SegmentWriter<'f> {
     /// Bytes of memory that are taken when the files are written: of the postings there are two forms then.
     pub fn gathered_bytes(&self) -> u64 {
         let tables = self.documents.memory_bytes() + self.sections.memory_bytes() + self.chunks.memory_bytes();
+        let tables = tables + self.links.memory_bytes();
         tables + self.metadata.memory_bytes() + 2 * self.lexical.memory_bytes() as u64
     }
 
@@ -224,7 +230,7 @@ impl<'f> SegmentWriter<'f> {
             n_chunks: new.n_chunks,
             is_extracted: u32::from(document.kind == corpus::TextKind::Extracted),
             format: document.format.number(),
-            reserved: 0,
+            links: self.links.push(self.documents.len() as u32, new.links),
         };
         self.documents.push(record);
         Ok(first_row)
@@ -260,6 +266,7 @@ impl<'f> SegmentWriter<'f> {
         self.documents.write(fs, &folder.join(DOCUMENTS.1), DOCUMENTS.0)?;
         self.sections.write(fs, &folder.join(SECTIONS.1), SECTIONS.0)?;
         self.chunks.write(fs, &folder.join(CHUNKS.1), CHUNKS.0)?;
+        self.links.write(fs, folder)?;
         self.texts.finish()?;
         self.metadata.write(fs, &folder.join(METADATA))?;
         drop(self.metadata);
@@ -388,6 +395,7 @@ mod tests {
                 sections: Vec::new(),
                 blocks: Vec::new(),
                 metadata: Default::default(),
+                links: Vec::new(),
                 warnings: Vec::new(),
                 text,
             };
@@ -400,7 +408,9 @@ mod tests {
                 header_skip: 0,
             };
             let chunks = vec![NewChunk { index: 0, chunk: &chunk, header: "" }];
-            let row = writer.push(&NewDocument { document: &document, hash: [0; 32], n_chunks: 1, chunks }).unwrap();
+            let row = writer
+                .push(&NewDocument { document: &document, links: None, hash: [0; 32], n_chunks: 1, chunks })
+                .unwrap();
             writer.set_vector(0, row, &[0.6, 0.8]).unwrap();
         }
         let gathered_bytes = writer.gathered_bytes();

@@ -57,6 +57,16 @@ impl Bpe {
         n_tokens
     }
 
+    /// The bytes of tokens by their ids; the first id that is none is the error.
+    pub(crate) fn decode(&self, ids: &[u32]) -> Result<Vec<u8>, u32> {
+        let table = Table::open(self.vocabulary);
+        let mut bytes = Vec::new();
+        for id in ids {
+            bytes.extend_from_slice(table.bytes(*id).ok_or(*id)?);
+        }
+        Ok(bytes)
+    }
+
     /// For each token of a text the byte offset of its end.
     pub(crate) fn ends(&self, text: &str) -> Vec<usize> {
         let mut ends = Vec::new();

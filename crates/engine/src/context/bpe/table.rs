@@ -36,6 +36,12 @@ impl<'a> Table<'a> {
         }
     }
 
+    /// The bytes of a token; none where there is no such rank.
+    #[allow(dead_code, reason = "the build script writes only")]
+    pub(crate) fn bytes(&self, rank: u32) -> Option<&'a [u8]> {
+        ((rank as usize) < self.starts.len() / WORD_BYTES - 1).then(|| self.token(rank))
+    }
+
     fn token(&self, rank: u32) -> &'a [u8] {
         let place = |at: usize| word(self.starts, at) as usize;
         &self.bytes[place(rank as usize)..place(rank as usize + 1)]

@@ -2,22 +2,28 @@
 //!
 //! A link e → d stands where the text of e has the title of d. Its strength is the title's idf over that of one
 //! document's own word, `min(1, Σ idf / ln N)`, over the square root of the documents that e names: a rare name says
-//! much, and one name of many little. For e among the [`SOURCES`] best of the fused ranking H
+//! much, and one name of many little. A link that the author of e made, where those count ([`Links::Authored`]), has
+//! the strength 1 over the square root of the documents that e links to. For e among the [`SOURCES`] best of the fused
+//! ranking H
 //!
 //! `H'(d) = max(H(d), min(H(d) + WEIGHT · H(e) · strength, CEILING · H(e)))`
 //!
 //! so that a named document climbs up to, and never past, the one that names it. Of a ranking of chunks a document has
 //! the score of its best chunk, and that chunk climbs; the first chunk where the ranking has none.
-//! Cost: the texts of three documents are read and looked through, each once while the collection is open.
+//! Cost: the texts of three documents are read and looked through, or their links resolved, each once while the
+//! collection is open.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use cento_assembly::fuse::{Contribution, Fused};
+use cento_corpus::LinkKind;
 use cento_lexical::{Statistics, Unit};
 
 use crate::cancel::Cancel;
 use crate::error::Result;
+use crate::retrieve::links::Resolved;
+use crate::retrieve::request::Links;
 use crate::retrieve::rules::known::{Link, NamedBy};
 use crate::retrieve::searcher::Searcher;
 use crate::source::refs::{ChunkKey, ChunkRef};
@@ -25,8 +31,10 @@ use crate::source::scope::Scope;
 use crate::source::seam::Counted;
 use crate::source::titles::{Mention, SHARED_MAX};
 
-/// Name of the part of a score that links give.
+/// Name of the part of a score that a title in a text gives.
 const NAMED: &str = "named";
+/// Name of the part of a score that a link of an author gives.
+const LINKED: &str = "linked";
 
 /// Documents at the head of a ranking whose links count. Chosen with the other two constants on twelve sets.
 const SOURCES: usize = 3;
@@ -37,6 +45,14 @@ const CEILING: f64 = 0.999;
 
 /// Bytes of a document that are looked through: what names hundreds of others says little of each.
 const TEXT_BYTES_MAX: u64 = 1 << 16;
+
+/// The links that are followed in a ranking of units, and the documents that they may lift.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Followed<'a> {
+    pub(crate) links: Links,
+    pub(crate) unit: Unit,
+    pub(crate) scope: Option<&'a Scope>,
+}
 
 /// The height a link lifts a document to.
 struct Lift<'f> {
@@ -57,8 +73,7 @@ impl Searcher {
     pub(crate) fn follow_links(
         &self,
         fused: &mut Vec<Fused<ChunkKey>>,
-        unit: Unit,
-        scope: Option<&Scope>,
+        Followed { links: which, unit, scope }: Followed<'_>,
         cancel: &Cancel,
     ) -> Result<HashMap<String, NamedBy>> {
         let mut best: HashMap<&str, usize> = HashMap::new();
@@ -73,7 +88,7 @@ impl Searcher {
             }
         }
         let mut lifts: BTreeMap<String, Lift<'_>> = BTreeMap::new();
-        for (n, (source, links)) in sources.iter().zip(self.links(&sources, unit, cancel)?).enumerate() {
+        for (n, (source, links)) in sources.iter().zip(self.links_of(&sources, which, unit, cancel)?).enumerate() {
             for link in &*links {
                 if scope.is_some_and(|scope| !scope.contains(link.to.chunk)) {
                     continue;
@@ -119,19 +134,35 @@ impl Searcher {
     }
 
     /// The links of each document at the head of a ranking.
-    fn links(&self, sources: &[&Fused<ChunkKey>], unit: Unit, cancel: &Cancel) -> Result<Vec<Arc<[Link]>>> {
-        let id = |source: &&Fused<ChunkKey>| document(&source.id.id, unit).to_owned();
+    fn links_of(
+        &self,
+        sources: &[&Fused<ChunkKey>],
+        which: Links,
+        unit: Unit,
+        cancel: &Cancel,
+    ) -> Result<Vec<Arc<[Link]>>> {
         let mut known: Vec<Option<Arc<[Link]>>> =
-            sources.iter().map(|source| self.links.of(document(&source.id.id, unit))).collect();
+            sources.iter().map(|source| self.links.of(document(&source.id.id, unit), which)).collect();
         let new: Vec<usize> = (0..sources.len()).filter(|&at| known[at].is_none()).collect();
         if !new.is_empty() {
             cancel.check()?;
-            let chunks: Vec<ChunkRef> = new.iter().map(|&at| sources[at].id.chunk).collect();
-            let mentions = self.source.named(&self.source.openings(&chunks, TEXT_BYTES_MAX)?)?;
-            for (at, mentions) in new.into_iter().zip(mentions) {
-                let document = id(&sources[at]);
-                let links: Arc<[Link]> = self.weighed(&document, mentions, cancel)?.into();
-                self.links.keep(document, Arc::clone(&links));
+            let documents: Vec<String> = new.iter().map(|&at| document(&sources[at].id.id, unit).to_owned()).collect();
+            let mut links: Vec<Vec<Link>> = documents.iter().map(|_| Vec::new()).collect();
+            if which.count_names() {
+                let chunks: Vec<ChunkRef> = new.iter().map(|&at| sources[at].id.chunk).collect();
+                let mentions = self.source.named(&self.source.openings(&chunks, TEXT_BYTES_MAX)?)?;
+                for ((links, document), mentions) in links.iter_mut().zip(&documents).zip(mentions) {
+                    links.extend(self.weighed(document, mentions, cancel)?);
+                }
+            }
+            if which.count_authored() {
+                for ((links, document), resolved) in links.iter_mut().zip(&documents).zip(self.resolved(&documents)?) {
+                    links.extend(authored(document, resolved));
+                }
+            }
+            for ((at, document), links) in new.into_iter().zip(documents).zip(links) {
+                let links: Arc<[Link]> = links.into();
+                self.links.keep(document, which, Arc::clone(&links));
                 known[at] = Some(links);
             }
         }
@@ -160,7 +191,7 @@ impl Searcher {
         for (Mention { title, span, holders }, terms) in titles {
             let strength = rarity(&statistics, &terms) / (n_links as f64).sqrt();
             if strength > 0.0 {
-                let link = |to| Link { to, title: title.clone(), span: span.clone(), strength };
+                let link = |to| Link { to, title: title.clone(), span: span.clone(), kind: None, strength };
                 links.extend(holders.into_iter().map(link));
             }
         }
@@ -168,17 +199,30 @@ impl Searcher {
     }
 }
 
+/// The links that the author of a document made to others, the first to each, with their strengths.
+fn authored(document: &str, resolved: Vec<Resolved>) -> Vec<Link> {
+    let mut links: Vec<Link> = Vec::new();
+    let mut met = HashSet::from([document.to_owned()]);
+    for Resolved { link, to, .. } in resolved {
+        let Some(to) = to.filter(|to| met.insert(to.document.clone())) else { continue };
+        links.push(Link { to, title: link.target, span: link.start..link.end, kind: Some(link.kind), strength: 0.0 });
+    }
+    let strength = 1.0 / (links.len().max(1) as f64).sqrt();
+    links.iter_mut().for_each(|link| link.strength = strength);
+    links
+}
+
 impl Lift<'_> {
     fn named_by(&self) -> NamedBy {
-        let Link { title, span, .. } = &self.link;
-        let span = [span.start as u64, span.end as u64];
-        NamedBy { document: self.by.to_owned(), title: title.clone(), span }
+        let Link { title, span, kind, .. } = &self.link;
+        let (span, link) = ([span.start as u64, span.end as u64], kind.map(LinkKind::name));
+        NamedBy { document: self.by.to_owned(), title: title.clone(), span, link }
     }
 
     /// The part of the lifted score: `raw` is the score of the naming document, `normalized` the strength of the link.
     fn part(&self) -> Contribution {
         Contribution {
-            arm: NAMED.to_owned(),
+            arm: if self.link.kind.is_some() { LINKED } else { NAMED }.to_owned(),
             rank: Some(self.rank),
             raw: Some(self.score),
             normalized: Some(self.link.strength),

@@ -136,7 +136,7 @@ fn holder(generation: &Generation, (number, document): (usize, u32), title: &str
 }
 
 /// The words of a title in lower case, without what stands in brackets behind.
-fn words_of(title: &str) -> String {
+pub(super) fn words_of(title: &str) -> String {
     normalized(bare(title))
 }
 

@@ -80,13 +80,28 @@ fn naive_links<'d>(searcher: &Searcher, documents: &'d [Read], from: &Read) -> V
     links.into_iter().map(|(to, rarity)| (to, rarity / n_links.sqrt())).collect()
 }
 
-fn document(id: &str) -> &str {
+pub(super) fn document(id: &str) -> &str {
     id.split_once('#').map_or(id, |(document, _)| document)
 }
 
 /// A fused ranking with its links followed; `hidden` documents are named by nobody.
 fn naive(searcher: &Searcher, fused: &[(String, f64)], hidden: &[&str]) -> Vec<(String, f64)> {
     let documents = read(searcher);
+    let ids: Vec<&str> = documents.iter().map(|document| document.id.as_str()).collect();
+    let links = |head: &str| {
+        let from = documents.iter().find(|from| from.id == head).unwrap();
+        naive_links(searcher, &documents, from).into_iter().map(|(to, strength)| (to.to_owned(), strength)).collect()
+    };
+    climbed(&ids, &links, fused, hidden)
+}
+
+/// A fused ranking of these documents with some links followed; none leads to a `hidden` one.
+pub(super) fn climbed(
+    documents: &[&str],
+    links: &dyn Fn(&str) -> Vec<(String, f64)>,
+    fused: &[(String, f64)],
+    hidden: &[&str],
+) -> Vec<(String, f64)> {
     let mut heads: Vec<(&str, f64)> = Vec::new();
     for (id, score) in fused {
         if heads.len() < 3 && heads.iter().all(|(head, _)| *head != document(id)) {
@@ -94,20 +109,19 @@ fn naive(searcher: &Searcher, fused: &[(String, f64)], hidden: &[&str]) -> Vec<(
         }
     }
     let mut lifted = fused.to_vec();
-    for to in &documents {
-        let at = fused.iter().position(|(id, _)| document(id) == to.id);
+    for to in documents {
+        let at = fused.iter().position(|(id, _)| document(id) == *to);
         let own = at.map_or(0.0, |at| fused[at].1);
         let mut best = own;
         for (head, score) in &heads {
-            let from = documents.iter().find(|from| from.id == *head).unwrap();
-            let links = naive_links(searcher, &documents, from);
-            let link = links.iter().find(|(named, _)| *named == to.id && !hidden.contains(named));
+            let links = links(head);
+            let link = links.iter().find(|(named, _)| named == to && !hidden.contains(&named.as_str()));
             best = link.map_or(best, |(_, strength)| best.max((own + 0.6 * score * strength).min(0.999 * score)));
         }
         match at {
             Some(at) => lifted[at].1 = best,
-            None if best > 0.0 && fused[0].0.contains('#') => lifted.push((format!("{}#0", to.id), best)),
-            None if best > 0.0 => lifted.push((to.id.clone(), best)),
+            None if best > 0.0 && fused[0].0.contains('#') => lifted.push((format!("{to}#0"), best)),
+            None if best > 0.0 => lifted.push(((*to).to_owned(), best)),
             None => {}
         }
     }
@@ -116,7 +130,7 @@ fn naive(searcher: &Searcher, fused: &[(String, f64)], hidden: &[&str]) -> Vec<(
 }
 
 #[track_caller]
-fn assert_same(ranking: &[(String, f64)], expected: &[(String, f64)]) {
+pub(super) fn assert_same(ranking: &[(String, f64)], expected: &[(String, f64)]) {
     let ids = |ranking: &[(String, f64)]| ranking.iter().map(|(id, _)| id.clone()).collect::<Vec<_>>();
     assert_eq!(ids(ranking), ids(expected));
     for ((id, score), (_, expected)) in ranking.iter().zip(expected) {
@@ -124,17 +138,17 @@ fn assert_same(ranking: &[(String, f64)], expected: &[(String, f64)]) {
     }
 }
 
-fn run(searcher: &Searcher, query: &str, request: &RunRequest) -> Vec<(String, f64)> {
+pub(super) fn run(searcher: &Searcher, query: &str, request: &RunRequest) -> Vec<(String, f64)> {
     let query = RunQuery { text: query.to_owned(), scope: None };
     searcher.run(&[query], request, &mut |_| {}).unwrap().remove(0)
 }
 
-fn search(searcher: &Searcher, request: &ChunkSearch) -> Vec<(String, f64)> {
+pub(super) fn search(searcher: &Searcher, request: &ChunkSearch) -> Vec<(String, f64)> {
     let hits = searcher.search(request).unwrap().hits;
     hits.into_iter().map(|hit| (hit.id, hit.score)).collect()
 }
 
-fn chunks(query: &str, links: Links) -> ChunkSearch {
+pub(super) fn chunks(query: &str, links: Links) -> ChunkSearch {
     ChunkSearch { k: 1000, links, scan: Scan::Exact, ..ChunkSearch::new(query) }
 }
 

@@ -21,11 +21,12 @@ const N_DOCUMENTS: usize = 60;
 /// Pieces that the corpus is cut into.
 const CUTS: [usize; 3] = [1, 2, 5];
 
-const TOPICS: [&str; 5] = [
+const TOPICS: [&str; 6] = [
     "where was the director of Night Train born",
     "w1 w2 w3",
     "the tide and the moon",
     "w7 harbour w9 w9 Ada Quist",
+    "\"tide turns at\" harbour",
     "nothing of this is anywhere xyzzy",
 ];
 

@@ -1,5 +1,7 @@
 //! BM25 over the segments of one collection. A scope narrows what is found, not the statistics.
 
+pub(super) mod phrases;
+
 use cento_collection::format::segment::Segment;
 use cento_collection::keep::generation::Generation;
 use cento_lexical::{self as lexical, Bm25, Explanation, Part, Scored, Searcher, Statistics, Unit};
@@ -20,7 +22,8 @@ pub(super) fn statistics(
 ) -> Result<Statistics> {
     Ok(match counted {
         Counted::Units(unit) => {
-            searcher(generation, unit, None)?.unless(&|| cancel.is_cancelled()).statistics(terms)?
+            let searcher = searcher(generation, unit, None, Bm25::default())?; // no score is asked for
+            searcher.unless(&|| cancel.is_cancelled()).statistics(terms)?
         }
         Counted::Texts => lexical::text_statistics(&parts(generation, Unit::Row, None)?, terms)?,
     })
@@ -29,7 +32,7 @@ pub(super) fn statistics(
 pub(super) fn ranked(generation: &Generation, queries: &LexicalQueries<'_>) -> Result<Vec<Ranking>> {
     let stop = || queries.cancel.is_cancelled();
     let searcher = |scope| {
-        let of = |unit| Ok::<_, Error>(searcher(generation, unit, scope)?.unless(&stop));
+        let of = |unit| Ok::<_, Error>(searcher(generation, unit, scope, queries.bm25)?.unless(&stop));
         Ok::<_, Error>((of(queries.unit)?, queries.counts_chunks().then(|| of(Unit::Row)).transpose()?))
     };
     let is_shared = (0..queries.texts.len()).any(|n| queries.scopes.own(n).is_none());
@@ -77,9 +80,10 @@ pub(super) fn explained(
     generation: &Generation,
     query: &str,
     chunks: &[ChunkRef],
+    bm25: Bm25,
     statistics: Option<&Statistics>,
 ) -> Result<Vec<Explanation>> {
-    let searcher = searcher(generation, Unit::Row, None)?;
+    let searcher = searcher(generation, Unit::Row, None, bm25)?;
     let explain = |chunk: &ChunkRef| {
         let (segment, row) = chunk.place();
         Ok(match statistics {
@@ -90,8 +94,8 @@ pub(super) fn explained(
     chunks.iter().map(explain).collect()
 }
 
-fn searcher<'s>(generation: &'s Generation, unit: Unit, scope: Option<&'s Scope>) -> Result<Searcher<'s>> {
-    Ok(Searcher::new(parts(generation, unit, scope)?, unit, Bm25::default())?)
+fn searcher<'s>(generation: &'s Generation, unit: Unit, scope: Option<&'s Scope>, bm25: Bm25) -> Result<Searcher<'s>> {
+    Ok(Searcher::new(parts(generation, unit, scope)?, unit, bm25)?)
 }
 
 fn parts<'s>(generation: &'s Generation, unit: Unit, scope: Option<&'s Scope>) -> Result<Vec<Part<'s>>> {

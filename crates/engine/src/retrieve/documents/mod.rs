@@ -1,5 +1,7 @@
 //! Documents of a collection by id or file, and the bytes that a citation names.
 
+mod citation;
+
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
@@ -8,9 +10,10 @@ use cento_collection::format::losses::Stale;
 use cento_corpus::{Format, own_id};
 
 use crate::error::{Error, Result};
-use crate::retrieve::citation::readings;
 use crate::retrieve::searcher::Searcher;
-use crate::source::documents::{Excerpt, LocatedDocument, Part, Sought};
+use crate::source::documents::{DocumentSection, Excerpt, LocatedDocument, Part, Sought};
+use crate::source::scope::Wanted;
+use citation::readings;
 
 /// Names that the error for an ambiguous name lists at most.
 const NAMED_MAX: usize = 5;
@@ -66,6 +69,17 @@ impl Searcher {
         Err(self.unknown(readings.last().map_or(citation, |(name, _)| name))?)
     }
 
+    /// The sections of a document, in the order of its text.
+    ///
+    /// # Errors
+    /// [`Error::UnknownDocument`].
+    pub fn sections(&self, id: &str) -> Result<Vec<DocumentSection>> {
+        match self.source.sections(id)? {
+            Some(sections) => Ok(sections),
+            None => Err(self.unknown(id)?),
+        }
+    }
+
     /// Says where a cited text stands, in words that [`Searcher::get`] takes.
     ///
     /// # Errors
@@ -110,6 +124,16 @@ impl Searcher {
             }
         }
         Ok(known)
+    }
+
+    /// Those of some names that are neither ids of documents nor of records of JSONL that one file has.
+    ///
+    /// # Errors
+    /// The collection cannot be read.
+    pub fn absent(&self, names: &[String]) -> Result<HashSet<String>> {
+        let unknown = self.source.scope(Wanted::Documents(names))?.unknown;
+        let records = self.of_records(&unknown)?;
+        Ok(unknown.into_iter().filter(|name| !records.contains_key(name)).collect())
     }
 
     /// The document of a file, by the file's path or by the end of it, if only one file has that end.

@@ -1,0 +1,76 @@
+//! Options of the commands that answer others: serve and mcp.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use cento_server::{
+    DEFAULT_BODY_BYTES, DEFAULT_CONNECTIONS, DEFAULT_DEADLINE, DEFAULT_PORT, DEFAULT_QUEUE, DEFAULT_TOOL_TOKENS,
+};
+use clap::Args;
+
+use super::query::Device;
+
+/// Settings of every server.
+#[derive(Debug, Args)]
+pub(crate) struct Serving {
+    /// Serve every collection in this folder, by the names of their folders, instead of --collection
+    #[arg(long, value_name = "DIR")]
+    pub(crate) collections: Option<PathBuf>,
+    /// A tokenizer.json that budgets may be counted with, by a name (repeatable)
+    #[arg(long, value_name = "NAME=FILE")]
+    pub(crate) tokenizers: Vec<String>,
+    /// Load the collections' encoder from another place
+    #[arg(long, value_name = "NAME|DIR")]
+    pub(crate) model: Option<String>,
+    #[command(flatten)]
+    pub(crate) device: Device,
+    /// The most tokens of an answer to a language model, whatever it asks for
+    #[arg(long, value_name = "N", default_value_t = DEFAULT_TOOL_TOKENS)]
+    pub(crate) tool_tokens: usize,
+    /// Seconds that a request may take, its time in the queue included
+    #[arg(long, value_name = "SECONDS", default_value_t = DEFAULT_DEADLINE.as_secs(), value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    pub(crate) deadline: u64,
+    /// Threads that answer; 0 = one per core, two at least
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(..=1024))]
+    pub(crate) workers: usize,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Serve {
+    /// Where to listen; port 0 takes a free one. Another address than one of this machine alone needs --api-keys
+    #[arg(long, value_name = "ADDRESS", default_value_t = SocketAddr::from(([127, 0, 0, 1], DEFAULT_PORT)))]
+    pub(crate) listen: SocketAddr,
+    /// Ask every client for a key: a file with a line `read sha256:HEX NAME` for each, the hash that of the key
+    #[arg(long, value_name = "FILE")]
+    pub(crate) api_keys: Option<PathBuf>,
+    /// A name that clients call this machine by, besides localhost and its addresses (repeatable)
+    #[arg(long = "allow-host", value_name = "NAME")]
+    pub(crate) allow_host: Vec<String>,
+    /// A web page that may ask, as https://app.example.com (repeatable)
+    #[arg(long = "allow-origin", value_name = "ORIGIN")]
+    pub(crate) allow_origin: Vec<String>,
+    /// Requests that wait for a thread, of queries and of bulk embedding each; more are told to come again
+    #[arg(long, value_name = "N", default_value_t = DEFAULT_QUEUE)]
+    pub(crate) queue: usize,
+    /// Connections that are open at once; others wait
+    #[arg(long, value_name = "N", default_value_t = DEFAULT_CONNECTIONS)]
+    pub(crate) connections: usize,
+    /// Bytes that the body of a request may have
+    #[arg(long, value_name = "BYTES", default_value_t = DEFAULT_BODY_BYTES)]
+    pub(crate) max_body: usize,
+    /// Embed the beginning of a text that is longer than the encoder reads, unless a request says otherwise [default:
+    /// an error]
+    #[arg(long, value_parser = clap::builder::BoolishValueParser::new())]
+    pub(crate) auto_truncate: bool,
+    /// Write the words of failures of the server itself to the log, with the files they name [default: their codes]
+    #[arg(long, value_parser = clap::builder::BoolishValueParser::new())]
+    pub(crate) log_causes: bool,
+    #[command(flatten)]
+    pub(crate) serving: Serving,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Mcp {
+    #[command(flatten)]
+    pub(crate) serving: Serving,
+}

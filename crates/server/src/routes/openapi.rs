@@ -1,0 +1,121 @@
+//! The description of all routes, OpenAPI 3.1, made of the list that the router is made of and of the types themselves.
+//!
+//! A generator of schemars fills `components/schemas`; what is left to write is this page, less than a framework that
+//! takes over the router and its handlers' types.
+
+use schemars::SchemaGenerator;
+use schemars::generate::SchemaSettings;
+use serde_json::{Map, Value, json};
+
+use super::route::{Route, Scoped, Verb};
+use crate::refusal::ErrorAnswer;
+
+/// The statuses of refusals, each with what it means.
+const REFUSALS: [(&str, &str); 9] = [
+    ("400", "The request cannot be understood, or a value in it cannot be used"),
+    ("401", "The server asks for a key, and this one is none of its own"),
+    ("403", "The host, the origin or the scope of the key is not allowed"),
+    ("404", "There is no such collection, document or route"),
+    ("408", "The body came too slowly"),
+    ("413", "The body is too large, or a text is longer than the encoder reads"),
+    ("429", "Too many requests wait; Retry-After says when to ask again"),
+    ("500", "The server failed; its log says why"),
+    ("504", "The answer took longer than the server allows; the work was stopped"),
+];
+
+/// The description as JSON.
+pub(super) fn document(routes: &[Route]) -> Value {
+    let settings = SchemaSettings::draft2020_12().with(|settings| {
+        settings.definitions_path = "/components/schemas".into();
+        settings.meta_schema = None;
+    });
+    let mut generator = SchemaGenerator::new(settings);
+    let error = generator.subschema_for::<ErrorAnswer>();
+    let mut paths: Map<String, Value> = Map::new();
+    for route in routes {
+        let verb = match route.verb {
+            Verb::Get => "get",
+            Verb::Post => "post",
+        };
+        let operation = operation(route, &mut generator, error.as_value());
+        let path = paths.entry(route.path).or_insert_with(|| json!({}));
+        path[verb] = operation;
+    }
+    json!({
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Cento",
+            "description": "Search, cited contexts and vectors of collections.",
+            "version": env!("CARGO_PKG_VERSION"),
+            "license": { "name": "MIT OR Apache-2.0", "identifier": "MIT OR Apache-2.0" },
+        },
+        "paths": paths,
+        "components": {
+            "schemas": generator.take_definitions(false),
+            "securitySchemes": { "key": { "type": "http", "scheme": "bearer" } },
+        },
+        "security": [{}, { "key": [] }],
+    })
+}
+
+fn operation(route: &Route, generator: &mut SchemaGenerator, error: &Value) -> Value {
+    let mut responses = json!({
+        "200": {
+            "description": route.about,
+            "content": { route.answer.kind: { "schema": (route.answer.schema)(generator) } },
+        },
+    });
+    for (status, about) in REFUSALS {
+        responses[status] = json!({ "description": about, "content": { "application/json": { "schema": error } } });
+    }
+    let mut parameters = Vec::new();
+    if route.path.contains("{collection}") {
+        parameters.push(parameter("collection", "path", true, json!({ "type": "string" })));
+    } else if route.scoped == Scoped::Query {
+        parameters.push(parameter("collection", "query", false, json!({ "type": "string" })));
+    }
+    let mut operation = json!({
+        "operationId": name(route),
+        "summary": route.about,
+        "responses": responses,
+    });
+    match (route.verb, route.request) {
+        (Verb::Post, Some(request)) => {
+            let schema = request(generator);
+            operation["requestBody"] =
+                json!({ "required": true, "content": { "application/json": { "schema": schema } } });
+        }
+        (Verb::Get, Some(request)) => parameters.extend(fields(generator, request)),
+        (Verb::Get | Verb::Post, None) => {}
+    }
+    if !parameters.is_empty() {
+        operation["parameters"] = Value::Array(parameters);
+    }
+    operation
+}
+
+/// The fields of a type as parameters of an address.
+fn fields(generator: &SchemaGenerator, request: super::route::SchemaOf) -> Vec<Value> {
+    let mut own = generator.settings().clone().into_generator();
+    let _ = request(&mut own);
+    let definitions = own.take_definitions(false);
+    let Some((_, schema)) = definitions.iter().next() else { return Vec::new() };
+    let required =
+        |name: &str| schema["required"].as_array().is_some_and(|names| names.iter().any(|required| required == name));
+    let fields = schema["properties"].as_object().into_iter().flatten();
+    fields.map(|(name, schema)| parameter(name, "query", required(name), schema.clone())).collect()
+}
+
+fn parameter(name: &str, place: &str, required: bool, schema: Value) -> Value {
+    json!({ "name": name, "in": place, "required": required, "schema": schema })
+}
+
+/// A name of its own for each route: the words of its address.
+fn name(route: &Route) -> String {
+    let verb = match route.verb {
+        Verb::Get => "get",
+        Verb::Post => "post",
+    };
+    let words = route.path.split(|letter: char| !letter.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
+    std::iter::once(verb).chain(words).collect::<Vec<_>>().join("_")
+}

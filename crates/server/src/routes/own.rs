@@ -1,0 +1,151 @@
+//! The verbs in Cento's own words: requests and answers are those of the engine, as every door has them.
+
+use axum::routing::post;
+use cento_engine::api;
+use cento_engine::{SearchResponse, Service, TraceComparison, WhyNot};
+
+use super::route::{Content, Route, Scoped, Verb, json, of};
+use crate::ask::{Ask, Reply};
+use crate::refusal::Refusal;
+use crate::work::Lane;
+
+/// The type of bare bytes.
+const OCTETS: &str = "application/octet-stream";
+
+pub(super) fn routes() -> Vec<Route> {
+    let route = |path, about, request, answer: Content, handler| Route {
+        verb: Verb::Post,
+        path,
+        about,
+        scoped: Scoped::Query,
+        request: Some(request),
+        answer,
+        handler,
+    };
+    vec![
+        route(
+            "/v1/search",
+            "The best chunks for a query",
+            of::<api::SearchRequest>,
+            json::<SearchResponse>(),
+            post(search),
+        ),
+        route(
+            "/v1/context",
+            "The cited context that answers a question, inside a token budget",
+            of::<api::ContextRequest>,
+            json::<api::ContextAnswer>(),
+            post(context),
+        ),
+        route(
+            "/v1/explain",
+            "The stage that lost a document between a question and its context",
+            of::<api::WhyNotRequest>,
+            json::<WhyNot>(),
+            post(why_not),
+        ),
+        route(
+            "/v1/explain/trace",
+            "The trace of the context that answers a question",
+            of::<api::ContextRequest>,
+            json::<serde_json::Value>(),
+            post(trace),
+        ),
+        route(
+            "/v1/explain/why",
+            "The decisions of a trace on a chunk or a document, and what undoes them",
+            of::<api::WhyRequest>,
+            json::<api::WhyAnswer>(),
+            post(why),
+        ),
+        route(
+            "/v1/explain/replay",
+            "The context of a trace once more: the same, or what differs",
+            of::<api::ReplayRequest>,
+            json::<api::ReplayAnswer>(),
+            post(replay),
+        ),
+        route(
+            "/v1/explain/diff",
+            "What two traces differ in",
+            of::<api::DiffRequest>,
+            json::<TraceComparison>(),
+            post(diff),
+        ),
+        route(
+            "/v1/embed",
+            "The vectors of texts; bare 32-bit floats, little-endian, for Accept: application/octet-stream",
+            of::<api::EmbedRequest>,
+            json::<api::EmbedAnswer>(),
+            post(embed),
+        ),
+    ]
+}
+
+async fn search(ask: Ask) -> Result<Reply, Refusal> {
+    ask.answer(Lane::Query, |asked| {
+        let (collection, request) = (asked.collection()?, asked.request()?);
+        let (response, timings) = asked.service().search_timed(collection, &request, asked.cancel)?;
+        asked.metrics().searched(&timings);
+        asked.metrics().generation(collection, response.generation);
+        Reply::json(&response)
+    })
+    .await
+}
+
+async fn context(ask: Ask) -> Result<Reply, Refusal> {
+    ask.answer(Lane::Query, |asked| {
+        let (collection, request) = (asked.collection()?, asked.request()?);
+        let answer = asked.service().context(collection, &request, asked.cancel)?;
+        asked.metrics().generation(collection, answer.generation);
+        Reply::json(&answer)
+    })
+    .await
+}
+
+async fn why_not(ask: Ask) -> Result<Reply, Refusal> {
+    ask.answer(Lane::Bulk, |asked| {
+        Reply::json(&asked.service().why_not(asked.collection()?, &asked.request()?, asked.cancel)?)
+    })
+    .await
+}
+
+async fn trace(ask: Ask) -> Result<Reply, Refusal> {
+    ask.answer(Lane::Query, |asked| {
+        let trace = asked.service().trace(asked.collection()?, &asked.request()?, asked.cancel)?;
+        Ok(Reply::bytes("application/json", trace.json())) // as a file of it
+    })
+    .await
+}
+
+async fn why(ask: Ask) -> Result<Reply, Refusal> {
+    ask.answer(Lane::Bulk, |asked| {
+        Reply::json(&asked.service().why(asked.collection()?, &asked.request()?, asked.cancel)?)
+    })
+    .await
+}
+
+async fn replay(ask: Ask) -> Result<Reply, Refusal> {
+    ask.answer(Lane::Query, |asked| {
+        Reply::json(&asked.service().replay(asked.collection()?, &asked.request()?, asked.cancel)?)
+    })
+    .await
+}
+
+async fn diff(ask: Ask) -> Result<Reply, Refusal> {
+    ask.answer(Lane::Query, |asked| Reply::json(&Service::diff(&asked.request()?))).await
+}
+
+async fn embed(ask: Ask) -> Result<Reply, Refusal> {
+    let is_bare = ask.wants(OCTETS);
+    let lane = ask.lane();
+    ask.answer(lane, move |asked| {
+        let answer = asked.service().embed(asked.collection()?, &asked.request()?, asked.cancel)?;
+        if !is_bare {
+            return Reply::json(&answer);
+        }
+        let values = answer.vectors.iter().flatten();
+        Ok(Reply::bytes(OCTETS, values.flat_map(|value| value.to_le_bytes()).collect::<Vec<u8>>()))
+    })
+    .await
+}

@@ -1,0 +1,57 @@
+//! A route: its address, what goes in and comes out, and who answers. The router and the description of the whole are
+//! made of the same list, so that neither can have what the other lacks.
+
+use std::sync::Arc;
+
+use axum::routing::MethodRouter;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+
+use crate::app::App;
+
+/// Makes the schema of a type, its parts kept in the generator.
+pub(crate) type SchemaOf = fn(&mut SchemaGenerator) -> Schema;
+
+/// The method of a route.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Verb {
+    Get,
+    Post,
+}
+
+/// The collection that a route asks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Scoped {
+    /// One that the parameter `collection` names, where there are several.
+    Query,
+    /// One in the address, or none.
+    Path,
+}
+
+/// A body and its type.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Content {
+    pub(crate) kind: &'static str,
+    pub(crate) schema: SchemaOf,
+}
+
+/// A route.
+pub(crate) struct Route {
+    pub(crate) verb: Verb,
+    pub(crate) path: &'static str,
+    pub(crate) about: &'static str,
+    pub(crate) scoped: Scoped,
+    /// The body of POST, the parameters of GET.
+    pub(crate) request: Option<SchemaOf>,
+    pub(crate) answer: Content,
+    pub(crate) handler: MethodRouter<Arc<App>>,
+}
+
+/// JSON of a type.
+pub(crate) fn json<T: JsonSchema>() -> Content {
+    Content { kind: "application/json", schema: of::<T> }
+}
+
+/// The schema of a type.
+pub(crate) fn of<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
+    generator.subschema_for::<T>()
+}
