@@ -34,7 +34,7 @@ pub struct ServerOptions {
     pub hosts: Vec<String>,
     /// Origins of web pages that may ask, as `https://app.example.com`.
     pub origins: Vec<String>,
-    /// Threads that answer; 0 = one per core, two at least.
+    /// Threads that answer, two at least; 0 = four for each core.
     pub workers: usize,
     /// Requests that wait in each lane.
     pub queue: usize,

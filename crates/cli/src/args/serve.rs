@@ -30,7 +30,7 @@ pub(crate) struct Serving {
     /// Seconds that a request may take, its time in the queue included
     #[arg(long, value_name = "SECONDS", default_value_t = DEFAULT_DEADLINE.as_secs(), value_parser = clap::value_parser!(u64).range(1..=86_400))]
     pub(crate) deadline: u64,
-    /// Threads that answer; 0 = one per core, two at least
+    /// Threads that answer, two at least; 0 = four for each core: what they ask of the encoder is embedded together
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(..=1024))]
     pub(crate) workers: usize,
 }
