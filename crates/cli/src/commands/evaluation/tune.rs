@@ -141,13 +141,13 @@ fn read(args: &Tune) -> anyhow::Result<(Vec<Topic>, Qrels)> {
                 args.topics.display()
             )));
         }
-        None if args.topics.is_dir() => &args.topics,
-        None => {
+        None if args.topics.is_file() || args.topics == Path::new("-") => {
             return Err(options::usage(format!(
                 "--topics {}: what answers them? name --qrels FILE",
                 args.topics.display()
             )));
         }
+        None => &args.topics, // a BEIR folder, or nothing
     };
     Ok((topics::read(&args.topics)?, Qrels::read(qrels)?))
 }
