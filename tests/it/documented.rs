@@ -25,7 +25,7 @@ fn run(language: &str, program: &str, flags: &[&str]) {
         return;
     }
     let place = Place::indexed();
-    let serving = Serving::start(&place, &[]);
+    let serving = Serving::start(&place, &["--writable", "--root", "notes"]);
     for example in examples {
         let example = example.replace(SHOWN, &serving.address);
         let ran = Command::new(program).args(flags).arg(&example).output().unwrap();

@@ -20,7 +20,7 @@ fn foreign_names_and_pages_are_refused_on_every_route() {
     let paths = serving.get("/openapi.json").json()["paths"].as_object().unwrap().clone();
     let mut asked = 0;
     for (path, verbs) in &paths {
-        let path = path.replace("{collection}", "cento");
+        let path = path.replace("{collection}", "cento").replace("{job}", "x");
         for verb in verbs.as_object().unwrap().keys().map(|verb| verb.to_uppercase()) {
             serving.ask(&verb, &path, &[("Host", "evil.example")], b"{}").refused(403, "host");
             serving.ask(&verb, &path, &[("Origin", "http://evil.example")], b"{}").refused(403, "origin");
@@ -240,4 +240,62 @@ fn more_than_can_wait_is_told_to_come_again() {
         assert_eq!(answer.header("retry-after"), Some("1"));
     }
     assert!(answers.iter().all(|answer| [200, 429, 504].contains(&answer.status)));
+}
+
+#[test]
+fn requests_that_say_two_things_are_one_request_or_none() {
+    let place = Place::indexed();
+    let serving = Serving::start(&place, &[]);
+    let host = &serving.address;
+    let head =
+        |method: &str, path: &str, rest: &str| format!("{method} {path} HTTP/1.1\r\nHost: {host}\r\n{rest}\r\n\r\n");
+    let inner = head("GET", "/inner", "Connection: close");
+    for lengths in [
+        "Content-Length: 5\r\nTransfer-Encoding: chunked",
+        "Transfer-Encoding: chunked\r\nContent-Length: 5",
+        "Content-Length: 5\r\nContent-Length: 0",
+        "Content-Length: 5, 0",
+        "Content-Length: +5",
+        "Transfer-Encoding: chunked, identity",
+        "Transfer-Encoding: xchunked",
+        "Transfer-Encoding:\x0bchunked",
+        "Content-Length : 5",
+    ] {
+        let request = head("POST", "/v1/search", &format!("Connection: close\r\n{lengths}"));
+        let said = serving.raw(format!("{request}0\r\n\r\n{inner}").as_bytes());
+        let said = String::from_utf8_lossy(&said);
+        assert_eq!(said.matches("HTTP/1.1 ").count(), 1, "{lengths}: {said}");
+        assert!(said.starts_with("HTTP/1.1 4"), "{lengths}: {said}");
+    }
+    // A body that a GET has is read with it, and is no request of its own.
+    let body = head("GET", "/inner", "");
+    let first = head("GET", "/health", &format!("Content-Length: {}", body.len()));
+    let said = serving.raw(format!("{first}{body}{}", head("GET", "/health", "Connection: close")).as_bytes());
+    let said = String::from_utf8_lossy(&said);
+    assert_eq!((said.matches("HTTP/1.1 200").count(), said.matches("HTTP/1.1 ").count()), (2, 2), "{said}");
+    for method in ["FROB", "TRACE", "CONNECT", "PUT", "PATCH", "get"] {
+        let refused = serving.ask(method, "/v1/search", &[], b"{}");
+        assert!([400, 404, 405].contains(&refused.status), "{method}: {}", refused.head);
+    }
+    for garbage in
+        ["", "{}", "[]", "null", "7", "{\"jsonrpc\":\"1.0\"}", "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":7}", "\u{0}"]
+    {
+        let headers = [("Content-Type", "application/json"), ("Accept", "application/json, text/event-stream")];
+        let refused = serving.ask("POST", "/mcp", &headers, garbage.as_bytes());
+        assert!((400..500).contains(&refused.status), "{garbage:?}: {} {}", refused.head, refused.text());
+    }
+    assert_eq!(serving.get("/health").status, 200);
+}
+
+#[test]
+fn hundreds_of_connections_that_say_nothing_keep_nobody_out() {
+    let place = Place::indexed();
+    let serving = Serving::start(&place, &[]);
+    let idle: Vec<_> = (0..400).map(|_| serving.connect()).collect();
+    let began = Instant::now();
+    for _ in 0..20 {
+        assert_eq!(serving.told("/v1/search", &json!({"query": "tide"}))["hits"][0]["document"], "notes/tides.md");
+    }
+    assert!(began.elapsed() < Duration::from_secs(60), "{:?}", began.elapsed());
+    drop(idle);
 }

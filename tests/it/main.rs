@@ -16,6 +16,7 @@
 //! | `unreadable` | what cannot be read and roots that are gone: nothing is removed without a word |
 //! | `evaluation` | eval, compare, fuse: figures by hand, gates, formats, orders |
 //! | `contexts` | run with scopes and contexts; eval-context: evidence by hand |
+//! | `assemble` | candidates of another engine: files, flags, trace and replay, refusals; the same bytes over HTTP |
 //! | `judged` | eval-answers: stand-ins, a scripted reader and judge, its record, what goes wrong |
 //! | `pipelines` | the configuration of a small-to-big pipeline as a policy: what it delivers, what it must not contradict |
 //! | `small_to_big` | windows of sentences, radii by document and question, a second search, several questions at once |
@@ -28,13 +29,18 @@
 //! | `settings` | command line over environment over files over default; what a file of a folder may say, and trust |
 //! | `serve` | cento serve: the same bytes as at other doors, refusals of one form, the log, the metrics |
 //! | `guarded` | who is answered by cento serve, and hostile clients |
+//! | `writing` | cento serve --writable: documents, files and jobs, who may write, what is refused |
+//! | `mixed` | searches while a writer works and is killed: each answer is that of its generation |
 //! | `clients` | the words of OpenAI, Cohere, Jina and TEI; their clients, where they are installed |
 //! | `documented` | the examples of docs/serve.md |
 //! | `mcp` | the Model Context Protocol over pipes and over HTTP |
+//! | `pull` | models of the hub by name: a hub on the loopback (`hub`), its moods and lies, the cache of other tools |
+//! | `vectors` | vectors of one's own: indexed, searched, run and served without an encoder |
 //! | `golden` | rankings and contexts of two small sets, held still with the default encoder, where both are there |
 //! | `quality` | figures on real data with the default encoder, where both are there |
 
 mod answers;
+mod assemble;
 mod bad_input;
 mod bounds;
 mod citations;
@@ -47,13 +53,16 @@ mod evaluation;
 mod filters;
 mod golden;
 mod guarded;
+mod hub;
 mod judged;
 mod late;
 mod lifecycle;
 mod mcp;
+mod mixed;
 mod phrases;
 mod pipelines;
 mod priors;
+mod pull;
 mod quality;
 mod readme;
 mod reproduce;
@@ -67,3 +76,5 @@ mod tidy;
 mod traces;
 mod tune;
 mod unreadable;
+mod vectors;
+mod writing;

@@ -55,7 +55,7 @@ fn questions_have_the_same_bytes_at_every_door() {
 fn what_there_is_has_the_same_bytes_at_every_door() {
     let place = Place::indexed();
     place.ok(&["snapshot", "create", "first"]);
-    let serving = Serving::start(&place, &[]);
+    let serving = Serving::start(&place, &["--show-folders"]);
     let get = |rest: &str| serving.get(&format!("/v1/collections/cento{rest}"));
     same(&place, &["status"], &get(""));
     same(&place, &["list"], &get("/documents"));

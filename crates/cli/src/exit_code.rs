@@ -78,6 +78,11 @@ pub(crate) fn way_out(error: &anyhow::Error) -> String {
         Some(Error::NoCacheFolder) => "; or go without, with --no-cache".to_owned(),
         Some(Error::TextTooLong { .. }) => "; --too-long truncate leaves its end out".to_owned(),
         Some(Error::InputChanged { .. } | Error::PlanDiffers { .. }) => " with --restart".to_owned(),
+        Some(Error::NoEncoder) => " (--vector FILE, or --mode lexical)".to_owned(),
+        Some(Error::NoWords) => " (--vector FILE)".to_owned(),
+        Some(Error::Vectors { reason, .. }) if reason.ends_with("the Euclidean distance") => {
+            " (--normalize, or --distance)".to_owned()
+        }
         Some(Error::VectorsLost) => "; leave --no-embed out".to_owned(),
         Some(Error::TooManyResults { .. }) => ", or raise --candidates".to_owned(),
         Some(Error::Setting { setting: "late-window", reason, .. }) if reason.ends_with("late vectors only") => {
@@ -120,6 +125,9 @@ fn collection_way_out(error: &CollectionError) -> String {
 fn model_way_out(error: &ModelError) -> String {
     match error {
         ModelError::UnknownModel { .. } => "; or --model DIR with a sentence-transformers folder".to_owned(),
+        ModelError::NotHere { name, .. } => {
+            format!("; name a sentence-transformers folder, or get it with `cento model pull {name}`")
+        }
         ModelError::NotPulled { name, .. } => format!("; get it with `cento model pull {name}`"),
         ModelError::Damaged { name, .. } => format!("; mend it with `cento model pull {name}`"),
         ModelError::NoFolder { .. } => {
@@ -157,6 +165,8 @@ fn code(error: &anyhow::Error) -> u8 {
     match error.downcast_ref::<Error>() {
         Some(
             Error::EmptyQuery
+            | Error::NoEncoder
+            | Error::NoWords
             | Error::TooManyResults { .. }
             | Error::AnswerTooLarge { .. }
             | Error::PrivateEndpoint { .. }

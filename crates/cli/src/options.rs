@@ -1,12 +1,15 @@
 //! Validated options: from the flags of a command to what the engine takes.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use anyhow::Context as _;
 use cento_engine::{
     At, BudgetTokenizer, CacheOptions, Cancel, ChunkSearch, Endpoint, EndpointOptions, Filter, Filtered, Fusion,
-    IndexOptions, LexicalScore, Links, Losses, Missing, Mode, Phrases, Reach, ReadOptions, Removals, RepairOptions,
-    RunRequest, Scalar, Scan, Searcher, SearcherOptions, Service, ServiceOptions, Weights, Which, api,
+    GivenOptions, IndexOptions, Lengths, LexicalScore, Links, Losses, Missing, Mode, Phrases, Reach, ReadOptions,
+    Removals, RepairOptions, RunRequest, Scalar, Scan, Searcher, SearcherOptions, Service, ServiceOptions, Weights,
+    Which, api,
 };
 
 use crate::args;
@@ -41,6 +44,22 @@ pub(crate) fn query(argument: &str) -> anyhow::Result<String> {
     Ok(text.trim().to_owned())
 }
 
+/// The vectors to search for in a file, or on stdin for `-`.
+pub(crate) fn vectors(path: &Path, searcher: &Searcher) -> anyhow::Result<Vec<Vec<f32>>> {
+    let is_stdin = path == Path::new("-");
+    let read = if is_stdin {
+        cento_engine::take_bounded(std::io::stdin(), QUERIES_BYTES_MAX)
+    } else {
+        cento_engine::read_bounded(path, QUERIES_BYTES_MAX)
+    };
+    let named = if is_stdin { Path::new("stdin") } else { path };
+    let bytes = read.with_context(|| named.display().to_string())?;
+    Ok(cento_engine::read_vectors(named, bytes, searcher.manifest().config.query_dimensions())?)
+}
+
+/// Bytes of vectors to search for, at most.
+const QUERIES_BYTES_MAX: u64 = 4 << 30;
+
 pub(crate) fn index(args: &args::Index, threads: usize) -> anyhow::Result<IndexOptions> {
     Ok(IndexOptions {
         model: args.model.clone(),
@@ -60,6 +79,25 @@ pub(crate) fn index(args: &args::Index, threads: usize) -> anyhow::Result<IndexO
         cache: if args.no_cache { None } else { Some(cache(&args.cache)?) },
         removals: if args.allow_empty { Removals::All } else { Removals::Guarded },
         compact: !args.compaction.no_compact,
+        cancel: Cancel::default(), // Ctrl-C ends the process
+    })
+}
+
+/// The vectors that `cento index` is given, if it is.
+pub(crate) fn given(args: &args::Index) -> Option<GivenOptions> {
+    let given = &args.given;
+    Some(GivenOptions {
+        ids: given.ids.clone(),
+        texts: given.texts.clone(),
+        distance: given.distance,
+        lengths: if given.normalize { Lengths::Normalized } else { Lengths::Kept },
+        norm_max: given.norm_max,
+        language: args.language,
+        scalar: args.vectors.map(scalar),
+        graph_rows_min: args.graph_rows_min,
+        memory_bytes: args.memory.memory_bytes.map(|memory| memory.0),
+        compact: !args.compaction.no_compact,
+        ..GivenOptions::new(given.from_vectors.clone()?)
     })
 }
 
@@ -103,6 +141,7 @@ pub(crate) fn searcher(global: &args::Global, retrieval: &args::Retrieval) -> an
         device: retrieval.device.device,
         threads: global.threads,
         at: at(&retrieval.at),
+        ..SearcherOptions::default()
     };
     let searcher = Searcher::open(&global.collection, options)?;
     searcher.warnings().iter().for_each(|warning| eprintln!("warning: {warning}"));

@@ -113,6 +113,11 @@ impl Bar {
         Self { bar, stage: Stage::Embedding }
     }
 
+    /// A line that stays, on a terminal or not.
+    pub(crate) fn note(&self, line: &str) {
+        self.bar.suspend(|| eprintln!("{line}"));
+    }
+
     /// Shows how far an ingest is: by bytes read, with documents and tokens a second.
     pub(crate) fn ingest(&mut self, progress: &Progress) {
         match progress.stage {

@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 use cento_engine::api::Budget;
 use cento_engine::{Pipeline, Policy, Stated, Strategy};
 
-use crate::args;
 use crate::options::usage;
 
 /// Where the configuration of a pipeline says the budget.
@@ -60,11 +59,16 @@ impl Asked {
         if budgets.is_empty() { Err(usage(NO_BUDGET)) } else { Ok(budgets) }
     }
 
-    /// The request of one command without lists: its strategy, and its budget if it names one.
-    pub(crate) fn only(&self, args: &args::Context) -> anyhow::Result<(Strategy, Option<Budget>)> {
+    /// The strategy and the budget of one command, where its flags or the file name them.
+    pub(crate) fn only(
+        &self,
+        strategy: Option<Strategy>,
+        budget: Option<Budget>,
+    ) -> anyhow::Result<(Option<Strategy>, Option<Budget>)> {
         let stated = self.budget_tokens.map(|Stated { value, line }| Stated { value: Budget::Tokens(value), line });
-        let budget = self.agreed("--budget", args.budget.as_slice(), BUDGET_KEY, stated)?;
-        Ok((self.strategies(args.strategy.as_slice())?[0], budget.first().copied()))
+        let budget = self.agreed("--budget", budget.as_slice(), BUDGET_KEY, stated)?;
+        let strategy = self.agreed("--strategy", strategy.as_slice(), "retrieval.strategy", self.strategy)?;
+        Ok((strategy.first().copied(), budget.first().copied()))
     }
 
     /// Takes what flags say if there are any, else what the file says; an error if they say something else.

@@ -50,6 +50,7 @@ pub use header::{HeaderStyle, Headers};
 pub use links::{Link, LinkKind};
 pub use metadata::{Field, Metadata, Value};
 pub use piece::{BYTES_PER_TOKEN_MAX, Tokens};
+pub use read::parts::{Parts, from_parts};
 pub use read::{Documents, LINE_BYTES_MAX, MAX_FILE_BYTES, ReadOptions, Record, Records, parse, read};
 pub use section::Section;
 pub use sentence::sentences;

@@ -1,6 +1,7 @@
 //! Two texts in, one score out: how well the second answers the first.
 //!
-//! A cross-encoder reads both texts as one sequence; a head of two dense layers makes a number of its first row.
+//! A cross-encoder reads both texts as one sequence; a head of two dense layers makes a number of its first row. A
+//! language model reads them in a question, and its number is how much likelier yes is than no.
 //! Nothing can be kept from one pair to the next, so it is for reranking a few candidates, not for search.
 //!
 //! **Invariant.** The score of a pair depends on the pair and the model alone.
@@ -12,7 +13,7 @@ use std::path::Path;
 use crate::embedder::{Embedder, LoadOptions, in_parallel};
 use crate::encoder::stop::NEVER;
 use crate::error::{Error, Result};
-use crate::folder::Classification;
+use crate::folder::{Classification, Judge};
 use crate::pack::{Batch, pack};
 use crate::tokens::EncodedPair;
 use crate::weights::AlwaysHashed;
@@ -26,11 +27,14 @@ pub struct CrossEncoder {
     head: ClassifierHead,
     /// True if the encoder tells tokens of the second text from those of the first.
     has_kinds: bool,
+    /// The question that a language model is asked, and the tokens before and behind it.
+    judge: Option<(Judge, [Vec<u32>; 2])>,
 }
 
 impl CrossEncoder {
     /// Loads the folder of a cross-encoder as sentence-transformers or transformers saves it: an encoder for sequence
-    /// classification with one label. [`LoadOptions::dimensions`] means nothing here.
+    /// classification with one label, or a Qwen3 language model that was trained to judge pairs with yes or no.
+    /// [`LoadOptions::dimensions`] means nothing here.
     ///
     /// # Errors
     /// If a file is missing or damaged, the model needs what this version does not compute, or the device is not there.
@@ -42,8 +46,28 @@ impl CrossEncoder {
             let reason = format!("a window of {} tokens has no room for two texts", encoder.max_tokens());
             return Err(Error::Damaged { path: folder.folder.tokenizer_path(), reason });
         }
-        let head = ClassifierHead::load(&folder, &weights)?;
-        Ok(Self { encoder, head, has_kinds: folder.has_kinds })
+        let head = ClassifierHead::load(&folder, &weights, encoder.tokenizer())?;
+        let judge = match folder.judge {
+            None => None,
+            Some(judge) => {
+                let path = folder.folder.tokenizer_path();
+                let tokens = |words: &str| {
+                    let damaged = |reason| Error::Damaged { path: path.clone(), reason };
+                    encoder.tokenizer().bare(words).map_err(damaged)
+                };
+                let [before, after] = judge.around();
+                let around = [tokens(before)?, tokens(after)?];
+                let n_around = around.iter().map(Vec::len).sum::<usize>();
+                if encoder.max_tokens() <= n_around + encoder.n_special() {
+                    let window = encoder.max_tokens();
+                    let reason =
+                        format!("a window of {window} tokens has no room for two texts in {n_around} of question");
+                    return Err(Error::Damaged { path, reason });
+                }
+                Some((judge, around))
+            }
+        };
+        Ok(Self { encoder, head, has_kinds: folder.has_kinds, judge })
     }
 
     /// The score of each pair, in order; its range is that of the model's activation, 0 to 1 for most.
@@ -56,8 +80,12 @@ impl CrossEncoder {
     pub fn score(&self, pairs: &[(String, String)]) -> Result<Vec<f32>> {
         let encode = |index: usize| {
             let (first, second) = &pairs[index];
-            let encoded = self.encoder.tokenizer().encode_pair(first, second, self.encoder.max_tokens());
-            encoded.map_err(|reason| Error::Tokenize { index, reason })
+            match self.encode(first, second) {
+                Ok(pair) if pair.ids.is_empty() => {
+                    Err(Error::Tokenize { index, reason: "neither text has a token, and none is added".to_owned() })
+                }
+                encoded => encoded.map_err(|reason| Error::Tokenize { index, reason }),
+            }
         };
         let encoded = in_parallel(self.encoder.n_threads().min(pairs.len().div_ceil(8)), pairs.len(), encode)?;
         let (ids, kinds): (Vec<_>, Vec<_>) =
@@ -94,6 +122,17 @@ impl CrossEncoder {
     /// Where the model is computed, in words.
     pub fn device_name(&self) -> String {
         self.encoder.device_name()
+    }
+
+    /// The tokens of a pair; of a question too long, the end of the second text is left out.
+    fn encode(&self, first: &str, second: &str) -> Result<EncodedPair, String> {
+        let (tokenizer, max_tokens) = (self.encoder.tokenizer(), self.encoder.max_tokens());
+        let Some((judge, [before, after])) = &self.judge else {
+            return tokenizer.encode_pair(first, second, max_tokens);
+        };
+        let pair = tokenizer.encode(&judge.words(first, second), max_tokens - before.len() - after.len())?;
+        let ids = [before.as_slice(), &pair.ids, after].concat();
+        Ok(EncodedPair { kinds: vec![0; ids.len()], ids, truncated: pair.truncated })
     }
 
     fn batch_scores(&self, batch: &Batch) -> Result<Vec<f32>> {

@@ -91,6 +91,11 @@ pub enum Error {
     /// Late chunking makes one mean a chunk, and this model's vectors are made of more than one pooling.
     #[error("late chunking takes means; this model's vectors are several poolings side by side: use plain pooling")]
     LatePooling,
+    /// Late chunking wants tokens that see the whole document, and this model's see what is before them alone.
+    #[error(
+        "late chunking needs tokens that see what follows them; this model's are causal (a decoder): use plain pooling"
+    )]
+    LateCausal,
     /// Late chunking cannot read windows of this size.
     #[error("{what} of {n_tokens} tokens: the encoder allows {} to {}", allowed.start(), allowed.end())]
     LateWindow {

@@ -5,7 +5,9 @@
 //! Differs: nothing is guessed. What is not understood is an error that names it, where others fall back to a default.
 
 mod classification;
+pub(crate) mod describe;
 mod json;
+mod judge;
 mod modules;
 mod pooling;
 mod prompts;
@@ -19,6 +21,7 @@ use crate::pooling::Pooling;
 use crate::tokens::Tokenizer;
 pub(crate) use classification::{Classification, HeadConfig};
 use json::read;
+pub(crate) use judge::Judge;
 use modules::{Module, Modules};
 use prompts::ModelConfig;
 pub(crate) use prompts::Prompts;

@@ -13,6 +13,8 @@
 //! Every span has a vector. One in which no token begins (a piece of a word that the tokenizer takes for one unknown
 //! token, say) is read by itself, prefix before it, as a document of its own.
 //!
+//! Models whose tokens do not see what follows them are refused: their chunks would share what precedes them alone.
+//!
 //! Pooling is the mean whatever the model's own is, as a span has no token that stands for it. A model whose own
 //! pooling is another one was not trained to that: measure before relying on it.
 //!
@@ -96,11 +98,14 @@ impl Embedder {
     /// `overlap` tokens (`None`: half of it, [`DEFAULT_OVERLAP`]).
     ///
     /// # Errors
-    /// If the model has fewer positions, the overlap leaves no progress, or the model's vectors are several poolings
-    /// side by side.
+    /// If the model has fewer positions, the overlap leaves no progress, the model's vectors are several poolings
+    /// side by side, or its tokens do not see what follows them.
     pub fn late_windows(&self, n_positions: Option<usize>, overlap: Option<usize>) -> Result<LateWindows> {
         if !self.head().takes_one_row() {
             return Err(Error::LatePooling);
+        }
+        if self.encoder().is_causal() {
+            return Err(Error::LateCausal);
         }
         let n_positions = n_positions.unwrap_or(self.max_tokens());
         let overlap = overlap.unwrap_or((n_positions as f64 * DEFAULT_OVERLAP) as usize);

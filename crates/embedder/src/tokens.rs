@@ -203,6 +203,16 @@ impl Tokenizer {
         self.inner.get_vocab(true).into_values().max().map_or(0, |id| id as usize + 1)
     }
 
+    /// The id of a token of the vocabulary.
+    pub(crate) fn id_of(&self, token: &str) -> Option<u32> {
+        self.inner.token_to_id(token)
+    }
+
+    /// Tokens of a whole text without special ones, but for those that it spells out.
+    pub(crate) fn bare(&self, text: &str) -> Result<Vec<u32>, String> {
+        self.try_tokenize(text)
+    }
+
     /// True if upper and lower case give the same tokens.
     pub(crate) fn lowercases(&self) -> bool {
         self.lowercases

@@ -158,6 +158,18 @@ impl Weights {
         Ok(Linear::new(&weight, bias.as_ref(), Activation::None, precision)?)
     }
 
+    /// Dense layers of the same inputs and of different numbers of outputs as one, without biases.
+    pub(crate) fn stacked(parts: &[(Self, usize)], n_inputs: usize, precision: Precision) -> Result<Linear> {
+        let of_part = |(part, n_outputs): &(Self, usize)| part.tensor("weight", [*n_outputs, n_inputs]);
+        let weight = Tensor::cat(&parts.iter().map(of_part).collect::<Result<Vec<_>>>()?, 0)?;
+        Ok(Linear::new(&weight, None, Activation::None, precision)?)
+    }
+
+    /// The norm around zero here, whose scale is `weight` \[N\] plus `offset`.
+    pub(crate) fn rms_norm(&self, width: usize, offset: f64, epsilon: f64) -> Result<LayerNorm> {
+        Ok(LayerNorm::rms(&(self.tensor("weight", [width])? + offset)?, epsilon)?)
+    }
+
     /// The layer norm here: `weight` and `bias`, both \[H\]; older files call them `gamma` and `beta`.
     pub(crate) fn norm(&self, hidden: usize, bias: Bias, epsilon: f64, precision: Precision) -> Result<LayerNorm> {
         let (scale, shift) = if self.has("gamma") { ("gamma", "beta") } else { ("weight", "bias") };

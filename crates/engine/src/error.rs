@@ -244,6 +244,25 @@ pub enum Error {
     /// Vectors cannot be read, and the encoder was not to be asked.
     #[error("some vectors cannot be read, and must be looked up in the embedding cache or embedded")]
     VectorsLost,
+    /// The collection was given its vectors, and a text was to be embedded.
+    #[error(
+        "the collection was given its vectors and has no encoder, so that no text can be embedded: give a vector, or \
+         search by words alone"
+    )]
+    NoEncoder,
+    /// The collection was given vectors without texts, and words were to be searched.
+    #[error(
+        "the collection was given vectors without texts, so that there are no words to search: give a vector alone"
+    )]
+    NoWords,
+    /// Files of vectors, ids or texts that do not fit together, or not into a collection.
+    #[error("{path}: {reason}")]
+    Vectors {
+        /// The file.
+        path: PathBuf,
+        /// The fault, and where it is.
+        reason: String,
+    },
     /// No document or chunk of that name.
     #[error("no document {id:?} in this collection{}", nearest.as_ref().map(|n| format!("; nearest: {n:?}")).unwrap_or_default())]
     UnknownDocument {

@@ -82,7 +82,7 @@ pub use cento_collection::care::doctor::{Check, Diagnosis, SegmentDiagnosis, doc
 pub use cento_collection::care::repair::{Losses, RepairReport, RepairedSegment};
 pub use cento_collection::care::status::{SegmentStatus, Status, status};
 pub use cento_collection::format::config::{
-    self, CANDIDATE_DEPTH, ChunkTokens, CollectionConfig, LateReading, Pooling, VectorColumn,
+    self, CANDIDATE_DEPTH, ChunkTokens, CollectionConfig, Distance, GivenVectors, LateReading, Pooling, VectorColumn,
 };
 pub use cento_collection::format::graph_health::GraphHealth;
 pub use cento_collection::format::losses::{Loss, LostDocument, Stale};
@@ -95,6 +95,7 @@ pub use cento_collection::write::compact::{CompactOptions, CompactReport, Merge}
 pub use cento_collection::write::memory::MEMORY_BYTES_MIN;
 pub use cento_collection::{Error as CollectionError, describe};
 pub use context::endpoint::{Completion, Endpoint, EndpointOptions, Form, Prompt, Reach, SEED as ENDPOINT_SEED};
+pub use context::given::{Given, GivenChunk};
 pub use context::pool::{ContextTimings, Pool};
 pub use context::priors::{Gold, JudgedQuestion, LearnedLabel, LearnedPriors, PriorQuestions};
 pub use context::request::ContextSettings;
@@ -102,6 +103,7 @@ pub use context::seal::{Retrieval, Sealed};
 pub use context::tokens::{BudgetTokenizer, decode_tokens};
 pub use embed::{EmbedInput, EmbedOptions, EmbedProgress, EmbedReport, Manifest as EmbedManifest};
 pub use embed::{ManifestInput, OutputType, TooLong, embed};
+pub use encoder::look;
 pub use error::{Error, Result};
 pub use explain::differences::{Decided, Difference, TraceComparison};
 pub use explain::replay::Replayed;
@@ -112,10 +114,13 @@ pub use explain::why_not::{Standing, WhereLost, WhyNot};
 pub use ingest::cache::{CACHE_BYTES_MAX, CacheOptions, CachePrune, CachePruned, CacheStatus, CachedModel};
 pub use ingest::cache::{prune as prune_cache, status as cache_status};
 pub use ingest::delete::{Deleted, delete, delete_selected};
+pub use ingest::given::{GivenOptions, Lengths, bare_vectors, index_vectors, read_vectors};
 pub use ingest::inspect::{InspectedChunk, InspectedSection, Inspection};
 pub use ingest::repair::{Missing, RepairOptions, repair};
-pub use ingest::{IndexOptions, IndexReport, Issue, Progress, Removals, Stage, compact, dry_run, index, inspect};
-pub use retrieve::dense::VectorsUsed;
+pub use ingest::writer::add::{HANDED_OVER, add};
+pub use ingest::{IndexOptions, IndexReport, Issue, Progress, Removals, Stage, compact, compact_unless};
+pub use ingest::{dry_run, index, inspect};
+pub use retrieve::dense::{NeighborSearch, VectorNeighbors, VectorsUsed};
 pub use retrieve::documents::CitedPlace;
 pub use retrieve::likelihood::NO_LIKELIHOODS;
 pub use retrieve::links::{DocumentLinks, IncomingLink, LinkedSection, OutgoingLink};
@@ -127,9 +132,11 @@ pub use retrieve::rules::titles::TITLE_WEIGHT_DEFAULT;
 pub use retrieve::run::{DocumentRanking, RankSettings, RunQuery, RunRequest};
 pub use retrieve::scope::{Filtered, NOT_REQUIRED, Required};
 pub use retrieve::search::{Hit, SearchResponse, Timings};
-pub use retrieve::searcher::{Searcher, SearcherOptions};
+pub use retrieve::searcher::{Names, Searcher, SearcherOptions};
 pub use retrieve::selection::FieldSummary;
+pub use service::assembled::{Assembled, AssembledTrace, Reassembled};
 pub use service::encoding::Embeddings;
+pub use service::roots::Writing;
 pub use service::{Asked, Service, ServiceOptions, Which};
 pub use source::device_scan::bench::{ScanBench, ScanBenchRequest, bench_scan};
 pub use source::documents::{DocumentSection, Excerpt, ListedDocument};

@@ -1,6 +1,8 @@
 //! The bounds of every request: what one question may cost at most, whoever asks it. Defaults stand with the
 //! requests in [`api`](crate::api), how deep an arm looks in [`CANDIDATE_DEPTH`](crate::CANDIDATE_DEPTH).
 
+use cento_vector::DIMENSIONS_MAX;
+
 use crate::error::{Error, Result};
 
 /// The longest query. An encoder reads its beginning alone; BM25 reads all of it.
@@ -23,6 +25,12 @@ pub const IDS_MAX: usize = 10_000;
 
 /// The most texts that are embedded at once.
 pub const EMBED_TEXTS_MAX: usize = 1_024;
+
+/// The most vectors whose neighbours are asked for at once.
+pub const VECTORS_MAX: usize = 10_000;
+
+/// The most neighbours of an answer, over all its vectors; each has an id.
+pub const NEIGHBORS_ANSWERED_MAX: usize = 1_000_000;
 
 /// The longest text that is embedded, and the longest id.
 pub const TEXT_BYTES_MAX: usize = 1 << 20;
@@ -88,6 +96,19 @@ pub(crate) fn ids(setting: &'static str, ids: &[String]) -> Result<()> {
         return Err(Error::Setting { setting, value, reason: format!("are more than the {IDS_MAX} that are read") });
     }
     ids.iter().try_for_each(|id| text(setting, id, TEXT_BYTES_MAX))
+}
+
+/// An error if there are too many vectors, or one has more dimensions than any collection.
+pub(crate) fn vectors(setting: &'static str, vectors: &[Vec<f32>]) -> Result<()> {
+    if vectors.len() > VECTORS_MAX {
+        let value = format!("{} vectors", vectors.len());
+        return Err(Error::Setting {
+            setting,
+            value,
+            reason: format!("are more than the {VECTORS_MAX} that are read"),
+        });
+    }
+    vectors.iter().try_for_each(|vector| within(setting, vector.len(), 1, DIMENSIONS_MAX))
 }
 
 /// An error if there are too many questions, or one that is too long or empty.

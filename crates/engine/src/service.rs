@@ -7,9 +7,12 @@
 //! A verb is a request and an answer in `api`, their names in `api/schema.rs`, a method here, and a command of a door.
 
 mod asked;
+pub(crate) mod assembled;
 mod changes;
 pub(crate) mod encoding;
+pub(crate) mod roots;
 mod traced;
+mod writing;
 
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, HashMap};
@@ -31,7 +34,7 @@ use crate::retrieve::queue::Encoder;
 use crate::retrieve::request::Mode;
 use crate::retrieve::run::{DocumentRanking, RunQuery, RunRequest};
 use crate::retrieve::search::{SearchResponse, Timings};
-use crate::retrieve::searcher::{Searcher, SearcherOptions};
+use crate::retrieve::searcher::{Names, Searcher, SearcherOptions};
 use crate::source::documents::Excerpt;
 pub use asked::Asked;
 use cento_collection::care::status::{Status, status};
@@ -39,6 +42,7 @@ use cento_collection::format::layout::CURRENT;
 use cento_collection::format::manifest::Manifest;
 use cento_collection::keep::snapshots::{At, snapshots, unread_snapshots};
 use changes::Changes;
+use roots::Writing;
 
 /// The tokenizers that need no file.
 const BUILT_IN: [&str; 2] = ["o200k", "cl100k"];
@@ -61,6 +65,10 @@ pub struct ServiceOptions {
     pub model: Option<String>,
     /// The generation of collections that answers; the current one is opened again when there is a newer one.
     pub at: At,
+    /// The names that documents are found by.
+    pub names: Names,
+    /// The way collections may be changed; not at all by default.
+    pub writing: Option<Writing>,
 }
 
 impl Default for ServiceOptions {
@@ -72,6 +80,8 @@ impl Default for ServiceOptions {
             threads: 0,
             model: None,
             at: At::Current,
+            names: Names::default(),
+            writing: None,
         }
     }
 }
@@ -201,7 +211,8 @@ impl Service {
         request.check()?;
         let search = crate::ChunkSearch { cancel: cancel.clone(), ..request.resolve()? };
         let searcher = self.searcher(which.into(), cancel)?;
-        let loading = self.lend(&searcher, request.mode)?;
+        let is_embedded = search.vector.is_none();
+        let loading = if is_embedded { self.lend(&searcher, request.mode)? } else { Duration::ZERO };
         let (response, mut timings) = searcher.search_timed(&search)?;
         timings.embed += loading;
         Ok((response, timings))
@@ -228,6 +239,32 @@ impl Service {
         let filter = filter.clone();
         let run = RunRequest { k, candidates, mode, fusion, links, scan, ef, find, filter, ..RunRequest::default() };
         searcher.run(&queries, &run, &mut |_| {})
+    }
+
+    /// The nearest neighbours of each of several vectors.
+    ///
+    /// # Errors
+    /// [`Error::Setting`] for a value out of its range, those of [`Searcher::neighbors`], [`Error::Cancelled`].
+    pub fn neighbors<'w>(
+        &self,
+        which: impl Into<Which<'w>>,
+        request: &api::NeighborsRequest,
+        cancel: &Cancel,
+    ) -> Result<api::NeighborsAnswer> {
+        request.check()?;
+        let search = request.resolve(cancel)?;
+        let searcher = self.searcher(which.into(), cancel)?;
+        let (found, scanned) = searcher.neighbors(&request.vectors, &search)?;
+        limits::answer(found.iter().flat_map(|found| found.ids.iter().map(String::len)))?;
+        Ok(api::NeighborsAnswer::new(searcher.manifest(), scanned, found))
+    }
+
+    /// Length of the vectors that a collection can be asked for.
+    ///
+    /// # Errors
+    /// Those of [`Service::searcher`].
+    pub fn query_dimensions<'w>(&self, which: impl Into<Which<'w>>, cancel: &Cancel) -> Result<usize> {
+        Ok(self.searcher(which.into(), cancel)?.manifest().config.query_dimensions())
     }
 
     /// The cited context that answers a question.
@@ -402,8 +439,8 @@ impl Service {
                 return Ok(Arc::clone(&open.searcher));
             }
         }
-        let ServiceOptions { device, threads, ref model, ref at, .. } = self.options;
-        let options = SearcherOptions { model: model.clone(), device, threads, at: at.clone() };
+        let ServiceOptions { device, threads, names, ref model, ref at, .. } = self.options;
+        let options = SearcherOptions { model: model.clone(), device, threads, names, at: at.clone() };
         let searcher = Arc::new(Searcher::open(folder, options)?); // says what is wrong with a folder that has no manifest
         *place = Some(Open { stamp: stamp?, searcher: Arc::clone(&searcher) });
         Ok(searcher)
@@ -428,6 +465,9 @@ impl Service {
             return Ok(Duration::ZERO);
         }
         let config = &searcher.manifest().config;
+        if config.given.is_some() {
+            return Ok(Duration::ZERO); // there is none, which whoever needs it says
+        }
         let mut encoders = lock(&self.encoders); // held while one is loaded, so that it is loaded once
         let key = (config.model_fingerprint.clone(), config.precision.clone());
         match encoders.get(&key) {
@@ -445,14 +485,19 @@ impl Service {
             let (config, encoder) = (&searcher.manifest().config, searcher.encoder()?);
             return Ok(Tokens::Made(BudgetTokenizer::of_model(&config.model, encoder.tokenizer())));
         }
+        self.named_tokenizer(name, &[OF_MODEL])
+    }
+
+    /// A tokenizer that needs no collection; `others` are named too where there is none of that name.
+    fn named_tokenizer(&self, name: &str, others: &[&str]) -> Result<Tokens<'_>> {
         if let Some(tokenizer) = self.tokenizers.get(name) {
             return Ok(Tokens::Kept(tokenizer));
         }
         if BUILT_IN.contains(&name) {
             return BudgetTokenizer::named(name).map(Tokens::Made);
         }
-        let known: Vec<&str> =
-            [OF_MODEL].into_iter().chain(BUILT_IN).chain(self.tokenizers.keys().map(String::as_str)).collect();
+        let of_files = self.tokenizers.keys().map(String::as_str);
+        let known: Vec<&str> = others.iter().copied().chain(BUILT_IN).chain(of_files).collect();
         Err(Error::Setting {
             setting: "tokenizer",
             value: name.to_owned(),

@@ -41,10 +41,20 @@ pub struct Card {
     pub repository: String,
     /// Commit of the repository.
     pub revision: String,
-    /// SPDX identifier.
+    /// SPDX identifier, or the word of the repository's page.
     pub license: String,
-    /// The step from token vectors to one vector.
-    pub pooling: Pooling,
+    /// Its use.
+    #[serde(rename = "use", default)]
+    pub of_use: Use,
+    /// The `model_type` of its configuration, where it was read from the repository.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub architecture: Option<String>,
+    /// The branch, tag or commit that was asked for when the model was pulled; none stands for the main branch.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asked: Option<String>,
+    /// The steps from token vectors to one vector: `mean`, `cls`, or another mode of sentence-transformers; several
+    /// are joined by ` + `.
+    pub pooling: String,
     /// Length of a vector.
     pub dimensions: usize,
     /// Tokens the model reads of one text, special tokens included.
@@ -55,21 +65,23 @@ pub struct Card {
     #[serde(rename = "file")]
     pub files: Vec<CardFile>,
     /// Where else the files are to be had, in the order to try them after the hub.
-    #[serde(rename = "source", default)]
+    #[serde(rename = "source", default, skip_serializing_if = "Vec::is_empty")]
     pub sources: Vec<Source>,
 }
 
-/// The step from token vectors to one vector.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+/// The use of a model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Pooling {
-    /// The mean over the tokens.
-    Mean,
-    /// The first token's vector.
-    Cls,
-    /// The maximum over the tokens, dimension by dimension.
-    Max,
+pub enum Use {
+    /// Turns a text into a vector.
+    #[default]
+    Encoder,
+    /// Scores a pair of texts.
+    Reranker,
 }
+
+/// Ways to make one vector of those of the tokens.
+const POOLINGS: [&str; 6] = ["cls", "max", "mean", "mean_sqrt_len_tokens", "weightedmean", "lasttoken"];
 
 /// Words put before a text; empty for models trained without prompts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -129,6 +141,11 @@ impl Card {
         self.files.iter().map(|file| file.size_bytes).sum()
     }
 
+    /// True if its checksums are those of what came at the first pull.
+    pub(crate) fn is_of_first_sight(&self) -> bool {
+        self.architecture.is_some()
+    }
+
     /// The first field that cannot be right, and why.
     fn fault(&self) -> Option<(String, &'static str)> {
         let when = |is_wrong: bool, field: &str, reason| is_wrong.then(|| (field.to_owned(), reason));
@@ -136,6 +153,10 @@ impl Card {
             .or_else(|| when(self.repository.split('/').count() != 2, "repository", "is not owner/name"))
             .or_else(|| when(self.revision.is_empty(), "revision", "is empty"))
             .or_else(|| when(self.dimensions == 0, "dimensions", "is zero"))
+            .or_else(|| {
+                let is_known = self.pooling.split(" + ").all(|mode| POOLINGS.contains(&mode));
+                when(!is_known, "pooling", "is no mode of sentence-transformers, nor several joined by ` + `")
+            })
             .or_else(|| when(self.max_tokens == 0, "max_tokens", "is zero"))
             .or_else(|| when(self.files.is_empty(), "file", "names no file"))
             .or_else(|| self.files.iter().find_map(CardFile::fault))
@@ -144,17 +165,12 @@ impl Card {
 }
 
 impl CardFile {
-    /// Most bytes that a file of this kind may have, whatever its card says.
-    fn bytes_max(&self) -> u64 {
-        if self.path.ends_with(".safetensors") { WEIGHTS_BYTES_MAX } else { SETTINGS_BYTES_MAX }
-    }
-
     fn fault(&self) -> Option<(String, &'static str)> {
         let reason = if !is_inside(&self.path) {
             "is not a path inside the model's folder"
         } else if self.size_bytes == 0 {
             "has no size"
-        } else if self.size_bytes > self.bytes_max() {
+        } else if self.size_bytes > bytes_max(&self.path) {
             "is larger than a file of its kind may be"
         } else if !is_sha256(&self.sha256) {
             "has no sha256 of 64 lowercase hexadecimal digits"
@@ -186,18 +202,25 @@ impl Source {
     }
 }
 
+/// Most bytes that a file of this name may have, whatever its source says.
+pub(crate) fn bytes_max(path: &str) -> u64 {
+    if path.ends_with(".safetensors") { WEIGHTS_BYTES_MAX } else { SETTINGS_BYTES_MAX }
+}
+
 /// A name that is one plain folder on every system, and never a hidden one.
 fn is_name(name: &str) -> bool {
     name.starts_with(|c: char| c.is_ascii_lowercase() || c.is_ascii_digit())
         && name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b"-_.".contains(&b))
 }
 
-fn is_inside(path: &str) -> bool {
+/// True for a plain path below a folder.
+pub(crate) fn is_inside(path: &str) -> bool {
     !path.is_empty()
         && !path.contains('\\')
         && Path::new(path).components().all(|part| matches!(part, Component::Normal(_)))
 }
 
-fn is_sha256(text: &str) -> bool {
+/// True for 64 lowercase hexadecimal digits.
+pub(crate) fn is_sha256(text: &str) -> bool {
     text.len() == 64 && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
 }

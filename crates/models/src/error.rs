@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 
 use serde::{Serialize, Serializer};
 
-use crate::card::Card;
 use crate::verify::FileCheck;
 
 /// Why a model cannot be named, found or fetched.
@@ -61,6 +60,33 @@ pub enum Error {
         name: String,
         /// Every source, in the order tried.
         attempts: Vec<Attempt>,
+    },
+    /// The model asks for what this version does not do; its weights were not downloaded.
+    #[error("model {name} cannot be used: {reason}")]
+    Unsuited {
+        /// As asked for.
+        name: String,
+        /// The part that is not understood, by name.
+        reason: String,
+    },
+    /// Neither a folder, nor a model of the hub that was pulled.
+    #[error(
+        "{name}: no such folder, and no model of that name was pulled{}",
+        nearest.as_ref().map(|nearest| format!("; did you mean {nearest:?}?")).unwrap_or_default()
+    )]
+    NotHere {
+        /// As asked for.
+        name: String,
+        /// The closest name.
+        nearest: Option<String>,
+    },
+    /// A model was pulled in several revisions, and the name says none.
+    #[error("{name} was pulled in several revisions: {revisions}")]
+    Ambiguous {
+        /// As asked for.
+        name: String,
+        /// Each with the name before it, separated by commas.
+        revisions: String,
     },
     /// Nothing says where models lie.
     #[error("no folder for models: set CENTO_MODELS to a folder, or HOME")]
@@ -128,7 +154,7 @@ fn as_text<S: Serializer>(failure: &Failure, serializer: S) -> Result<S::Ok, S::
 #[non_exhaustive]
 pub enum Failure {
     /// The user wants no hub.
-    #[error("left out, HF_HUB_OFFLINE is set")]
+    #[error("left out, HF_HUB_OFFLINE is set or no network was asked for")]
     Offline,
     /// Nobody answers at the hub's address, nor at the proxy's.
     #[error("{reason}")]
@@ -140,6 +166,82 @@ pub enum Failure {
     #[error("{reason}")]
     Hub {
         /// The client's message, with its causes.
+        reason: String,
+    },
+    /// The hub's address is plain http, and the user has a token.
+    #[error("{endpoint} is not encrypted, and the token of HF_TOKEN would be read on the way; use https, or no token")]
+    TokenInTheClear {
+        /// The hub.
+        endpoint: String,
+    },
+    /// The hub has no such model, or does not show it.
+    #[error(
+        "no such model{}{}",
+        if *has_token { ", or this token may not see it" } else { ", or it is private and wants a token (HF_TOKEN)" },
+        nearest.as_ref().map(|nearest| format!("; did you mean {nearest:?}?")).unwrap_or_default()
+    )]
+    NoRepository {
+        /// True if a token was sent.
+        has_token: bool,
+        /// A well-known model of nearly that name.
+        nearest: Option<String>,
+    },
+    /// The model is there, and not in that revision.
+    #[error("has no revision {revision:?}")]
+    NoRevision {
+        /// As asked for.
+        revision: String,
+    },
+    /// The hub wants to know who asks.
+    #[error(
+        "refused (status {status}): {}",
+        if *is_gated {
+            "the model is gated: accept its terms on its page, and give a token of that account (HF_TOKEN)"
+        } else {
+            "a token with access is wanted (HF_TOKEN)"
+        }
+    )]
+    NotAllowed {
+        /// Of HTTP.
+        status: u16,
+        /// True if terms are to be accepted first.
+        is_gated: bool,
+    },
+    /// Too many requests.
+    #[error(
+        "asks for fewer requests{}",
+        wait_seconds.map(|seconds| format!(", again after {seconds} s")).unwrap_or_default()
+    )]
+    Busy {
+        /// The time it asks to wait.
+        wait_seconds: Option<u64>,
+    },
+    /// The connection ended before the file did.
+    #[error("{reason}")]
+    Broken {
+        /// The client's message, with its causes.
+        reason: String,
+    },
+    /// A file is not what the listing of the repository says.
+    #[error("{path}: {found}, the listing says {expected}")]
+    NotAsListed {
+        /// The file.
+        path: String,
+        /// The size or checksum that came.
+        found: String,
+        /// The listed one.
+        expected: String,
+    },
+    /// A cache has no such model, or not in that revision.
+    #[error("has no {what}")]
+    NotCached {
+        /// The file or revision.
+        what: String,
+    },
+    /// The model is there, and nothing that can be used: no source would help.
+    #[error("{reason}")]
+    Unsuited {
+        /// The part that is not understood, by name.
         reason: String,
     },
     /// Nothing came any more.
@@ -241,18 +343,22 @@ impl<T> AtPath<T> for io::Result<T> {
 }
 
 impl Error {
-    /// The name is no card's: say which is near, and which there are.
-    pub(crate) fn unknown(name: &str, cards: &[Card]) -> Self {
-        let mut names: Vec<&str> = cards.iter().map(|card| card.name.as_str()).collect();
+    /// The name is none of `names`: say which is near, and which there are.
+    pub(crate) fn unknown(name: &str, mut names: Vec<&str>) -> Self {
         names.sort_unstable();
-        let wanted = name.to_ascii_lowercase();
-        // A part of a name is nearer than any misspelling; half the letters wrong is no misspelling.
-        let nearest = names
-            .iter()
-            .map(|known| (wanted.len() < 3 || !known.contains(&wanted), strsim::levenshtein(&wanted, known), *known))
-            .min()
-            .filter(|&(is_no_part, n_edits, known)| !is_no_part || n_edits <= known.len() / 2)
-            .map(|(_, _, known)| known.to_owned());
-        Self::UnknownModel { name: name.to_owned(), nearest, known: names.join(", ") }
+        Self::UnknownModel { name: name.to_owned(), nearest: nearest(name, &names), known: names.join(", ") }
     }
+}
+
+/// The name that is near another. A part of a name is nearer than any misspelling; half the letters wrong is no
+/// misspelling.
+pub(crate) fn nearest(name: &str, names: &[&str]) -> Option<String> {
+    let wanted = name.to_ascii_lowercase();
+    names
+        .iter()
+        .map(|known| (*known, known.to_ascii_lowercase()))
+        .map(|(name, known)| (wanted.len() < 3 || !known.contains(&wanted), strsim::levenshtein(&wanted, &known), name))
+        .min()
+        .filter(|&(is_no_part, n_edits, known)| !is_no_part || n_edits <= known.len() / 2)
+        .map(|(_, _, known)| known.to_owned())
 }

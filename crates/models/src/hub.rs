@@ -4,8 +4,8 @@
 //! still is given up. Bytes are counted as they come, past hf-hub's own cache: a hub that sends more than the card says
 //! is cut off.
 
-use std::error::Error as _;
-use std::net::{TcpStream, ToSocketAddrs};
+use std::net::{IpAddr, TcpStream, ToSocketAddrs};
+use std::ops::Range;
 use std::path::Path;
 use std::sync::mpsc;
 use std::thread;
@@ -14,6 +14,7 @@ use std::time::Duration;
 use cento_collection::fs::Fs;
 use futures_util::StreamExt;
 use hf_hub::{HFClient, HFError};
+use tokio::runtime::Runtime;
 
 use crate::card::Card;
 use crate::error::{Failure, Halt};
@@ -25,15 +26,25 @@ use crate::settings::Settings;
 const CONNECT_MAX: Duration = Duration::from_secs(2);
 /// For the head of an answer, retries included; it bounds the words of a refusal too, which hf-hub reads without a
 /// limit.
-const ANSWER_MAX: Duration = Duration::from_secs(20);
+pub(crate) const ANSWER_MAX: Duration = Duration::from_secs(20);
 /// Without a new byte, before a transfer is given up.
 const STALL_MAX: Duration = Duration::from_secs(60);
 /// Further attempts of hf-hub after an answer that may pass (429, 5xx).
 const N_RETRIES: usize = 2;
+/// The name that the hub sees.
+pub(crate) const USER_AGENT: &str = concat!("cento/", env!("CARGO_PKG_VERSION"));
 
-/// The hub's name in progress and errors.
-pub(crate) fn label(card: &Card, settings: &Settings) -> String {
-    format!("{}/{}", settings.hf_endpoint.trim_end_matches('/'), card.repository)
+/// The hub's name in progress and errors, without the password that its address may carry.
+pub(crate) fn label(repository: &str, settings: &Settings) -> String {
+    let address = settings.hf_endpoint.trim_end_matches('/');
+    match address.split_once("://") {
+        Some((scheme, rest)) => {
+            let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+            let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
+            format!("{scheme}://{host}{path}/{repository}")
+        }
+        None => format!("{address}/{repository}"),
+    }
 }
 
 /// Downloads every file of the card into `folder`.
@@ -44,59 +55,163 @@ pub(crate) fn fetch(
     folder: &Path,
     progress: &mut dyn FnMut(Progress<'_>),
 ) -> Result<(), Halt> {
-    if settings.offline {
-        return Err(Failure::Offline.into());
-    }
-    let reached = reach(&settings.hf_endpoint).or_else(|direct| match &settings.proxy {
-        None => Err(direct),
-        Some(proxy) => reach(proxy).map_err(|by_proxy| format!("{direct}; by proxy: {by_proxy}")),
-    });
-    reached.map_err(|reason| Failure::Unreachable { reason })?;
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| Failure::Hub { reason: error.to_string() })?;
-    let outcome = runtime.block_on(download(card, &settings.hf_endpoint, fs, folder, progress));
-    runtime.shutdown_background(); // a name that is still being looked up is not waited for
-    outcome
-}
-
-async fn download(
-    card: &Card,
-    endpoint: &str,
-    fs: &dyn Fs,
-    folder: &Path,
-    progress: &mut dyn FnMut(Progress<'_>),
-) -> Result<(), Halt> {
-    let client = HFClient::builder()
-        .endpoint(endpoint)
-        .cache_enabled(false)
-        .retry_max_attempts(N_RETRIES)
-        .user_agent(concat!("cento/", env!("CARGO_PKG_VERSION")))
-        .build()
-        .map_err(|error| refused(&error))?;
-    let (owner, name) = hf_hub::split_id(&card.repository);
-    let repository = client.model(owner, name);
+    let hub = Hub::open(settings)?;
     let (mut n_bytes_before, total) = (0, card.n_bytes());
     for file in &card.files {
-        let request = repository.download_file_stream().filename(&file.path).revision(&card.revision).send();
-        let (announced_bytes, mut stream) = within(ANSWER_MAX, request).await?.map_err(|error| refused(&error))?;
-        let mut incoming = Incoming::create(fs, folder, file, announced_bytes)?;
-        while let Some(bytes) = within(STALL_MAX, stream.next()).await? {
-            incoming.write(&bytes.map_err(|error| refused(&error))?)?;
-            progress(Progress::Bytes { done: n_bytes_before + incoming.n_bytes(), total });
-        }
-        n_bytes_before += incoming.end()?;
+        let place = Place { repository: &card.repository, revision: &card.revision, path: &file.path };
+        let mut incoming = None;
+        hub.download(&place, None, &mut |piece| {
+            match (piece, &mut incoming) {
+                (Piece::Announced(n_bytes), _) => incoming = Some(Incoming::create(fs, folder, file, n_bytes)?),
+                (Piece::Bytes(bytes), Some(incoming)) => {
+                    incoming.write(bytes)?;
+                    progress(Progress::Bytes { done: n_bytes_before + incoming.n_bytes(), total });
+                }
+                (Piece::Bytes(_), None) => unreachable!("a size is announced before the first byte"),
+            }
+            Ok(())
+        })?;
+        n_bytes_before += incoming.map_or(Ok(0), Incoming::end)?;
     }
     Ok(())
 }
 
-async fn within<T>(limit: Duration, answer: impl Future<Output = T>) -> Result<T, Failure> {
+/// A file of a repository.
+pub(crate) struct Place<'a> {
+    pub(crate) repository: &'a str,
+    pub(crate) revision: &'a str,
+    pub(crate) path: &'a str,
+}
+
+/// A part of a download.
+pub(crate) enum Piece<'a> {
+    /// First of all, the size that the hub announces, if it does.
+    Announced(Option<u64>),
+    /// Bytes, in order.
+    Bytes(&'a [u8]),
+}
+
+/// A hub that was reached.
+pub(crate) struct Hub {
+    client: HFClient,
+    runtime: Option<Runtime>,
+}
+
+impl Hub {
+    /// Looks whether the hub, or the proxy before it, answers at all.
+    pub(crate) fn open(settings: &Settings) -> Result<Self, Halt> {
+        if settings.offline {
+            return Err(Failure::Offline.into());
+        }
+        let endpoint = &settings.hf_endpoint;
+        if settings.token.is_some() && !is_secret(endpoint) {
+            return Err(Failure::TokenInTheClear { endpoint: label("", settings) }.into());
+        }
+        let reached = reach(endpoint).or_else(|direct| match &settings.proxy {
+            None => Err(direct),
+            Some(proxy) => reach(proxy).map_err(|by_proxy| format!("{direct}; by proxy: {by_proxy}")),
+        });
+        reached.map_err(|reason| Failure::Unreachable { reason })?;
+        let broken = |reason: String| Failure::Hub { reason };
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(|error| broken(error.to_string()))?;
+        let client = HFClient::builder()
+            .endpoint(endpoint)
+            .cache_enabled(false)
+            .retry_max_attempts(N_RETRIES)
+            .user_agent(USER_AGENT);
+        let client = match &settings.token {
+            Some(token) => client.token(token.secret()),
+            None => client,
+        };
+        let client = client.build().map_err(|error| refused(&error))?;
+        Ok(Self { client, runtime: Some(runtime) })
+    }
+
+    /// Gives the bytes of a file, or a range of them, to `take`.
+    pub(crate) fn download(
+        &self,
+        place: &Place<'_>,
+        range: Option<Range<u64>>,
+        take: &mut dyn FnMut(Piece<'_>) -> Result<(), Halt>,
+    ) -> Result<(), Halt> {
+        self.block_on(async {
+            let (owner, name) = hf_hub::split_id(place.repository);
+            let repository = self.client.model(owner, name);
+            let file = repository.download_file_stream().filename(place.path).revision(place.revision);
+            let request = file.maybe_range(range).send();
+            let (announced_bytes, mut stream) = within(ANSWER_MAX, request).await?.map_err(|error| refused(&error))?;
+            take(Piece::Announced(announced_bytes))?;
+            while let Some(bytes) = within(STALL_MAX, stream.next()).await? {
+                take(Piece::Bytes(&bytes.map_err(|error| broken(place.path, &error))?))?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Runs requests to their end.
+    pub(crate) fn block_on<T>(&self, requests: impl Future<Output = T>) -> T {
+        self.runtime.as_ref().expect("until it is dropped").block_on(requests)
+    }
+}
+
+impl Drop for Hub {
+    fn drop(&mut self) {
+        // a name that is still being looked up is not waited for
+        self.runtime.take().map(Runtime::shutdown_background);
+    }
+}
+
+/// True where a token on its way to the address is read by nobody: over TLS, or on this machine.
+fn is_secret(address: &str) -> bool {
+    let is_encrypted = address.get(..8).is_some_and(|scheme| scheme.eq_ignore_ascii_case("https://"));
+    let is_here = |host: &str| host == "localhost" || host.parse::<IpAddr>().is_ok_and(|host| host.is_loopback());
+    is_encrypted || host_and_port(address).is_some_and(|(host, _)| is_here(&host))
+}
+
+/// Waits no longer than that.
+pub(crate) async fn within<T>(limit: Duration, answer: impl Future<Output = T>) -> Result<T, Failure> {
     tokio::time::timeout(limit, answer).await.map_err(|_| Failure::Stalled { seconds: limit.as_secs() })
 }
 
+/// The hub's refusal, by what the user can do about it.
 fn refused(error: &HFError) -> Failure {
-    Failure::Hub { reason: whole_message(error) }
+    match error {
+        HFError::RateLimited { retry_after, .. } => {
+            Failure::Busy { wait_seconds: retry_after.map(|wait| wait.as_secs()) }
+        }
+        HFError::AuthRequired { context } | HFError::Forbidden { context } => {
+            Failure::NotAllowed { status: context.status.as_u16(), is_gated: is_gated(context.error_code.as_deref()) }
+        }
+        _ => Failure::Hub { reason: without_queries(&with_causes(error)) },
+    }
+}
+
+/// True for the hub's word for a model whose terms are to be accepted.
+pub(crate) fn is_gated(error_code: Option<&str>) -> bool {
+    error_code.is_some_and(|code| code.eq_ignore_ascii_case("GatedRepo"))
+}
+
+/// A connection that ended before the file did.
+fn broken(path: &str, error: &HFError) -> Failure {
+    Failure::Broken { reason: format!("{path}: {}", without_queries(&with_causes(error))) }
+}
+
+/// A message without the queries of its addresses: those of a content network are signed.
+pub(crate) fn without_queries(message: &str) -> String {
+    let mut words = Vec::new();
+    for word in message.split(' ') {
+        match word.split_once('?') {
+            Some((address, query)) if address.contains("://") => {
+                let end = query.trim_start_matches(|c: char| !")],;".contains(c));
+                words.push(format!("{address}{end}"));
+            }
+            _ => words.push(word.to_owned()),
+        }
+    }
+    words.join(" ")
 }
 
 /// Connects to the host of an address and hangs up; the whole of it, name lookup included, takes at most
@@ -140,7 +255,7 @@ fn host_and_port(address: &str) -> Option<(String, u16)> {
 }
 
 /// An error with its causes: hf-hub's own message leaves out why a request failed.
-fn whole_message(error: &HFError) -> String {
+pub(crate) fn with_causes(error: &dyn std::error::Error) -> String {
     let mut message = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {

@@ -2,7 +2,8 @@
 //!
 //! A card says what a model is and what each of its files hashes to. A folder `<models>/<card>/` is one whole model: it
 //! appears by one rename, after every file was checked and synced, so a half-downloaded model is never seen, not after
-//! a power loss either. Only [`Models::pull`] touches the network, and only for a model that is not there.
+//! a power loss either. A model of the hub that no card ships for gets one in its folder when it is pulled, with the
+//! checksums of that first sight. Only [`Models::pull`] touches the network, and only for a model that is not there.
 //!
 //! ```
 //! use cento_models::{DEFAULT_MODEL, Error, Models, Settings, cards};
@@ -20,6 +21,7 @@ mod error;
 
 mod card;
 mod settings;
+mod known;
 mod catalogue;
 mod verify;
 mod hashes;
@@ -29,15 +31,18 @@ mod pull;
 mod hub;
 mod wheel;
 mod incoming;
+mod repository;
 
 #[cfg(test)]
 mod tests;
 
-pub use card::{Card, CardFile, Pooling, Prompts, Source, cards};
+pub use card::{Card, CardFile, Prompts, Source, Use, cards};
 pub use catalogue::{DEFAULT_MODEL, Listed, Located, Models, Presence};
 pub use error::{Attempt, Error, Failure, Result};
 pub use hashes::Hashes;
-pub use progress::Progress;
+pub use known::{Known, known};
+pub use progress::{Found, Progress, Shape};
 pub use pull::Pulled;
-pub use settings::Settings;
+pub use repository::pull::Look;
+pub use settings::{Settings, Token};
 pub use verify::{FileCheck, FileState};

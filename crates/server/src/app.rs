@@ -6,6 +6,7 @@ use cento_engine::Service;
 
 use crate::error::Result;
 use crate::guard::Guard;
+use crate::jobs::Jobs;
 use crate::keys::Keys;
 use crate::metrics::Metrics;
 use crate::options::ServerOptions;
@@ -18,6 +19,7 @@ pub(crate) struct App {
     pub(crate) guard: Guard,
     pub(crate) work: Work,
     pub(crate) metrics: Metrics,
+    pub(crate) jobs: Arc<Jobs>,
 }
 
 impl App {
@@ -28,6 +30,6 @@ impl App {
         let hosts = options.hosts.iter().map(|host| host.to_ascii_lowercase()).collect();
         let guard = Guard { hosts, origins: options.origins.clone(), keys };
         let work = Work::start(options.workers, options.queue)?;
-        Ok(Self { service, options, guard, work, metrics: Metrics::new() })
+        Ok(Self { service, options, guard, work, metrics: Metrics::new(), jobs: Arc::default() })
     }
 }

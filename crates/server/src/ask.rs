@@ -15,6 +15,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::app::App;
+use crate::jobs::{JOB, JobAnswer, Jobs, Kind, Work};
 use crate::metrics::Metrics;
 use crate::options::ServerOptions;
 use crate::refusal::Refusal;
@@ -39,6 +40,7 @@ struct Read {
     headers: HeaderMap,
     body: Bytes,
     collection: Option<String>,
+    job: Option<String>,
     parameters: BTreeMap<String, String>,
 }
 
@@ -100,10 +102,11 @@ impl FromRequest<Arc<App>> for Ask {
         }
         let in_path = RawPathParams::from_request_parts(&mut parts, app).await;
         let in_path = in_path.map_err(|error| Refusal::value("path", error.body_text()))?;
-        let named = in_path.iter().find(|(name, _)| *name == COLLECTION).map(|(_, value)| value.to_owned());
-        let collection = named.or_else(|| parameters.remove(COLLECTION));
+        let named = |name: &str| in_path.iter().find(|(known, _)| *known == name).map(|(_, value)| value.to_owned());
+        let (collection, job) = (named(COLLECTION), named(JOB));
+        let collection = collection.or_else(|| parameters.remove(COLLECTION));
         let body = read(&app.options, &parts.headers, body).await?;
-        let read = Read { method: parts.method, headers: parts.headers, body, collection, parameters };
+        let read = Read { method: parts.method, headers: parts.headers, body, collection, job, parameters };
         Ok(Self { app: Arc::clone(app), read: Arc::new(read) })
     }
 }
@@ -166,9 +169,29 @@ impl Ask {
         self.app.work.run(lane, self.app.options.deadline, job).await
     }
 
+    pub(crate) fn jobs(&self) -> &Jobs {
+        &self.app.jobs
+    }
+
+    /// The job that the address names.
+    pub(crate) fn job(&self) -> &str {
+        self.read.job.as_deref().unwrap_or_default()
+    }
+
+    /// An error if the address has a parameter that nothing reads.
+    pub(crate) fn no_parameters(&self) -> Result<(), Refusal> {
+        self.read.no_parameters()
+    }
+
     /// The lane of texts that are to be embedded: few are a query, many are bulk.
     pub(crate) fn lane(&self) -> Lane {
         if self.read.body.len() > BULK_BYTES { Lane::Bulk } else { Lane::Query }
+    }
+
+    /// True if the body is of this type.
+    pub(crate) fn is_of(&self, kind: &str) -> bool {
+        let said = self.read.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+        said.split(';').next().is_some_and(|said| said.trim().eq_ignore_ascii_case(kind))
     }
 
     /// True if the client wants an answer of this type rather than JSON.
@@ -189,6 +212,14 @@ impl Asked<'_> {
 
     pub(crate) fn options(&self) -> &ServerOptions {
         &self.app.options
+    }
+
+    /// Begins a job; see [`Jobs::begin`].
+    ///
+    /// # Errors
+    /// Those of [`Jobs::begin`].
+    pub(crate) fn begin(&self, what: (&str, Kind), work: Work) -> Result<JobAnswer, Refusal> {
+        self.app.jobs.begin(&self.app.service, self.app.options.log, what, work)
     }
 
     /// The collection that is asked: the one that is named, else the only one there is.
@@ -220,6 +251,16 @@ impl Asked<'_> {
         Ok(api::parse(&self.read.body)?)
     }
 
+    /// The body as it was sent.
+    pub(crate) fn body(&self) -> &[u8] {
+        &self.read.body
+    }
+
+    /// The parameters of the address, but for the collection.
+    pub(crate) fn parameters(&self) -> &BTreeMap<String, String> {
+        &self.read.parameters
+    }
+
     /// A request in the words of other servers, whose clients send fields that mean nothing here.
     ///
     /// # Errors
@@ -236,7 +277,13 @@ impl Asked<'_> {
 
     /// An error if the address has a parameter that nothing reads.
     pub(crate) fn no_parameters(&self) -> Result<(), Refusal> {
-        match self.read.parameters.keys().next() {
+        self.read.no_parameters()
+    }
+}
+
+impl Read {
+    fn no_parameters(&self) -> Result<(), Refusal> {
+        match self.parameters.keys().next() {
             Some(field) => {
                 let nearest = Some(COLLECTION.to_owned()).filter(|_| field.starts_with("coll"));
                 Err(Error::UnknownField { field: field.clone(), nearest }.into())

@@ -10,6 +10,7 @@ mod keys;
 mod guard;
 mod metrics;
 mod work;
+mod jobs;
 mod app;
 mod ask;
 mod edge;
@@ -33,8 +34,8 @@ use crate::work::Lane;
 
 pub use crate::error::{Error, Result};
 pub use crate::options::{
-    DEFAULT_BODY_BYTES, DEFAULT_CONNECTIONS, DEFAULT_DEADLINE, DEFAULT_PORT, DEFAULT_QUEUE, DEFAULT_TOOL_TOKENS, Log,
-    LongTexts, ServerOptions,
+    DEFAULT_BODY_BYTES, DEFAULT_CONNECTIONS, DEFAULT_DEADLINE, DEFAULT_PORT, DEFAULT_QUEUE, DEFAULT_TOOL_TOKENS,
+    Folders, Log, LongTexts, ServerOptions,
 };
 
 /// Threads that read and write connections; answers are made on the engine's.
@@ -42,6 +43,9 @@ const CONNECTION_THREADS: usize = 2;
 
 /// The time that what is left of a server has to end by itself.
 const END_TIME: Duration = Duration::from_secs(1);
+
+/// The time that jobs have to end when the server does; what is not committed then is as if it had never begun.
+const JOBS_END_TIME: Duration = Duration::from_secs(5);
 
 /// Serves the collections of a service over HTTP until the process is told to stop (Ctrl-C, or TERM). `listening` is
 /// called with the address once connections are accepted.
@@ -66,6 +70,7 @@ pub fn serve(service: Service, options: ServerOptions, listening: impl FnOnce(So
         listen::accept(listener, Arc::clone(&app), router, stop).await;
         Ok(())
     })?;
+    app.jobs.end(JOBS_END_TIME);
     runtime.shutdown_timeout(END_TIME);
     Ok(())
 }

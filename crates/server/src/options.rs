@@ -50,6 +50,18 @@ pub struct ServerOptions {
     pub long_texts: LongTexts,
     /// The part of a failure that the log gives.
     pub log: Log,
+    /// The way answers speak of folders of this machine.
+    pub folders: Folders,
+}
+
+/// The way answers speak of folders of this machine.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Folders {
+    /// By their own names: clients do not learn where they lie.
+    #[default]
+    Named,
+    /// As the collection has them.
+    Shown,
 }
 
 /// The way a text is taken that is longer than the encoder's window.
@@ -87,6 +99,7 @@ impl Default for ServerOptions {
             tool_tokens: DEFAULT_TOOL_TOKENS,
             long_texts: LongTexts::default(),
             log: Log::default(),
+            folders: Folders::default(),
         }
     }
 }

@@ -103,6 +103,8 @@ impl From<Error> for Refusal {
             | Error::Filter(_)
             | Error::Assembly(_)
             | Error::EmptyQuery
+            | Error::NoEncoder
+            | Error::NoWords
             | Error::TooManyResults { .. }
             | Error::AnswerTooLarge { .. } => StatusCode::BAD_REQUEST,
             _ => return Self::own(&fault.code, fault.message), // files, models and devices of the server
@@ -114,6 +116,8 @@ impl From<Error> for Refusal {
         let hint = match &error {
             Error::UnknownCollection { .. } => Some("GET /v1/collections lists them".to_owned()),
             Error::UnknownField { nearest: Some(nearest), .. } => Some(format!("the field {nearest:?} is near")),
+            Error::NoEncoder => Some("send \"vector\": [...], or \"mode\": \"lexical\"".to_owned()),
+            Error::NoWords => Some("send \"vector\": [...] and no query".to_owned()),
             Error::Filter(_) => Some("GET /v1/collections/{collection}/fields lists the fields".to_owned()),
             _ => None, // the message says it
         };

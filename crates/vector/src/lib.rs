@@ -6,7 +6,7 @@
 //! [`hnsw`] builds a graph over the rows, freezes it into a file of its own and searches it there.
 //!
 //! Distance is `1 - dot`, which for unit vectors is one minus the cosine: it ascends from 0, and a nearer row comes
-//! first.
+//! first. A [`Lift`] makes unit vectors of others, whose cosine ranks by inner product or Euclidean distance.
 //!
 //! Shapes: N rows, D dimensions, Q queries.
 
@@ -24,6 +24,7 @@ mod steps;
 mod simd;
 mod distance;
 mod codes;
+mod lift;
 
 #[cfg(any(test, feature = "testing"))]
 pub mod faults;
@@ -35,6 +36,7 @@ pub mod hnsw;
 
 pub use distance::Kernel;
 pub use error::{Error, Result};
+pub use lift::{EXPONENTS, Lift};
 pub use neighbor::Neighbor;
 pub use rows::{DIMENSIONS_MAX, RowWriter, Rows, Scalar, UNIT_TOLERANCE, write_rows};
 pub use stop::{NEVER, Stop};

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use cento_engine::{ChunkTokens, HeaderStyle, Language, Pooling, Precision, corpus};
+use cento_engine::{ChunkTokens, Distance, HeaderStyle, Language, Pooling, Precision, corpus};
 use clap::{Args, Subcommand, ValueEnum};
 
 use super::cache::{ByteCount, CachePlace};
@@ -11,8 +11,10 @@ use super::query::{At, Device};
 #[derive(Debug, Args)]
 pub(crate) struct Index {
     /// Files and folders to index, or LABEL=PATH; the label, by default the folder's name, starts its documents' ids
-    #[arg(required = true, value_name = "PATH")]
+    #[arg(required_unless_present = "from_vectors", value_name = "PATH")]
     pub(crate) paths: Vec<String>,
+    #[command(flatten)]
+    pub(crate) given: Given,
     /// How files are read: auto, md, text, html, jsonl, csv or beir
     #[arg(long, value_name = "FORMAT", default_value = "auto")]
     pub(crate) format: corpus::ReadAs,
@@ -76,6 +78,39 @@ pub(crate) struct Index {
     #[arg(long, value_name = "FILE")]
     pub(crate) report: Option<PathBuf>,
 }
+
+const GIVEN: &str = "Vectors of your own";
+
+/// Vectors that are given in place of files to embed.
+#[derive(Debug, Args)]
+pub(crate) struct Given {
+    /// Instead of PATH, make a collection without an encoder of these vectors, a row each: .npy (float32, float16,
+    /// float64), .fvecs or .bvecs. A row whose id is there replaces the document; none is removed
+    #[arg(long, value_name = "FILE", help_heading = GIVEN, conflicts_with_all = FOR_PATHS)]
+    pub(crate) from_vectors: Option<PathBuf>,
+    /// The ids of the vectors, a line each [default: those of the texts, or the numbers of the rows from 0]
+    #[arg(long, value_name = "FILE", requires = "from_vectors", help_heading = GIVEN)]
+    pub(crate) ids: Option<PathBuf>,
+    /// The texts of the vectors, JSONL, a line each: text, and title, id and metadata if you like. With them words are
+    /// searched too, and contexts assembled
+    #[arg(long, value_name = "FILE", requires = "from_vectors", help_heading = GIVEN)]
+    pub(crate) texts: Option<PathBuf>,
+    /// The order of neighbours: cosine, inner-product or euclidean [default: the collection's, or cosine]
+    #[arg(long, value_name = "NAME", requires = "from_vectors", help_heading = GIVEN)]
+    pub(crate) distance: Option<Distance>,
+    /// Divide every vector by its length; the cosine wants vectors of length 1
+    #[arg(long, requires = "from_vectors", help_heading = GIVEN, value_parser = clap::builder::BoolishValueParser::new())]
+    pub(crate) normalize: bool,
+
+    /// Leave room for vectors of up to this length, with inner-product and euclidean: what comes later must fit
+    /// [default: the power of two that holds the longest]
+    #[arg(long, value_name = "LENGTH", requires = "from_vectors", help_heading = GIVEN)]
+    pub(crate) norm_max: Option<f64>,
+}
+
+/// Options of files and encoders, which mean nothing to vectors that are given.
+const FOR_PATHS: [&str; 8] =
+    ["paths", "model", "header", "chunk_tokens", "pooling", "late_window", "precision", "dry_run"];
 
 #[derive(Debug, Args)]
 pub(crate) struct Get {
@@ -222,14 +257,25 @@ pub(crate) struct Inspect {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Model {
-    /// Download an encoder (once; then it works offline)
+    /// Download a model (once; then it works offline)
+    ///
+    /// From the Hugging Face hub or a mirror (HF_ENDPOINT), with a token if there is one (HF_TOKEN); what Hugging
+    /// Face's own tools have in their cache is taken from there. A model without a card is read before its weights
+    /// come, pinned to its commit, and gets a card with the checksums of what came.
     Pull {
-        /// The name of a model card
+        /// A name that `cento model list --all` shows, or ORG/NAME or ORG/NAME@REVISION of the hub
         #[arg(default_value = cento_engine::DEFAULT_MODEL)]
         name: String,
+        /// Ask nobody over the network
+        #[arg(long, value_parser = clap::builder::BoolishValueParser::new())]
+        offline: bool,
     },
-    /// List the model cards
-    List,
+    /// List the models that were pulled or have a card
+    List {
+        /// Also well-known models that can be pulled
+        #[arg(long, value_parser = clap::builder::BoolishValueParser::new())]
+        all: bool,
+    },
     /// Check every file of a pulled encoder against its card
     Verify {
         /// The name of a model card

@@ -11,7 +11,7 @@ use clap::builder::StyledStr;
 /// Every command stands in exactly one group.
 const GROUPS: [(&str, &[&str]); 7] = [
     ("Build a collection", &["index", "status", "list", "delete", "doctor"]),
-    ("Ask it", &["search", "context", "get"]),
+    ("Ask it", &["search", "context", "assemble", "get"]),
     ("Understand an answer", &["why", "why-not"]),
     ("Serve others", &["serve", "mcp"]),
     ("Measure", &["run", "eval"]),

@@ -6,6 +6,7 @@ mod groups;
 mod query;
 mod trace;
 mod embed;
+mod assemble;
 mod cache;
 mod evaluation;
 mod settings;
@@ -17,6 +18,7 @@ use clap::builder::styling::AnsiColor;
 use clap::builder::{RangedU64ValueParser, Styles};
 use clap::{Args, CommandFactory as _, Parser, Subcommand};
 
+pub(crate) use self::assemble::Assemble;
 pub(crate) use self::cache::{Cache, CachePlace, CacheVerb};
 pub(crate) use self::collection::{
     Compact, Completions, Delete, Get, Index, Inspect, List, Model, Repair, Snapshot, Status, Vectors, Which,
@@ -105,6 +107,14 @@ pub(crate) enum Command {
     Search(Search),
     /// Assemble the cited context that answers a question, inside a token budget
     Context(Context),
+    /// Assemble the cited context from candidates that another engine found.
+    ///
+    /// FILE is JSON or JSONL: a request of `POST /v1/assemble`, a list of candidates, or one candidate a line. Each has
+    /// `text` and `document`, and where they are known `score` (any scale, larger is better), `title`, a place in the
+    /// document (`number`, `span` in bytes or `characters`), `headings` and `vector`; one without a score stands beside
+    /// those that were found. `cento schema assemble-request` has all of it. No collection is opened and no encoder is
+    /// loaded. What the command line says goes before what the file says.
+    Assemble(Assemble),
     /// Assemble a context again from its trace, byte for byte, or say what differs.
     ///
     /// TRACE is a file that `cento context --trace` wrote. Cento asks the collection and the generation that the trace

@@ -89,7 +89,13 @@ pub(crate) struct Retrieval {
 #[derive(Debug, Args)]
 pub(crate) struct Search {
     /// The question, in plain words; - reads it from stdin
-    pub(crate) query: String,
+    #[arg(required_unless_present = "vector")]
+    pub(crate) query: Option<String>,
+    /// Search for these vectors in place of the question's, or with no question: a JSON list, .npy, .fvecs, or bare
+    /// 32-bit floats, little-endian; - reads stdin. Of several, each is answered: with --json or --format jsonl an
+    /// answer a line
+    #[arg(long, value_name = "FILE")]
+    pub(crate) vector: Option<PathBuf>,
     /// How many results you want
     #[arg(short, long = "k", value_name = "K", default_value_t = DEFAULT_RESULTS)]
     pub(crate) k: usize,
@@ -196,6 +202,10 @@ pub(crate) struct Run {
     /// The questions: JSONL or `id <tab> text`, a BEIR folder, a folder of questions with excerpts, or - for stdin
     #[arg(long, value_name = "FILE|DIR")]
     pub(crate) topics: PathBuf,
+    /// The vectors that are searched for, a row for each topic, in place of those of their texts: .npy, .fvecs, a JSON
+    /// list, or bare 32-bit floats
+    #[arg(long, value_name = "FILE", conflicts_with = "contexts")]
+    pub(crate) topic_vectors: Option<PathBuf>,
     /// How many documents each topic gets
     #[arg(short, long = "k", value_name = "K", default_value_t = cento_engine::CANDIDATE_DEPTH)]
     pub(crate) k: usize,

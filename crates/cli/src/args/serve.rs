@@ -8,6 +8,7 @@ use cento_server::{
 };
 use clap::Args;
 
+use super::cache::CachePlace;
 use super::query::Device;
 
 /// Settings of every server.
@@ -65,6 +66,19 @@ pub(crate) struct Serve {
     /// Write the words of failures of the server itself to the log, with the files they name [default: their codes]
     #[arg(long, value_parser = clap::builder::BoolishValueParser::new())]
     pub(crate) log_causes: bool,
+    /// Let clients change the collections: add documents, index files under --root, delete, compact. Where keys are
+    /// asked for, only those of scope `write` may
+    #[arg(long, value_parser = clap::builder::BoolishValueParser::new())]
+    pub(crate) writable: bool,
+    /// A file or folder that clients may have indexed, called by its label (repeatable); nothing outside is read
+    #[arg(long = "root", value_name = "[LABEL=]DIR", requires = "writable")]
+    pub(crate) roots: Vec<String>,
+    /// Show clients the folders of this machine, and let them name documents by paths [default: folders by their own
+    /// names alone]
+    #[arg(long, value_parser = clap::builder::BoolishValueParser::new())]
+    pub(crate) show_folders: bool,
+    #[command(flatten)]
+    pub(crate) cache: CachePlace,
     #[command(flatten)]
     pub(crate) serving: Serving,
 }

@@ -23,7 +23,7 @@ pub(crate) fn request(args: &Context, global: &Global) -> anyhow::Result<api::Co
     searched.resolve()?; // a filter that is none is said before a file is read
     let ef = options::ef(args.ef, searched.candidates)?;
     let asked = policy_file::read(args.policy.as_deref())?;
-    let (strategy, budget) = asked.only(args)?;
+    let (strategy, budget) = asked.only(args.strategy, args.budget)?;
     if budget.is_none() && !global.quiet {
         eprintln!("budget: {} tokens (default)", Budget::default());
     }
@@ -31,7 +31,7 @@ pub(crate) fn request(args: &Context, global: &Global) -> anyhow::Result<api::Co
         query: searched.query,
         queries: args.queries.clone(),
         budget: budget.unwrap_or_default(),
-        strategy,
+        strategy: strategy.unwrap_or_default(),
         policy: asked.policy,
         tokenizer: args.tokenizer.clone(),
         format: args.format,
@@ -193,7 +193,7 @@ pub(crate) fn explain(trace: &trace::Trace) {
 }
 
 /// Writes the remarks on a context to stderr.
-fn remark(context: &cento_engine::Context) {
+pub(crate) fn remark(context: &cento_engine::Context) {
     context.trace.warnings.iter().for_each(|warning| eprintln!("warning: {warning}"));
     eprintln!(
         "{} of {} tokens ({}), {} citations{}",

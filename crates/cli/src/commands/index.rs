@@ -14,6 +14,8 @@ const SHOWN_ISSUES: usize = 10;
 struct Answer<'a> {
     version: u32,
     dry_run: bool,
+    #[serde(skip)]
+    is_given: bool,
     #[serde(flatten)]
     report: &'a IndexReport,
 }
@@ -30,14 +32,17 @@ pub(crate) fn execute(args: &Index, global: &Global) -> anyhow::Result<Outcome> 
     )?;
     let mut bar = Bar::new(global, Beside::Text);
     let mut progress = |progress: &_| bar.ingest(progress);
-    let report = if args.dry_run {
+    let report = if let Some(given) = options::given(args) {
+        cento_engine::index_vectors(&global.collection, &given, &OsFs, &mut progress)
+    } else if args.dry_run {
         cento_engine::dry_run(&global.collection, &roots, &options, &mut progress)
     } else {
         cento_engine::index(&global.collection, &roots, &options, &OsFs, &mut progress)
     };
     bar.finish();
     let report = report?;
-    let answer = Answer { version: output::JSON_VERSION, dry_run: args.dry_run, report: &report };
+    let is_given = args.given.from_vectors.is_some();
+    let answer = Answer { version: output::JSON_VERSION, dry_run: args.dry_run, is_given, report: &report };
     if let Some(path) = &args.report {
         let json = serde_json::to_vec_pretty(&answer)?;
         output::whole_file(path, &json, Readers::Usual)?;
@@ -106,13 +111,11 @@ fn summary(answer: &Answer<'_>) {
             count(report.kept.len() as u64),
         );
     }
-    println!(
-        "{} chunks, {} tokens ({} embedded now, {} chunks found in the embedding cache)",
-        count(report.n_chunks),
-        count(report.n_tokens),
-        count(report.n_tokens_embedded),
-        count(report.n_from_log),
-    );
+    if answer.is_given {
+        println!("{} vectors", count(report.n_chunks));
+    } else {
+        embedded(report);
+    }
     if report.n_truncated > 0 {
         println!(
             "{} chunks are longer than the encoder's window and were embedded by their beginning",
@@ -124,4 +127,15 @@ fn summary(answer: &Answer<'_>) {
     } else if !answer.dry_run {
         println!("generation {}", report.generation);
     }
+}
+
+fn embedded(report: &IndexReport) {
+    let count = output::count;
+    println!(
+        "{} chunks, {} tokens ({} embedded now, {} chunks found in the embedding cache)",
+        count(report.n_chunks),
+        count(report.n_tokens),
+        count(report.n_tokens_embedded),
+        count(report.n_from_log),
+    );
 }

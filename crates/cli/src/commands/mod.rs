@@ -3,6 +3,7 @@
 mod index;
 mod search;
 mod context;
+mod assemble;
 mod traces;
 mod evaluation;
 mod embed;
@@ -25,10 +26,14 @@ use crate::settings::Invocation;
 pub(crate) fn execute(invocation: &Invocation) -> anyhow::Result<Outcome> {
     let global = &invocation.cli.global;
     rayon::ThreadPoolBuilder::new().num_threads(global.threads).build_global()?;
+    if let Some(name) = &invocation.named_model {
+        model::say_chosen(name, global);
+    }
     match &invocation.cli.command {
         Command::Index(args) => index::execute(args, global),
         Command::Search(args) => search::execute(args, global),
         Command::Context(args) => context::execute(args, invocation),
+        Command::Assemble(args) => assemble::execute(args, global),
         Command::Replay(args) => replay::execute(args, invocation),
         Command::Why(args) => why::execute(args, invocation),
         Command::WhyNot(args) => why_not::execute(args, invocation),

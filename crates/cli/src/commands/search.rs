@@ -1,19 +1,50 @@
 //! `cento search`: the best chunks for a query.
 
-use cento_engine::{Cancel, NO_LIKELIHOODS, Scan, Timings, api};
+use std::path::Path;
+
+use cento_engine::{Cancel, NO_LIKELIHOODS, Scan, Searcher, Service, Timings, api};
 
 use crate::args::{Global, ResultFormat, Search};
 use crate::exit_code::Outcome;
 use crate::{options, output};
 
 pub(crate) fn execute(args: &Search, global: &Global) -> anyhow::Result<Outcome> {
-    let asked = options::asked(options::query(&args.query)?, args.k, &args.retrieval, Scan::Auto);
+    if args.vector.as_deref() == Some(Path::new("-")) && args.query.as_deref() == Some("-") {
+        return Err(options::usage("--vector -: stdin has the question already"));
+    }
+    let query = args.query.as_deref().map(options::query).transpose()?.unwrap_or_default();
+    let asked = options::asked(query, args.k, &args.retrieval, Scan::Auto);
     let ef = options::ef(args.ef, asked.candidates)?;
     let request = api::SearchRequest { ef, min_score: args.min_score, explain: args.explain, ..asked };
     request.resolve()?; // a filter that is none is said before the collection is opened
     let (service, searcher) = options::service(global, &args.retrieval, None)?;
-    let (response, timings) = service.search_timed(global.collection.as_path(), &request, &Cancel::default())?;
-    options::remark_device(global, &searcher);
+    let Some(path) = &args.vector else { return answer(args, global, &service, &searcher, &request, true) };
+    let vectors = options::vectors(path, &searcher)?;
+    let is_alone = vectors.len() == 1;
+    let mut outcome = Outcome::Nothing;
+    for (row, vector) in vectors.into_iter().enumerate() {
+        if !is_alone && args.format == ResultFormat::Table && !global.json {
+            println!("vector {row}");
+        }
+        let request = api::SearchRequest { vector: Some(vector), ..request.clone() };
+        if answer(args, global, &service, &searcher, &request, is_alone)? == Outcome::Done {
+            outcome = Outcome::Done;
+        }
+    }
+    Ok(outcome)
+}
+
+/// Answers one request. Of several, the hits of one are not told from those of another unless an answer is a line.
+fn answer(
+    args: &Search,
+    global: &Global,
+    service: &Service,
+    searcher: &Searcher,
+    request: &api::SearchRequest,
+    is_alone: bool,
+) -> anyhow::Result<Outcome> {
+    let (response, timings) = service.search_timed(global.collection.as_path(), request, &Cancel::default())?;
+    options::remark_device(global, searcher);
     options::remark_filter(global, response.filter.as_ref());
     // Those of the collection were said when it was opened; that a small one has no likelihoods, to who asks why.
     let own = response.warnings.iter().skip(searcher.warnings().len());
@@ -24,6 +55,7 @@ pub(crate) fn execute(args: &Search, global: &Global) -> anyhow::Result<Outcome>
     }
     match if global.json { ResultFormat::Json } else { args.format } {
         ResultFormat::Json => output::json(&response)?,
+        ResultFormat::Jsonl if !is_alone => output::json(&response)?,
         ResultFormat::Jsonl => response.hits.iter().try_for_each(output::json)?,
         ResultFormat::Table => {
             for hit in &response.hits {

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use cento_engine::{Service, ServiceOptions};
-use cento_server::{Log, LongTexts, ServerOptions};
+use cento_engine::{Names, Root, Service, ServiceOptions, Writing};
+use cento_server::{Folders, Log, LongTexts, ServerOptions};
 
 use crate::args::{Global, Mcp, Serve, Serving};
 use crate::exit_code::Outcome;
@@ -22,9 +22,11 @@ pub(crate) fn serve(args: &Serve, global: &Global) -> anyhow::Result<Outcome> {
         body_bytes: args.max_body,
         long_texts: if args.auto_truncate { LongTexts::Truncated } else { LongTexts::Refused },
         log: if args.log_causes { Log::Words } else { Log::Codes },
+        folders: if args.show_folders { Folders::Shown } else { Folders::Named },
         ..of_both(&args.serving)
     };
-    let service = service(&args.serving, global)?;
+    let names = if args.show_folders { Names::AndPaths } else { Names::Alone };
+    let service = service(&args.serving, global, names, writing(args)?)?;
     let names: Vec<String> = service.collections().map(str::to_owned).collect();
     cento_server::serve(service, options, |address| {
         if !global.quiet {
@@ -35,8 +37,32 @@ pub(crate) fn serve(args: &Serve, global: &Global) -> anyhow::Result<Outcome> {
 }
 
 pub(crate) fn mcp(args: &Mcp, global: &Global) -> anyhow::Result<Outcome> {
-    cento_server::serve_pipes(service(&args.serving, global)?, of_both(&args.serving))?;
+    let service = service(&args.serving, global, Names::AndPaths, None)?;
+    cento_server::serve_pipes(service, of_both(&args.serving))?;
     Ok(Outcome::Done)
+}
+
+/// The roots and limits of clients that write, if they may.
+fn writing(args: &Serve) -> anyhow::Result<Option<Writing>> {
+    if !args.writable {
+        return Ok(None);
+    }
+    let mut roots: Vec<Root> = Vec::new();
+    for named in &args.roots {
+        let root = Root::parse(named).map_err(cento_engine::Error::from)?;
+        if !root.path.exists() {
+            return Err(options::usage(format!("--root {named}: there is no such file or folder")));
+        }
+        let within = |a: &Root, b: &Root| format!("{}/", a.label).starts_with(&format!("{}/", b.label));
+        if roots.iter().any(|other| within(&root, other) || within(other, &root)) {
+            return Err(options::usage(format!(
+                "--root {named}: {} is the label of another root, or one lies within the other; write LABEL=DIR",
+                root.label
+            )));
+        }
+        roots.push(root);
+    }
+    Ok(Some(Writing { roots, cache: Some(options::cache(&args.cache)?) }))
 }
 
 fn of_both(serving: &Serving) -> ServerOptions {
@@ -49,7 +75,7 @@ fn of_both(serving: &Serving) -> ServerOptions {
 }
 
 /// The service behind a server; a collection that cannot be opened is said now.
-fn service(serving: &Serving, global: &Global) -> anyhow::Result<Service> {
+fn service(serving: &Serving, global: &Global, names: Names, writing: Option<Writing>) -> anyhow::Result<Service> {
     let collections = match &serving.collections {
         Some(folder) => Service::collections_in(folder)?,
         None => [(Service::name_of(&global.collection)?, global.collection.clone())].into(),
@@ -64,6 +90,8 @@ fn service(serving: &Serving, global: &Global) -> anyhow::Result<Service> {
         device: serving.device.device,
         threads: global.threads,
         model: serving.model.clone(),
+        names,
+        writing,
         ..ServiceOptions::default()
     })?;
     for name in service.collections() {

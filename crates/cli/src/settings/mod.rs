@@ -38,6 +38,8 @@ pub(crate) struct Invocation {
     pub(crate) names_collection: bool,
     /// Who named the endpoint, if one is named.
     pub(crate) endpoint_author: Author,
+    /// The encoder, if one is named.
+    pub(crate) named_model: Option<String>,
 }
 
 /// Why no command runs: help was asked for, or the command line or a settings file cannot be used.
@@ -81,7 +83,9 @@ pub(crate) fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Inv
     }
     let names_collection = matches.value_source("collection") == Some(ValueSource::CommandLine);
     let endpoint_author = settings.author_of("endpoint", &matches);
-    Ok(Invocation { cli, settings, names_collection, endpoint_author })
+    let options = matches.subcommand().map(|(_, options)| options);
+    let named_model = options.and_then(|options| options.try_get_one::<String>("model").ok()?).cloned();
+    Ok(Invocation { cli, settings, names_collection, endpoint_author, named_model })
 }
 
 /// An error for options of contexts on the command line of a run that makes none; settings may speak of contexts that

@@ -224,6 +224,11 @@ impl<V: LostVectors> Repair<'_, V> {
         for document in (0..entry.n_documents as u32).filter(|document| !deleted.contains(*document)) {
             match reader.as_mut().map(|reader| reader.read(document)) {
                 Some(Ok(stored)) if elsewhere.contains(&stored.document.id) => {}
+                // Nobody can make a vector again that was given.
+                Some(Ok(stored)) if config.given.is_some() && salvage.vectors(&stored).is_none() => {
+                    let (id, origin) = (stored.document.id.clone(), stored.document.origin.clone());
+                    loss.documents.push(LostDocument { id, origin });
+                }
                 Some(Ok(stored)) => self.keep(&stored, &salvage, &mut writer)?,
                 _ => match salvage.named(document) {
                     Some((id, origin)) => loss.documents.push(LostDocument { id, origin }),

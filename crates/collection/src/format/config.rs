@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use cento_corpus::{ChunkSize, HeaderStyle};
 use cento_lexical::Language;
-use cento_vector::Scalar;
+use cento_vector::{Lift, Scalar};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -64,6 +64,75 @@ pub struct CollectionConfig {
     /// The windows in which documents are read for late vectors, where there are any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub late: Option<LateReading>,
+    /// The vectors that the collection was given, where no encoder made them: then there is none, and a document has
+    /// one chunk.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub given: Option<GivenVectors>,
+}
+
+/// The name and the fingerprint of the encoder in a collection that has none.
+pub const NO_MODEL: &str = "none";
+
+/// Vectors that a collection was given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct GivenVectors {
+    /// Length of the vectors as they were given; those that are stored may be longer.
+    pub dimensions: usize,
+    /// The order of their neighbours.
+    pub distance: Distance,
+    /// No vector is longer than 2 to this power; of the cosine 0, where all have length 1.
+    pub norm_exponent: i32,
+    /// Documents have texts; without, the text of a document is its id.
+    pub texts: bool,
+}
+
+/// The order of neighbours, and the score that tells it; a larger score is nearer.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Distance {
+    /// The cosine of the angle; vectors have unit length.
+    #[default]
+    Cosine,
+    /// The inner product.
+    InnerProduct,
+    /// The Euclidean distance, as a score below 0.
+    Euclidean,
+}
+
+impl Display for Distance {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Cosine => "cosine",
+            Self::InnerProduct => "inner-product",
+            Self::Euclidean => "euclidean",
+        })
+    }
+}
+
+impl FromStr for Distance {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self> {
+        match name {
+            "cosine" => Ok(Self::Cosine),
+            "inner-product" => Ok(Self::InnerProduct),
+            "euclidean" => Ok(Self::Euclidean),
+            _ => Err(unknown("distance", name, "is not cosine, inner-product or euclidean")),
+        }
+    }
+}
+
+impl GivenVectors {
+    /// The way they are stored.
+    pub fn lift(&self) -> Lift {
+        let exponent = self.norm_exponent;
+        match self.distance {
+            Distance::Cosine => Lift::Cosine,
+            Distance::InnerProduct => Lift::InnerProduct { exponent },
+            Distance::Euclidean => Lift::Euclidean { exponent },
+        }
+    }
 }
 
 fn reference() -> String {
@@ -171,6 +240,21 @@ fn unknown(setting: &'static str, value: &str, reason: &str) -> Error {
 }
 
 impl CollectionConfig {
+    /// The way vectors are stored: as they are, unless they were given for another distance.
+    pub fn lift(&self) -> Lift {
+        self.given.map_or(Lift::Cosine, |given| given.lift())
+    }
+
+    /// Length of a vector that is searched for.
+    pub fn query_dimensions(&self) -> usize {
+        self.given.map_or(self.dimensions, |given| given.dimensions)
+    }
+
+    /// The order of neighbours.
+    pub fn distance(&self) -> Distance {
+        self.given.map_or(Distance::Cosine, |given| given.distance)
+    }
+
     /// The chunk size, as the chunker takes it.
     pub fn chunk_size(&self) -> Result<ChunkSize> {
         self.chunk_tokens.parse::<ChunkTokens>().map(|tokens| tokens.0)

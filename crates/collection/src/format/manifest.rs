@@ -208,6 +208,7 @@ mod tests {
             precision: "f32".to_owned(),
             pooling: Pooling::Plain,
             late: None,
+            given: None,
         };
         Manifest {
             format: FORMAT,

@@ -124,7 +124,7 @@ impl<R: BufRead> Iterator for Lines<R> {
 }
 
 /// A document of a row: its title, if any, is a heading over all of it.
-fn compose(
+pub(super) fn compose(
     id: String,
     origin: String,
     title: String,

@@ -12,6 +12,7 @@ mod front_matter;
 mod html;
 mod jsonl;
 mod markdown;
+pub(crate) mod parts;
 mod records;
 mod text;
 

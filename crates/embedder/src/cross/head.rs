@@ -1,12 +1,15 @@
-//! From the rows of a pair to its score: one row of them, two dense layers, an activation.
+//! From the rows of a pair to its score: one row of them, one or two dense layers, an activation. Of a language model
+//! the one layer is the difference of two rows of its output's weights: those of yes and no.
 //!
-//! Source: the `...ForSequenceClassification` classes of transformers 5.
+//! Source: the `...ForSequenceClassification` classes of transformers 5, `LogitScore` of sentence-transformers 6.
 //! Differs: computed in double precision.
 
 use crate::encoder::Config;
+use crate::encoder::decoder::{DecoderConfig, PREFIXES, WORDS};
 use crate::error::{Error, Result};
-use crate::folder::{Classification, HeadConfig};
+use crate::folder::{Classification, HeadConfig, Judge};
 use crate::pooling::{Dense, Module, ModuleActivation, Pooling};
+use crate::tokens::Tokenizer;
 use crate::weights::{Bias, Weights};
 
 /// The head with its weights.
@@ -18,7 +21,7 @@ pub(super) struct ClassifierHead {
 }
 
 impl ClassifierHead {
-    pub(super) fn load(folder: &Classification, weights: &Weights) -> Result<Self> {
+    pub(super) fn load(folder: &Classification, weights: &Weights, tokenizer: &Tokenizer) -> Result<Self> {
         let config = &folder.folder.config;
         let hidden = config.hidden_size();
         let wide = |weights: &Weights, bias, activation| Dense::load(weights, hidden, hidden, bias, activation);
@@ -45,6 +48,13 @@ impl ClassifierHead {
                 let norm = Module::layer_norm(&weights.at("norm"), hidden, norm, config.epsilon())?;
                 vec![Module::Dense(dense), norm, Module::Dense(score("classifier")?)]
             }
+            Config::Qwen3(config) | Config::Gemma3(config) => {
+                let dense = match &folder.judge {
+                    Some(judge) => answers(folder, judge, config, weights, tokenizer)?,
+                    None => Dense::load(&weights.at("score"), hidden, 1, Bias::Without, ModuleActivation::Identity)?,
+                };
+                vec![Module::Dense(dense)]
+            }
             Config::Jina(_) => {
                 let (path, what) = (folder.config_path.clone(), "cross-encoder");
                 let (name, supported) = ("Jina's second BERT".to_owned(), "the other architectures");
@@ -61,4 +71,37 @@ impl ClassifierHead {
         self.activation.apply(&mut scores);
         scores[0] as f32
     }
+}
+
+/// The difference of what a language model gives for two tokens, or what it gives for one.
+fn answers(
+    folder: &Classification,
+    judge: &Judge,
+    config: &DecoderConfig,
+    weights: &Weights,
+    tokenizer: &Tokenizer,
+) -> Result<Dense> {
+    let [vocab_size, hidden] = config.table();
+    let table = if config.ties_words() {
+        weights.encoder(&PREFIXES, WORDS).vector(WORDS, config.table())?
+    } else {
+        weights.vector("lm_head.weight", config.table())?
+    };
+    let row = |id: Option<u32>, word: &str| match id.or_else(|| tokenizer.id_of(word)).map(|id| id as usize) {
+        Some(id) if id < vocab_size => Ok(&table[id * hidden..(id + 1) * hidden]),
+        found => {
+            let reason = match found {
+                Some(id) => format!("the answer {word:?} is token {id}, of a vocabulary of {vocab_size}"),
+                None => format!("has no token {word:?} to answer with"),
+            };
+            Err(Error::Damaged { path: folder.folder.tokenizer_path(), reason })
+        }
+    };
+    let answers = judge.answers();
+    let yes = row(answers.true_token_id, "yes")?;
+    if answers.true_token_id.is_some() && answers.false_token_id.is_none() {
+        return Ok(Dense::of_row(yes.to_vec()));
+    }
+    let no = row(answers.false_token_id, "no")?;
+    Ok(Dense::of_row(yes.iter().zip(no).map(|(yes, no)| yes - no).collect()))
 }

@@ -39,7 +39,7 @@ fn pairs(goldens: &[Golden]) -> Vec<(String, String)> {
 fn check(name: &str) {
     let (model, goldens) = (load(&folder(name), 1, 0).unwrap(), goldens(name));
     for Golden { pair: (first, second), ids, .. } in &goldens {
-        let encoded = model.encoder.tokenizer().encode_pair(first, second, model.max_tokens()).unwrap();
+        let encoded = model.encode(first, second).unwrap();
         assert_eq!(&encoded.ids, ids, "{name}: {first:?} {second:?}");
         assert_eq!(encoded.truncated, first.len() + second.len() > 300, "{name}: {first:?} {second:?}");
     }
@@ -81,6 +81,65 @@ fn modernbert() {
 #[test]
 fn gte() {
     check("cross-gte");
+}
+
+#[test]
+fn qwen3_with_a_label() {
+    check("cross-qwen3-label");
+}
+
+#[test]
+fn qwen3_that_says_yes_or_no() {
+    check("cross-qwen3");
+}
+
+/// A folder of a language model with the modules that sentence-transformers puts there.
+fn with_answers(answers: Value) -> tempfile::TempDir {
+    let copy = copy_with("cross-qwen3", "modules.json", |modules| {
+        *modules = json!([
+            {"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.base.modules.transformer.Transformer"},
+            {"idx": 1, "name": "1", "path": "1_LogitScore",
+             "type": "sentence_transformers.cross_encoder.modules.logit_score.LogitScore"},
+        ]);
+    });
+    fs::create_dir(copy.path().join("1_LogitScore")).unwrap();
+    fs::write(copy.path().join("1_LogitScore/config.json"), answers.to_string()).unwrap();
+    copy
+}
+
+#[test]
+fn a_language_model_answers_with_the_tokens_that_its_folder_names() {
+    let (model, pairs) = (load(&folder("cross-qwen3"), 1, 0).unwrap(), pairs(&goldens("cross-qwen3")));
+    let [yes, no] = ["yes", "no"].map(|word| model.encoder.tokenizer().id_of(word).unwrap());
+    let plain = model.score(&pairs).unwrap();
+    let score = |answers: Value| load(with_answers(answers).path(), 1, 0).unwrap().score(&pairs).unwrap();
+    assert_eq!(score(json!({"true_token_id": yes, "false_token_id": no})), plain);
+    for (turned, plain) in score(json!({"true_token_id": no, "false_token_id": yes})).iter().zip(&plain) {
+        assert!((turned + plain - 1.0).abs() < 1e-6, "{turned} {plain}");
+    }
+    let one = score(json!({"true_token_id": yes, "false_token_id": null}));
+    assert!(one != plain);
+    let message =
+        load(with_answers(json!({"true_token_id": 100_000})).path(), 1, 0).map(|_| ()).unwrap_err().to_string();
+    assert!(message.contains("token 100000, of a vocabulary of"), "{message}");
+}
+
+#[test]
+fn the_task_of_the_question_is_that_of_the_folder() {
+    let copy = copy_with("cross-qwen3", "config_sentence_transformers.json", |settings| {
+        *settings = json!({"default_prompt_name": "code", "prompts": {"code": "Find the code that does it"}});
+    });
+    let (plain, other) = (load(&folder("cross-qwen3"), 1, 0).unwrap(), load(copy.path(), 1, 0).unwrap());
+    assert_ne!(plain.fingerprint(), other.fingerprint());
+    let pair = [("the city".to_owned(), "the river".to_owned())];
+    assert_ne!(plain.score(&pair).unwrap(), other.score(&pair).unwrap());
+}
+
+#[test]
+fn a_pair_without_a_token_is_refused() {
+    let model = load(&folder("cross-qwen3-label"), 1, 0).unwrap();
+    let pairs = [("a".to_owned(), "b".to_owned()), (String::new(), String::new())];
+    assert!(matches!(model.score(&pairs), Err(Error::Tokenize { index: 1, .. })));
 }
 
 #[test]

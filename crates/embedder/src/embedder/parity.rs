@@ -10,6 +10,7 @@ use candle_core::{Device, Tensor};
 use serde::Deserialize;
 
 use super::*;
+use crate::late::LateDocument;
 use crate::pack::pack;
 
 /// Largest difference of one value of a token's vector.
@@ -230,6 +231,9 @@ architectures! {
     nomic_bert: "nomic-bert",
     jina_bert_v2: "jina-bert-v2",
     gte: "gte",
+    qwen3: "qwen3",
+    gemma3: "gemma3",
+    gemma3_causal: "gemma3-causal",
 }
 
 #[test]
@@ -243,6 +247,87 @@ fn a_chain_of_modules_agrees_with_sentence_transformers() {
             check_close(name, &vectors, &model.values(&format!("{name}.{dimensions}")), TEXT_TOLERANCE);
         }
     }
+}
+
+#[test]
+fn a_decoder_with_dense_layers_behind_it_agrees_with_sentence_transformers() {
+    let model = Model::open("embedding-gemma");
+    for (dimensions, cut) in [(40, None), (16, Some(16))] {
+        let embedder = load(&model.folder, cut);
+        assert_eq!(embedder.prompt(Kind::Query), "task: search result | query: ");
+        for (name, kind) in [("document", Kind::Document), ("query", Kind::Query)] {
+            let vectors = embed(&embedder, &model.strings(), kind);
+            check_close(name, &vectors, &model.values(&format!("{name}.{dimensions}")), TEXT_TOLERANCE);
+        }
+    }
+}
+
+#[test]
+fn decoders_of_transformers_4() {
+    check_same("qwen3", |config| {
+        config.as_object_mut().unwrap().remove("rope_parameters");
+        config.as_object_mut().unwrap().remove("layer_types");
+        merge(config, &serde_json::json!({"rope_theta": 1_000_000, "rope_scaling": null, "torch_dtype": "bfloat16"}));
+    });
+    check_same("gemma3", |config| {
+        config.as_object_mut().unwrap().remove("rope_parameters");
+        let old = serde_json::json!({
+            "rope_theta": 1_000_000, "rope_local_base_freq": 10_000, "rope_scaling": null, "_sliding_window_pattern": 6,
+        });
+        merge(config, &old);
+    });
+}
+
+#[test]
+fn a_decoder_gives_a_text_the_same_bits_in_any_company() {
+    for name in ["qwen3", "gemma3"] {
+        let model = Model::open(name);
+        for precision in [Precision::F32, Precision::Bf16, Precision::Int8] {
+            let load = |threads, max_batch_tokens| {
+                let device = DeviceChoice::Cpu;
+                let options = LoadOptions { device, threads, max_batch_tokens, precision, dimensions: None };
+                Embedder::load(&model.folder, &options).unwrap()
+            };
+            let (texts, one) = (model.strings(), load(1, 0));
+            let alone: Vec<f32> =
+                texts.iter().flat_map(|text| embed(&one, std::slice::from_ref(text), Kind::Document)).collect();
+            for (threads, max_batch_tokens) in [(1, 0), (3, 40), (2, 1 << 20)] {
+                let together = embed(&load(threads, max_batch_tokens), &texts, Kind::Document);
+                assert!(together == alone, "{name} {precision}: {threads} threads, {max_batch_tokens} tokens");
+            }
+        }
+    }
+}
+
+#[test]
+fn late_chunks_of_a_causal_model_are_refused_and_those_of_others_share_their_document() {
+    let late = |name: &str| {
+        let model = Model::open(name);
+        let copy = copy_with(&model.folder, "mean", ""); // a prompt would be pooled in the one and not in the other
+        let embedder = load(copy.path(), None);
+        embedder.late_windows(None, None).map(|windows| {
+            let text = "The first city was built near the river. Its people made bread.".to_owned();
+            let whole = LateDocument { prefix: String::new(), spans: vec![0..text.len()], text: text.clone() };
+            let vector = embedder.embed_late(&[whole], windows).unwrap().remove(0).remove(0).vector;
+            check_close(name, &vector, &embed(&embedder, &[text], Kind::Document), TEXT_TOLERANCE);
+        })
+    };
+    late("gemma3").unwrap();
+    for name in ["qwen3", "gemma3-causal"] {
+        assert!(matches!(late(name), Err(Error::LateCausal)), "{name}");
+    }
+}
+
+#[test]
+fn every_architecture_named_is_read() {
+    for name in crate::ARCHITECTURES {
+        let path = Path::new("config.json");
+        let error = crate::encoder::Config::parse(path, serde_json::json!({"model_type": name})).unwrap_err();
+        assert!(!matches!(error, Error::Unsupported { what: "architecture", .. }), "{name}: {error}");
+    }
+    let other = crate::encoder::Config::parse(Path::new("config.json"), serde_json::json!({"model_type": "t5"}));
+    let message = other.unwrap_err().to_string();
+    assert!(crate::ARCHITECTURES.iter().all(|name| message.contains(name)), "{message}");
 }
 
 /// A folder of `models/parity` with another `config.json`.
@@ -405,6 +490,20 @@ fn settings_that_would_change_the_result_are_refused_by_name() {
     check("jina-bert-v2", "position_embedding_type", "relative_key", &["relative_key", "absolute"]);
     let normed = serde_json::json!({"AutoModel": "jinaai/jina-bert-v2-qk-post-norm--modeling_bert.JinaBertModel"});
     check("jina-bert-v2", "auto_map", normed, &["norms of queries and keys"]);
+    check("qwen3", "attention_bias", true, &["attention_bias = true"]);
+    check("qwen3", "rope_scaling", serde_json::json!({"rope_type": "yarn", "factor": 4}), &["rotary scaling", "yarn"]);
+    check("qwen3", "rope_parameters", serde_json::json!({"rope_type": "yarn"}), &["rope_type", "yarn", "default"]);
+    check("qwen3", "use_bidirectional_attention", true, &["use_bidirectional_attention = true"]);
+    check("qwen3", "is_causal", false, &["is_causal = false"]);
+    check("qwen3", "num_key_value_heads", 3, &["4 is not a multiple of 3"]);
+    check("qwen3", "head_dim", 15, &["heads of 15 dimensions"]);
+    check("qwen3", "sliding_window", 0, &["no sliding_window"]);
+    check("qwen3", "quantization_config", serde_json::json!({"quant_method": "awq"}), &["quantisation", "awq"]);
+    check("gemma3", "attn_logit_softcapping", 50.0, &["attn_logit_softcapping = 50"]);
+    check("gemma3", "sliding_window", 0, &["sliding_window is 0"]);
+    check("gemma3", "hidden_activation", "quick_gelu", &["quick_gelu"]);
+    let scaled = serde_json::json!({"full_attention": {"rope_type": "linear", "factor": 8}});
+    check("gemma3", "rope_parameters", scaled, &["linear", "default"]);
     check("gte", "layer_norm_type", "rms_norm", &["rms_norm", "layer_norm"]);
     check("gte", "logn_attention_scale", true, &["logn_attention_scale = true"]);
     check("gte", "rope_scaling", serde_json::json!({"type": "dynamic", "factor": 2}), &["dynamic", "ntk"]);

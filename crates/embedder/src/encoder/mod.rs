@@ -4,12 +4,15 @@
 //! [`Config`].
 
 pub(crate) mod bert;
+pub(crate) mod decoder;
 mod distilbert;
+mod gemma3;
 mod gte;
 mod jina;
 mod modernbert;
 mod mpnet;
 mod nomic;
+mod qwen3;
 mod roberta;
 mod settings;
 pub(crate) mod stop;
@@ -25,6 +28,7 @@ use crate::layers::linear::Activation;
 use crate::precision::Precision;
 use crate::weights::Weights;
 use bert::BertConfig;
+use decoder::DecoderConfig;
 use distilbert::DistilBertConfig;
 use gte::GteConfig;
 use jina::JinaConfig;
@@ -34,6 +38,23 @@ use nomic::NomicConfig;
 use roberta::RobertaConfig;
 use settings::Shape;
 pub(crate) use transformer::Transformer;
+
+/// The architectures that can be loaded, as `config.json` names them in `model_type`. Jina's second BERT calls itself
+/// `bert`.
+pub const ARCHITECTURES: [&str; 12] = [
+    "bert",
+    "distilbert",
+    "roberta",
+    "xlm-roberta",
+    "camembert",
+    "mpnet",
+    "modernbert",
+    "nomic_bert",
+    "new",
+    "gte",
+    "qwen3",
+    "gemma3_text",
+];
 
 /// The settings of `config.json`, by architecture. Serialised, part of the model's fingerprint.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -46,6 +67,8 @@ pub(crate) enum Config {
     Nomic(NomicConfig),
     Jina(JinaConfig),
     Gte(GteConfig),
+    Qwen3(DecoderConfig),
+    Gemma3(DecoderConfig),
 }
 
 /// Ids of special tokens that the configuration names and that the tokenizer has to agree on.
@@ -73,12 +96,14 @@ impl Config {
             "modernbert" => Ok(Self::ModernBert(ModernBertConfig::parse(path, &json)?)),
             "nomic_bert" => Ok(Self::Nomic(NomicConfig::parse(path, &json)?)),
             "new" | "gte" => Ok(Self::Gte(GteConfig::parse(path, &json)?)),
+            "qwen3" => Ok(Self::Qwen3(qwen3::parse(path, &json)?)),
+            "gemma3_text" => Ok(Self::Gemma3(gemma3::parse(path, &json)?)),
             other => Err(Error::Unsupported {
                 path: path.to_owned(),
                 what: "architecture",
                 name: other.to_owned(),
                 supported: "bert (Jina's v2, too), distilbert, roberta, xlm-roberta, camembert, mpnet, modernbert, \
-                            nomic_bert, new, gte",
+                            nomic_bert, new, gte, qwen3, gemma3_text",
             }),
         }
     }
@@ -104,6 +129,7 @@ impl Config {
             Self::Nomic(config) => config.n_positions,
             Self::Jina(config) => config.n_positions,
             Self::Gte(config) => config.n_positions,
+            Self::Qwen3(config) | Self::Gemma3(config) => config.n_positions,
         }
     }
 
@@ -114,7 +140,9 @@ impl Config {
             Self::DistilBert(config) => Some(config.n_positions),
             Self::Roberta(config) => Some(config.bert.max_position_embeddings),
             Self::Mpnet(config) => Some(config.n_position_rows),
-            Self::ModernBert(_) | Self::Nomic(_) | Self::Jina(_) | Self::Gte(_) => None,
+            Self::ModernBert(_) | Self::Nomic(_) | Self::Jina(_) | Self::Gte(_) | Self::Qwen3(_) | Self::Gemma3(_) => {
+                None
+            }
         }
     }
 
@@ -126,7 +154,7 @@ impl Config {
             Self::Nomic(config) => config.n_kinds,
             Self::Jina(config) => config.n_kinds,
             Self::Gte(config) => config.n_kinds,
-            Self::DistilBert(_) | Self::Mpnet(_) | Self::ModernBert(_) => 0,
+            Self::DistilBert(_) | Self::Mpnet(_) | Self::ModernBert(_) | Self::Qwen3(_) | Self::Gemma3(_) => 0,
         }
     }
 
@@ -135,10 +163,15 @@ impl Config {
             Self::Roberta(config) => config.special_ids,
             Self::Mpnet(config) => config.special_ids,
             Self::ModernBert(config) => config.special_ids,
-            // others do not say, or say what was never true: multilingual models named BERT keep BERT's id of padding
-            Self::Bert(_) | Self::DistilBert(_) | Self::Nomic(_) | Self::Jina(_) | Self::Gte(_) => {
-                SpecialIds::default()
-            }
+            // others do not say, or say what was never true: multilingual models named BERT keep BERT's id of padding,
+            // and language models name the tokens between which they write
+            Self::Bert(_)
+            | Self::DistilBert(_)
+            | Self::Nomic(_)
+            | Self::Jina(_)
+            | Self::Gte(_)
+            | Self::Qwen3(_)
+            | Self::Gemma3(_) => SpecialIds::default(),
         }
     }
 
@@ -153,6 +186,22 @@ impl Config {
             Self::Nomic(config) => nomic::load(config, weights, n_positions, precision),
             Self::Jina(config) => jina::load(config, weights, n_positions, precision),
             Self::Gte(config) => gte::load(config, weights, n_positions, precision),
+            Self::Qwen3(config) | Self::Gemma3(config) => decoder::load(config, weights, n_positions, precision),
+        }
+    }
+
+    /// The settings of a language model's decoder, where it is one.
+    pub(crate) fn decoder(&self) -> Option<&DecoderConfig> {
+        match self {
+            Self::Qwen3(config) | Self::Gemma3(config) => Some(config),
+            Self::Bert(_)
+            | Self::DistilBert(_)
+            | Self::Roberta(_)
+            | Self::Mpnet(_)
+            | Self::ModernBert(_)
+            | Self::Nomic(_)
+            | Self::Jina(_)
+            | Self::Gte(_) => None,
         }
     }
 
@@ -166,6 +215,7 @@ impl Config {
             Self::Nomic(config) => config.shape,
             Self::Jina(config) => config.shape,
             Self::Gte(config) => config.shape,
+            Self::Qwen3(config) | Self::Gemma3(config) => config.shape,
         }
     }
 }

@@ -10,7 +10,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::SpecialIds;
-use super::settings::{Settings, Shape, ShapeKeys};
+use super::settings::{Reach, Settings, Shape, ShapeKeys};
 use super::transformer::{Layer, Norms, Transformer};
 use crate::error::Result;
 use crate::layers::attention::{Order, Rotary};
@@ -38,13 +38,6 @@ pub(crate) struct ModernBertConfig {
     pub(super) norm_bias: bool,
     #[serde(skip)]
     pub(super) special_ids: SpecialIds,
-}
-
-/// The range a layer's tokens see.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub(super) enum Reach {
-    Global,
-    Local,
 }
 
 impl ModernBertConfig {
@@ -86,21 +79,12 @@ impl ModernBertConfig {
 
 /// `layer_types` of transformers 5, or every so many-th layer global, from the first on.
 fn reaches(settings: &Settings<'_>, n_layers: usize) -> Result<Vec<Reach>> {
-    let Some(types) = settings.value(&["layer_types"]) else {
-        let period = settings.size_or_none(&["global_attn_every_n_layers"])?.unwrap_or(3).max(1);
-        let reach = |layer: usize| if layer.is_multiple_of(period) { Reach::Global } else { Reach::Local };
-        return Ok((0..n_layers).map(reach).collect());
-    };
-    let types = types.as_array().map_or(&[][..], Vec::as_slice);
-    if types.len() != n_layers {
-        return Err(settings.damaged(format!("layer_types names {} layers of {n_layers}", types.len())));
+    if let Some(reaches) = settings.reaches_or_none(n_layers)? {
+        return Ok(reaches);
     }
-    let reach = |name: &Value| match name.as_str() {
-        Some("full_attention") => Ok(Reach::Global),
-        Some("sliding_attention") => Ok(Reach::Local),
-        _ => Err(settings.unsupported("layer type", &name.to_string(), "full_attention, sliding_attention")),
-    };
-    types.iter().map(reach).collect()
+    let period = settings.size_or_none(&["global_attn_every_n_layers"])?.unwrap_or(3).max(1);
+    let reach = |layer: usize| if layer.is_multiple_of(period) { Reach::Global } else { Reach::Local };
+    Ok((0..n_layers).map(reach).collect())
 }
 
 /// Of global and local layers: `rope_parameters` of transformers 5, or two keys, of which the local one may be null: as
@@ -140,6 +124,7 @@ pub(super) fn load(
         let norms = Norms::Pre {
             attention: (number > 0).then(|| norm(weights.at("attn_norm"))).transpose()?,
             inner: norm(weights.at("mlp_norm"))?,
+            after: None,
         };
         load_layer(config, &weights, norms, order, window, precision)
     };

@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::error::{Error, Result};
-use crate::layers::attention::{Order, SelfAttention};
+use crate::layers::attention::{Heads, Order, SelfAttention, Sight};
 use crate::layers::linear::Activation;
 use crate::precision::Precision;
 
@@ -28,7 +28,8 @@ pub(crate) struct Shape {
 impl Shape {
     pub(super) fn attention(&self, order: Order, window: Option<usize>, precision: Precision) -> SelfAttention {
         let scale = 1.0 / (self.head() as f32).sqrt();
-        SelfAttention { n_heads: self.n_heads, scale, order, window, precision }
+        let (heads, sight) = (Heads::alike(self.n_heads, self.head()), Sight::around(window));
+        SelfAttention { heads, scale, order, sight, norms: None, precision }
     }
 
     /// D, the dimensions of one head.
@@ -56,6 +57,13 @@ impl ShapeKeys {
         inner: &["intermediate_size"],
         epsilon: &["layer_norm_eps"],
     };
+}
+
+/// The range a layer's tokens see.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub(crate) enum Reach {
+    Global,
+    Local,
 }
 
 /// The activation that transformers knows by that name.
@@ -178,6 +186,21 @@ impl<'a> Settings<'a> {
             inner: self.size(keys.inner)?,
             epsilon: self.number_or_none(keys.epsilon)?.unwrap_or(default_epsilon),
         })
+    }
+
+    /// `layer_types`: for each layer how far its tokens see, where it is there.
+    pub(super) fn reaches_or_none(&self, n_layers: usize) -> Result<Option<Vec<Reach>>> {
+        let Some(types) = self.value(&["layer_types"]) else { return Ok(None) };
+        let types = types.as_array().map_or(&[][..], Vec::as_slice);
+        if types.len() != n_layers {
+            return Err(self.damaged(format!("layer_types names {} layers of {n_layers}", types.len())));
+        }
+        let reach = |name: &Value| match name.as_str() {
+            Some("full_attention") => Ok(Reach::Global),
+            Some("sliding_attention") => Ok(Reach::Local),
+            _ => Err(self.unsupported("layer type", &name.to_string(), "full_attention, sliding_attention")),
+        };
+        types.iter().map(reach).collect::<Result<_>>().map(Some)
     }
 
     /// Base of the rotary positions: `rope_parameters` of transformers 5, or the key that the architecture had before.

@@ -6,12 +6,13 @@
 //! one [`Transformer::forward`].
 //!
 //! Shapes: T tokens of all texts, packed, H hidden, F inner; every hidden value is \[T, H\].
-//! Cost: per token 3H² + H² + 2HF multiply-adds a layer, and 2 S H more in attention over a text of S tokens.
+//! Cost: per token 3H² + H² + 2HF multiply-adds a layer (fewer where heads share keys and values), and 2 S H more in
+//! attention over a text of S tokens.
 
 use candle_core::Result;
 
 use crate::encoder::stop::{Stop, check};
-use crate::layers::attention::SelfAttention;
+use crate::layers::attention::{SelfAttention, Sight};
 use crate::layers::embedding::Embedding;
 use crate::layers::gate::Gate;
 use crate::layers::linear::Linear;
@@ -32,10 +33,10 @@ pub(crate) struct Transformer {
 #[derive(Debug)]
 pub(crate) struct Layer {
     pub(crate) norms: Norms,
-    /// H → 3H: queries, keys and values side by side.
+    /// H → (A + 2G) D, 3H in most: queries, keys and values side by side.
     pub(crate) qkv: Linear,
     pub(crate) attention: SelfAttention,
-    /// H → H.
+    /// A D → H, H → H in most.
     pub(crate) attention_out: Linear,
     /// H → F, or H → 2F where there is a gate.
     pub(crate) inner: Linear,
@@ -49,8 +50,16 @@ pub(crate) struct Layer {
 pub(crate) enum Norms {
     /// After each residual is added (BERT): `norm(x + f(x))`.
     Post { attention: LayerNorm, outer: LayerNorm },
-    /// Before each part (ModernBERT): `x + f(norm(x))`; the first layer's attention may go without.
-    Pre { attention: Option<LayerNorm>, inner: LayerNorm },
+    /// Before each part (ModernBERT): `x + f(norm(x))`; the first layer's attention may go without. With norms after
+    /// each part, too (Gemma): `x + after(f(norm(x)))`.
+    Pre { attention: Option<LayerNorm>, inner: LayerNorm, after: Option<After> },
+}
+
+/// Norms of what a layer's parts give, before it is added.
+#[derive(Debug)]
+pub(crate) struct After {
+    pub(crate) attention: LayerNorm,
+    pub(crate) outer: LayerNorm,
 }
 
 impl Transformer {
@@ -66,8 +75,8 @@ impl Transformer {
             check(stop)?;
             hidden = match &layer.norms {
                 Norms::Post { attention, outer } => layer.forward_post(hidden, attention, outer, batch, workspace)?,
-                Norms::Pre { attention, inner } => {
-                    layer.forward_pre(hidden, attention.as_ref(), inner, batch, workspace)?
+                Norms::Pre { attention, inner, after } => {
+                    layer.forward_pre(hidden, (attention.as_ref(), inner, after.as_ref()), batch, workspace)?
                 }
             };
         }
@@ -77,11 +86,18 @@ impl Transformer {
         Ok(hidden)
     }
 
+    /// True if some tokens do not see what follows them.
+    pub(crate) fn is_causal(&self) -> bool {
+        self.layers.iter().any(|layer| layer.attention.sight.is_causal())
+    }
+
     /// Operations for a text of that many tokens, a multiply-add counted as two.
     pub(crate) fn flops(&self, n_tokens: usize) -> u64 {
         let of_layer = |layer: &Layer| {
             let dense = [&layer.qkv, &layer.attention_out, &layer.inner, &layer.outer].map(Linear::n_products);
-            let n_keys = layer.attention.window.map_or(n_tokens, |window| n_tokens.min(2 * window + 1));
+            let sight @ Sight { back, ahead } = layer.attention.sight;
+            let n_seen = if sight.is_causal() { n_tokens.div_ceil(2) } else { n_tokens }; // half of it on average
+            let n_keys = n_seen.min(back.saturating_add(ahead).saturating_add(1));
             let attention = 2 * n_keys * layer.attention_out.n_inputs();
             2 * (n_tokens * (dense.iter().sum::<usize>() + attention)) as u64
         };
@@ -110,12 +126,11 @@ impl Layer {
     fn forward_pre(
         &self,
         mut x: Rows,
-        attention_norm: Option<&LayerNorm>,
-        inner_norm: &LayerNorm,
+        (attention_norm, inner_norm, after): (Option<&LayerNorm>, &LayerNorm, Option<&After>),
         batch: &Batch,
         workspace: &mut Workspace,
     ) -> Result<Rows> {
-        let attended = match attention_norm {
+        let mut attended = match attention_norm {
             None => self.attend(&x, batch, workspace)?,
             Some(norm) => {
                 let normed = normed(&x, norm, workspace)?;
@@ -124,11 +139,17 @@ impl Layer {
                 attended
             }
         };
+        if let Some(after) = after {
+            after.attention.forward(&mut attended, workspace)?;
+        }
         x.add(&attended)?;
         workspace.give(attended);
         let normed = normed(&x, inner_norm, workspace)?;
-        let out = self.feed_forward(&normed, workspace)?;
+        let mut out = self.feed_forward(&normed, workspace)?;
         workspace.give(normed);
+        if let Some(after) = after {
+            after.outer.forward(&mut out, workspace)?;
+        }
         x.add(&out)?;
         workspace.give(out);
         Ok(x)

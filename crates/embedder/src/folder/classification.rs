@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use super::Folder;
 use super::json::{read, read_optional};
+use super::judge::{Answers, Judge};
 use super::modules::Modules;
 use super::prompts::Prompts;
 use super::transformer::{Task, TransformerConfig};
@@ -29,6 +30,8 @@ pub(crate) struct Classification {
     /// Applied to the head's output.
     pub(crate) activation: ModuleActivation,
     pub(crate) head: HeadConfig,
+    /// The question, where the model is a language model that is asked for yes or no.
+    pub(crate) judge: Option<Judge>,
 }
 
 /// Settings of the head in `config.json`; only ModernBERT has any.
@@ -54,16 +57,22 @@ fn cls() -> String {
 
 impl Classification {
     pub(crate) fn open(path: &Path) -> Result<Self> {
-        let transformer = path.join(Modules::open_single(path)?);
+        let (transformer, logit_score) = Modules::open_single(path)?;
+        let transformer = path.join(transformer);
         let config_path = transformer.join("config.json");
         let json: Value = read(&config_path, "the encoder's configuration")?;
-        check_head(&config_path, &json)?;
+        let writes = writes(&json);
+        if !writes {
+            check_head(&config_path, &json)?;
+        }
         let damaged =
             |error: serde_json::Error| Error::Damaged { path: config_path.clone(), reason: error.to_string() };
         let head = HeadConfig::deserialize(&json).map_err(damaged)?;
         let activation = activation(path, &config_path, &json)?;
         let config = Config::parse(&config_path, json)?;
+        let judge = if writes { Some(judge(path, logit_score.as_deref())?) } else { None };
         let mode = match head.classifier_pooling.as_str() {
+            _ if config.decoder().is_some() => Mode::LastToken,
             "cls" => Mode::Cls,
             "mean" => Mode::Mean,
             other => {
@@ -71,7 +80,7 @@ impl Classification {
                 return Err(Error::Unsupported { path: config_path, what, name, supported: "cls, mean" });
             }
         };
-        let settings = TransformerConfig::open(&transformer, Task::Classify)?;
+        let settings = TransformerConfig::open(&transformer, if writes { Task::Generate } else { Task::Classify })?;
         let (max_tokens, n_positions) = settings.window(&transformer, &config)?;
         let has_kinds = config.n_kinds() > 1 && TransformerConfig::tells_kinds(&transformer)?;
         let folder = Folder {
@@ -83,11 +92,15 @@ impl Classification {
             truncate_dim: None,
             max_tokens,
             n_positions,
-            prompts: Prompts::default(),
+            // not read from there, but part of the fingerprint
+            prompts: Prompts {
+                query: judge.as_ref().map_or_else(String::new, |judge| judge.task.clone()),
+                ..Prompts::default()
+            },
             similarity: String::new(),
             lowercases: settings.do_lower_case,
         };
-        Ok(Self { folder, config_path, has_kinds, activation, head })
+        Ok(Self { folder, config_path, has_kinds, activation, head, judge })
     }
 }
 
@@ -111,12 +124,29 @@ impl Classification {
     }
 }
 
+/// True if the model is a language model of an architecture that can be asked for yes or no.
+fn writes(json: &Value) -> bool {
+    json["architectures"][0] == "Qwen3ForCausalLM"
+}
+
+/// The question: with the tokens of the LogitScore module at that path, where there is one, and the task that
+/// `config_sentence_transformers.json` has for its default prompt.
+fn judge(folder: &Path, logit_score: Option<&Path>) -> Result<Judge> {
+    let whole: Value = read_optional(&folder.join("config_sentence_transformers.json"))?.unwrap_or_default();
+    let task = whole["default_prompt_name"].as_str().and_then(|name| whole["prompts"][name].as_str());
+    Ok(Judge::new(task.map(str::to_owned), logit_score.map_or(Ok(Answers::default()), Answers::open)?))
+}
+
 /// The model has a head for whole sequences, with one output.
 fn check_head(path: &Path, json: &Value) -> Result<()> {
     let unsupported = |what, name, supported| Err(Error::Unsupported { path: path.to_owned(), what, name, supported });
     let architecture = json["architectures"][0].as_str().unwrap_or_default();
     if !architecture.ends_with("ForSequenceClassification") {
-        return unsupported("model", architecture.to_owned(), "one whose name ends with ForSequenceClassification");
+        return unsupported(
+            "model",
+            architecture.to_owned(),
+            "one whose name ends with ForSequenceClassification, and Qwen3ForCausalLM",
+        );
     }
     let n_labels = json["id2label"].as_object().map(|labels| labels.len() as u64);
     match n_labels.or(json["num_labels"].as_u64()).unwrap_or(2) {
@@ -129,7 +159,7 @@ fn check_head(path: &Path, json: &Value) -> Result<()> {
 fn activation(folder: &Path, config_path: &Path, config: &Value) -> Result<ModuleActivation> {
     let path = folder.join("config_sentence_transformers.json");
     let whole: Value = read_optional(&path)?.unwrap_or_default();
-    if let Some(name) = whole["default_prompt_name"].as_str() {
+    if let (Some(name), false) = (whole["default_prompt_name"].as_str(), writes(config)) {
         let (what, name) = ("default prompt of a cross-encoder", name.to_owned());
         return Err(Error::Unsupported { path, what, name, supported: "none" });
     }

@@ -80,17 +80,25 @@ impl Modules {
 }
 
 impl Modules {
-    /// The folder of a model's only module, which has to be an encoder: the model's own where there is no
-    /// `modules.json`.
-    pub(super) fn open_single(folder: &Path) -> Result<PathBuf> {
+    /// The folder of a model's only encoder, which is the model's own where there is no `modules.json`; then that of
+    /// the module that makes a score of a language model's output, where there is one.
+    pub(super) fn open_single(folder: &Path) -> Result<(PathBuf, Option<PathBuf>)> {
         let path = folder.join("modules.json");
-        let Some(entries) = read_optional::<Vec<Entry>>(&path)? else { return Ok(PathBuf::new()) };
+        let Some(entries) = read_optional::<Vec<Entry>>(&path)? else { return Ok((PathBuf::new(), None)) };
         let names: Vec<&str> = entries.iter().map(Entry::class_name).collect();
         match (names.as_slice(), entries.as_slice()) {
-            (["Transformer"], [transformer]) => Ok(transformer.path.clone()),
+            (["Transformer"], [transformer]) => Ok((transformer.path.clone(), None)),
+            (["Transformer", "LogitScore"], [transformer, score]) => {
+                Ok((transformer.path.clone(), Some(folder.join(&score.path))))
+            }
             _ => {
                 let (what, name) = ("chain of modules", names.join(", "));
-                Err(Error::Unsupported { path, what, name, supported: "Transformer alone, for a cross-encoder" })
+                Err(Error::Unsupported {
+                    path,
+                    what,
+                    name,
+                    supported: "Transformer alone or with LogitScore, for a cross-encoder",
+                })
             }
         }
     }

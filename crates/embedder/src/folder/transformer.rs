@@ -18,6 +18,8 @@ const WINDOW_MAX: usize = 1 << 16;
 pub(super) enum Task {
     Embed,
     Classify,
+    /// To write the next token.
+    Generate,
 }
 
 /// `sentence_bert_config.json`, or one of the names it had for other encoders.
@@ -72,6 +74,7 @@ impl TransformerConfig {
         let (task, output, method_output) = match task {
             Task::Embed => ("feature-extraction", "token_embeddings", "last_hidden_state"),
             Task::Classify => ("sequence-classification", "scores", "logits"),
+            Task::Generate => ("text-generation", "causal_logits", "logits"),
         };
         let expected = [
             (self.transformer_task.as_ref(), "transformer task", task),

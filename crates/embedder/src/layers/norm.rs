@@ -1,20 +1,23 @@
-//! Layer normalisation, alone or after adding a residual.
+//! Normalisation around the mean (layer norm) or around zero (RMSNorm), alone or after adding a residual.
 
 use candle_core::{D, DType, Result, Tensor};
 
 use super::{Rows, Workspace};
-use crate::kernels::cpu::norm::Norm;
+use crate::kernels::cpu::heads::Heads;
+pub(crate) use crate::kernels::cpu::norm::Centre;
+use crate::kernels::cpu::norm::{Norm, NormHeads};
 use crate::kernels::cuda::rows::{self, Picked, Sum};
 use crate::precision::Precision;
 
-/// `(x - mean) / √(variance + ε) * scale + shift`, over the last axis.
-#[derive(Debug)]
+/// `(x - centre) / √(variance + ε) * scale + shift`, over the last axis; the variance is that around the centre.
+#[derive(Debug, Clone)]
 pub(crate) struct LayerNorm {
     form: Form,
     epsilon: f64,
+    centre: Centre,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 enum Form {
     Cpu {
         scale: Vec<f32>,
@@ -36,7 +39,12 @@ impl LayerNorm {
         } else {
             Self::for_device(scale, shift, precision)?
         };
-        Ok(Self { form, epsilon })
+        Ok(Self { form, epsilon, centre: Centre::Mean })
+    }
+
+    /// Around zero and without a shift; the scale is as exact as f32 on every device.
+    pub(crate) fn rms(scale: &Tensor, epsilon: f64) -> Result<Self> {
+        Ok(Self { centre: Centre::Zero, ..Self::new(scale, None, epsilon, Precision::F32)? })
     }
 
     fn for_device(scale: &Tensor, shift: Option<&Tensor>, precision: Precision) -> Result<Form> {
@@ -76,31 +84,53 @@ impl LayerNorm {
             return Sum { first: all(x), second: residual.map(all), bias: None, norm: Some(norm) }.run();
         }
         match residual {
-            Some(residual) => normalized(&(x + residual)?, norm.scale, norm.shift, norm.epsilon),
-            None => normalized(x, norm.scale, norm.shift, norm.epsilon),
+            Some(residual) => normalized(&(x + residual)?, norm),
+            None => normalized(x, norm),
         }
+    }
+
+    /// A device's rows of any shape, by the tensor library.
+    pub(super) fn of_tensor(&self, x: &Tensor) -> Result<Tensor> {
+        normalized(x, self.for_kernels().expect("called for the device's form"))
+    }
+
+    /// Normalises the heads of queries by the first norm and those of keys by the second, in rows `q | k | v` on the
+    /// CPU.
+    pub(super) fn forward_heads([queries, keys]: [&Self; 2], heads: Heads, qkv: &mut [f32], workspace: &Workspace) {
+        let (Form::Cpu { scale: of_queries, .. }, Form::Cpu { scale: of_keys, .. }) = (&queries.form, &keys.form)
+        else {
+            unreachable!("one encoder lives on one device")
+        };
+        let (epsilon, centre) = (queries.epsilon as f32, queries.centre);
+        NormHeads { scales: [of_queries, of_keys], epsilon, centre, heads, qkv }.run(workspace.simd);
     }
 
     /// For kernels that normalise what they made; nothing on the CPU.
     pub(super) fn for_kernels(&self) -> Option<rows::Norm<'_>> {
         match &self.form {
             Form::Cpu { .. } => None,
-            Form::Device { scale, shift } => Some(rows::Norm { scale, shift: shift.as_ref(), epsilon: self.epsilon }),
+            Form::Device { scale, shift } => {
+                Some(rows::Norm { scale, shift: shift.as_ref(), epsilon: self.epsilon, centre: self.centre })
+            }
         }
     }
 
     fn run(&self, rows: &mut [f32], residual: Option<&[f32]>, workspace: &Workspace) {
         let Form::Cpu { scale, shift } = &self.form else { unreachable!("called for the CPU's form") };
         let (shift, epsilon) = (shift.as_deref(), self.epsilon as f32);
-        Norm { scale, shift, epsilon, residual, rows }.run(workspace.simd);
+        Norm { scale, shift, epsilon, centre: self.centre, residual, rows }.run(workspace.simd);
     }
 }
 
 /// Statistics in f32 whatever the type of `x`.
-fn normalized(x: &Tensor, scale: &Tensor, shift: Option<&Tensor>, epsilon: f64) -> Result<Tensor> {
+fn normalized(x: &Tensor, norm: rows::Norm<'_>) -> Result<Tensor> {
+    let rows::Norm { scale, shift, epsilon, centre } = norm;
     let dtype = x.dtype();
     let x = x.to_dtype(DType::F32)?;
-    let centred = x.broadcast_sub(&x.mean_keepdim(D::Minus1)?)?;
+    let centred = match centre {
+        Centre::Mean => x.broadcast_sub(&x.mean_keepdim(D::Minus1)?)?,
+        Centre::Zero => x,
+    };
     let variance = centred.sqr()?.mean_keepdim(D::Minus1)?;
     let unit = centred.broadcast_div(&(variance + epsilon)?.sqrt()?)?;
     let scaled = unit.broadcast_mul(scale)?;
@@ -123,10 +153,10 @@ mod tests {
             let x = noise(3, n_rows * hidden).reshape((n_rows, hidden)).unwrap();
             let residual = noise(4, n_rows * hidden).reshape((n_rows, hidden)).unwrap();
             let residual = both(&residual, &mut workspace);
-            for shift in [Some(&shift), None] {
-                let cpu = LayerNorm::new(&scale, shift, 1e-12, Precision::F32).unwrap();
+            for (shift, centre) in [(Some(&shift), Centre::Mean), (None, Centre::Mean), (None, Centre::Zero)] {
+                let cpu = LayerNorm { centre, ..LayerNorm::new(&scale, shift, 1e-12, Precision::F32).unwrap() };
                 let form = LayerNorm::for_device(&scale, shift, Precision::F32).unwrap();
-                let device = LayerNorm { form, epsilon: 1e-12 };
+                let device = LayerNorm { form, epsilon: 1e-12, centre };
                 let (mut ours, mut theirs) = both(&x, &mut workspace);
                 cpu.forward(&mut ours, &workspace).unwrap();
                 device.forward(&mut theirs, &workspace).unwrap();

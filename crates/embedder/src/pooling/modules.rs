@@ -173,6 +173,12 @@ impl Dense {
         })
     }
 
+    /// The layer with one output and these weights, \[K\].
+    pub(crate) fn of_row(weights: Vec<f32>) -> Self {
+        let weight = Matrix { values: weights, n_outputs: 1 };
+        Self { weight, bias: None, activation: ModuleActivation::Identity, residual: Residual::None }
+    }
+
     fn apply(&self, x: &[f64]) -> Vec<f64> {
         let mut out = self.weight.product(x);
         if let Some(bias) = &self.bias {

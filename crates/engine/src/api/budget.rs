@@ -54,11 +54,16 @@ impl Budget {
     /// # Errors
     /// Those of [`Pool::budget_curve`], of `auto` alone.
     pub fn settle(self, pool: &Pool<'_>, request: &ContextSettings<'_>) -> Result<Settled> {
+        // The knee needs no solution.
+        self.settle_by(|most| pool.budget_curve(&ContextSettings { budget_tokens: most, ..*request }, 0))
+    }
+
+    /// The same of a curve that is drawn up to the most tokens allowed.
+    pub(crate) fn settle_by(self, curve: impl FnOnce(usize) -> Result<Curve>) -> Result<Settled> {
         match self {
             Self::Tokens(budget_tokens) => Ok(Settled { budget_tokens, share: None }),
             Self::Auto(most) => {
-                let request = ContextSettings { budget_tokens: most, ..*request };
-                let curve = pool.budget_curve(&request, 0)?; // the knee needs no solution
+                let curve = curve(most)?;
                 let budget_tokens = curve.knee.unwrap_or(most);
                 Ok(Settled { budget_tokens, share: Self::share(&curve, budget_tokens) })
             }

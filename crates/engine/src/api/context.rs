@@ -87,7 +87,7 @@ pub struct ContextRequest {
 }
 
 /// Reads a policy as its file is read, ranges and all.
-fn inline<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Policy, D::Error> {
+pub(super) fn inline<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Policy, D::Error> {
     let table = toml::Table::deserialize(deserializer)?;
     let text = toml::to_string(&table).map_err(serde::de::Error::custom)?;
     Policy::parse(&text).map_err(|error| match error {
@@ -137,6 +137,7 @@ impl ContextRequest {
     pub fn search(&self) -> SearchRequest {
         SearchRequest {
             query: self.query.clone(),
+            vector: None,
             k: 1, // a context takes all candidates
             candidates: self.candidates,
             mode: self.mode,

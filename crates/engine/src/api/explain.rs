@@ -1,5 +1,6 @@
 //! Explanation: why a chunk is in a context, and where a document was lost on its way there.
 
+use cento_assembly::Trace;
 use cento_assembly::seal::Outcome as SealOutcome;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -11,7 +12,7 @@ use crate::context::tokens::BudgetTokenizer;
 use crate::error::Result;
 use crate::explain::differences::Difference;
 use crate::explain::replay::Replayed;
-use crate::explain::trace::ContextTrace;
+use crate::explain::trace::{ContextTrace, decisions};
 use crate::explain::why::WhyChunk;
 use crate::limits::{self, BUDGET_TOKENS_MAX, TEXT_BYTES_MAX};
 use crate::retrieve::searcher::Searcher;
@@ -168,7 +169,7 @@ impl WhyAnswer {
     /// Those of [`ContextTrace::why`].
     pub fn untried(trace: &ContextTrace, id: &str, reason: String) -> Result<Self> {
         let chunks = trace.why(id)?.into_iter().map(|why| WhyChunk { why, undone: None }).collect();
-        Ok(Self::of(trace, id, chunks, Some(reason)))
+        Ok(Self::of(&trace.assembly, id, chunks, Some(reason)))
     }
 
     /// Looks an id up in a trace, and tries on its collection which changes deliver what it does not.
@@ -181,13 +182,22 @@ impl WhyAnswer {
             Err(reason) => Self::untried(trace, id, reason),
             Ok(undone) => {
                 let chunks = decisions.into_iter().zip(undone).map(|(why, undone)| WhyChunk { why, undone }).collect();
-                Ok(Self::of(trace, id, chunks, None))
+                Ok(Self::of(&trace.assembly, id, chunks, None))
             }
         }
     }
 
-    fn of(trace: &ContextTrace, id: &str, chunks: Vec<WhyChunk>, untried: Option<String>) -> Self {
-        let (query, repair) = (trace.assembly.query.clone(), trace.assembly.manifest.repair.clone());
+    /// Looks an id up in the decisions on candidates that were given.
+    ///
+    /// # Errors
+    /// [`Error::NotTraced`](crate::Error::NotTraced) for an id that is not there, with the nearest.
+    pub(crate) fn given(assembly: &Trace, id: &str, untried: String) -> Result<Self> {
+        let chunks = decisions(assembly, id)?.into_iter().map(|why| WhyChunk { why, undone: None }).collect();
+        Ok(Self::of(assembly, id, chunks, Some(untried)))
+    }
+
+    fn of(assembly: &Trace, id: &str, chunks: Vec<WhyChunk>, untried: Option<String>) -> Self {
+        let (query, repair) = (assembly.query.clone(), assembly.manifest.repair.clone());
         Self { version: VERSION, id: id.to_owned(), query, chunks, untried, repair }
     }
 }

@@ -4,6 +4,7 @@
 //! An answer is what `--json` prints, the body that a server sends and the type that a client reads. Errors become a
 //! [`Fault`].
 
+mod assemble;
 mod batch;
 mod budget;
 mod context;
@@ -16,13 +17,17 @@ mod rerank;
 mod schema;
 mod search;
 mod version;
+mod write;
 
+pub use crate::context::given::{GivenCandidate, GivenPassage};
 pub use crate::limits::{
-    ANSWER_BYTES_MAX, BUDGET_TOKENS_MAX, CANDIDATES_MAX, EF_MAX, EMBED_TEXTS_MAX, IDS_MAX, QUERY_BYTES_MAX,
-    TEXT_BYTES_MAX,
+    ANSWER_BYTES_MAX, BUDGET_TOKENS_MAX, CANDIDATES_MAX, EF_MAX, EMBED_TEXTS_MAX, IDS_MAX, NEIGHBORS_ANSWERED_MAX,
+    QUERY_BYTES_MAX, TEXT_BYTES_MAX, VECTORS_MAX,
 };
 pub use crate::source::filter::FILTER_BYTES_MAX as FILTER_TEXT_BYTES_MAX;
-pub use batch::{BatchAnswer, BatchQuery, BatchRequest};
+pub use assemble::{AssembleAnswer, AssembleRequest, GivenCitation, Likeness, READ_BYTES_MAX, candidates};
+pub use batch::{BatchAnswer, BatchQuery, BatchRequest, DEFAULT_NEIGHBORS_EF};
+pub use batch::{NeighborList, NeighborsAnswer, NeighborsRequest};
 pub use budget::{AUTO_TOKENS_MAX, Budget, DEFAULT_BUDGET_TOKENS, Settled};
 pub use context::{Cited, ContextAnswer, ContextRequest, CurveAnswer, DEFAULT_TOKENIZER};
 pub use documents::{
@@ -37,3 +42,6 @@ pub use rerank::{COSINE, RerankAnswer, RerankRequest, Reranked};
 pub use schema::{SCHEMAS, schema};
 pub use search::{DEFAULT_RESULTS, SearchRequest};
 pub use version::VERSION;
+pub use write::{
+    AddRequest, CompactRequest, DeleteRequest, FailedDocument, IndexRequest, NewDocument, NewFormat, Written,
+};

@@ -3,10 +3,11 @@
 use schemars::{Schema, schema_for};
 
 use super::{
-    BatchAnswer, BatchRequest, CollectionList, ContextAnswer, ContextRequest, CurveAnswer, DiffRequest, DocumentList,
-    EmbedAnswer, EmbedRequest, Fault, FieldList, FieldsRequest, GetRequest, LinksRequest, ListRequest, ReplayAnswer,
-    ReplayRequest, RerankAnswer, RerankRequest, SearchRequest, SectionList, SectionsRequest, SnapshotList,
-    StatusRequest, WhyAnswer, WhyNotRequest, WhyRequest,
+    AddRequest, AssembleAnswer, AssembleRequest, BatchAnswer, BatchRequest, CollectionList, CompactRequest,
+    ContextAnswer, ContextRequest, CurveAnswer, DeleteRequest, DiffRequest, DocumentList, EmbedAnswer, EmbedRequest,
+    Fault, FieldList, FieldsRequest, GetRequest, IndexRequest, LinksRequest, ListRequest, NeighborsAnswer,
+    NeighborsRequest, ReplayAnswer, ReplayRequest, RerankAnswer, RerankRequest, SearchRequest, SectionList,
+    SectionsRequest, SnapshotList, StatusRequest, WhyAnswer, WhyNotRequest, WhyRequest,
 };
 use crate::explain::differences::TraceComparison;
 use crate::explain::why_not::WhyNot;
@@ -21,8 +22,12 @@ pub const SCHEMAS: &[(&str, fn() -> Schema)] = &[
     ("search-answer", || schema_for!(SearchResponse)),
     ("batch-request", || schema_for!(BatchRequest)),
     ("batch-answer", || schema_for!(BatchAnswer)),
+    ("neighbors-request", || schema_for!(NeighborsRequest)),
+    ("neighbors-answer", || schema_for!(NeighborsAnswer)),
     ("context-request", || schema_for!(ContextRequest)),
     ("context-answer", || schema_for!(ContextAnswer)),
+    ("assemble-request", || schema_for!(AssembleRequest)),
+    ("assemble-answer", || schema_for!(AssembleAnswer)),
     ("curve-answer", || schema_for!(CurveAnswer)),
     ("why-request", || schema_for!(WhyRequest)),
     ("why-answer", || schema_for!(WhyAnswer)),
@@ -50,6 +55,10 @@ pub const SCHEMAS: &[(&str, fn() -> Schema)] = &[
     ("embed-answer", || schema_for!(EmbedAnswer)),
     ("rerank-request", || schema_for!(RerankRequest)),
     ("rerank-answer", || schema_for!(RerankAnswer)),
+    ("add-request", || schema_for!(AddRequest)),
+    ("index-request", || schema_for!(IndexRequest)),
+    ("delete-request", || schema_for!(DeleteRequest)),
+    ("compact-request", || schema_for!(CompactRequest)),
     ("fault", || schema_for!(Fault)),
 ];
 

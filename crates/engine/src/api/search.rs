@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::parse::Request;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::limits::{self, EF_MAX, QUERY_BYTES_MAX};
 use crate::retrieve::quoted::Phrases;
 use crate::retrieve::request::{ChunkSearch, Explain, Fusion, Links, Mode, Weights, check_k};
@@ -18,10 +18,14 @@ pub const DEFAULT_RESULTS: usize = 10;
 /// A query over chunks. Every field but the query may be left out.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-#[schemars(extend("required" = ["query"]))]
+#[schemars(extend("anyOf" = [{ "required": ["query"] }, { "required": ["vector"] }]))]
 pub struct SearchRequest {
-    /// The question, in plain words.
+    /// The question, in plain words; may be left out beside a vector, which then ranks alone.
     pub query: String,
+    /// The vector that is searched for, in place of the question's: as long as the collection's, of any length but 0
+    /// where its order is that of cosines.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub vector: Option<Vec<f32>>,
     /// Results wanted, at most `candidates`.
     pub k: usize,
     /// Candidates that each retriever contributes; results do not depend on `k`.
@@ -60,6 +64,7 @@ impl Default for SearchRequest {
     fn default() -> Self {
         Self {
             query: String::new(),
+            vector: None,
             k: DEFAULT_RESULTS,
             candidates: CANDIDATE_DEPTH,
             mode: Mode::default(),
@@ -89,6 +94,14 @@ impl SearchRequest {
         Self { query: query.into(), ..Self::default() }
     }
 
+    /// The retrievers that run: without a question there are no words to search.
+    fn retrievers(&self) -> Mode {
+        match self.mode {
+            Mode::Hybrid if self.vector.is_some() && self.query.trim().is_empty() => Mode::Dense,
+            mode => mode,
+        }
+    }
+
     /// The request as a searcher takes it.
     ///
     /// # Errors
@@ -97,7 +110,8 @@ impl SearchRequest {
         Ok(ChunkSearch {
             k: self.k,
             candidates: self.candidates,
-            mode: self.mode,
+            mode: self.retrievers(),
+            vector: self.vector.clone(),
             fusion: self.fusion,
             weights: self.weights,
             links: self.links,
@@ -118,6 +132,11 @@ impl SearchRequest {
 impl Request for SearchRequest {
     fn check(&self) -> Result<()> {
         limits::text("query", &self.query, QUERY_BYTES_MAX)?;
+        limits::vectors("vector", self.vector.as_slice())?;
+        if self.vector.is_some() && self.mode == Mode::Lexical {
+            let (value, reason) = ("lexical".to_owned(), "searches words alone, and there is a vector".to_owned());
+            return Err(Error::Setting { setting: "mode", value, reason });
+        }
         check_k(self.k, self.candidates)?;
         limits::likelihood("min-score", self.min_score)?;
         self.weights.check()?;

@@ -2,7 +2,8 @@
 //!
 //! Source: the gap repair of SEAL-RAG (arXiv 2512.10787), its micro-queries reduced to names, and the extraction to
 //! capitals and quotation marks ([`cento_assembly::bridge::gaps`]).
-//! Cost: at most [`cento_assembly::bridge::GAPS_MAX`] searches by words; nothing is embedded.
+//! Cost: a look at the titles of the collection for each of at most [`cento_assembly::bridge::GAPS_MAX`] names, and a
+//! search by words for each that is one; nothing is embedded.
 
 use std::collections::HashSet;
 
@@ -14,6 +15,7 @@ use crate::error::Result;
 use crate::retrieve::request::{ChunkSearch, Mode};
 use crate::retrieve::search::Timings;
 use crate::retrieve::searcher::Searcher;
+use crate::source::titles::Mention;
 
 /// Chunks looked at for a name.
 const DEPTH: usize = 20;
@@ -37,7 +39,9 @@ impl Searcher {
         let mut known: HashSet<String> = found.iter().map(|candidate| candidate.id.clone()).collect();
         let required = self.required(search).phrases;
         let mut candidates = Vec::new();
-        for name in &names {
+        let mentions = self.source.named(&names)?;
+        let is_title = |(name, mentions): &(&String, Vec<Mention>)| mentions.iter().any(|title| title.is_all_of(name));
+        for (name, _) in names.iter().zip(mentions).filter(is_title) {
             let (query, mode, required) = (name.clone(), Mode::Lexical, Some(required.clone()));
             let request = ChunkSearch { query, mode, required, candidates: DEPTH, ..search.clone() };
             let ranking = self.rank(&request, &mut Timings::default())?;

@@ -12,4 +12,5 @@ pub(crate) mod endpoint;
 pub(crate) mod seal;
 mod labels;
 pub(crate) mod pool;
+pub(crate) mod given;
 pub(crate) mod priors;

@@ -29,7 +29,7 @@ pub const TRACE_FILE_VERSION: u32 = 3;
 pub const TRACE_SCHEMA: &str = include_str!("../../../../docs/trace.schema.json");
 
 /// The largest trace that is read: a hundred thousand candidates have a tenth of it.
-const TRACE_BYTES_MAX: u64 = 1 << 29;
+pub(crate) const TRACE_BYTES_MAX: u64 = 1 << 29;
 
 /// Ids that are offered for one that is not in a trace.
 const NEAREST: usize = 3;
@@ -172,6 +172,10 @@ impl ContextTrace {
         let bytes = read_bounded(path, TRACE_BYTES_MAX).at(path)?;
         let none = |error: serde_json::Error| Error::Trace { path: path.to_owned(), reason: error.to_string() };
         let value: serde_json::Value = serde_json::from_slice(&bytes).map_err(none)?;
+        if value.get("collection").is_none() && value.get("request").is_some() {
+            let reason = "it is of candidates that were given, and asks no collection".to_owned();
+            return Err(Error::Trace { path: path.to_owned(), reason });
+        }
         let (own, found) = (u64::from(TRACE_FILE_VERSION), value["version"].as_u64());
         let is_older = |found: u64| found < own && value.get("records").is_some();
         if let Some(found) = found.filter(|&found| found > own || is_older(found)) {
@@ -231,22 +235,30 @@ impl ContextTrace {
     /// # Errors
     /// [`Error::NotTraced`] for an id that is neither, with the nearest.
     pub fn why(&self, id: &str) -> Result<Vec<cento_assembly::Why>> {
-        let records = || self.assembly.records.iter();
-        let named: Vec<_> = match records().find(|record| record.chunk_id == id) {
-            Some(record) => vec![record],
-            None => records().filter(|record| record.document == id).collect(),
-        };
-        if named.is_empty() {
-            let mut known: Vec<&str> = records().map(|record| record.chunk_id.as_str()).collect();
-            known.sort_by_cached_key(|known| (strsim::levenshtein(known, id), (*known).to_owned()));
-            let nearest = known.into_iter().take(NEAREST).map(str::to_owned).collect();
-            return Err(Error::NotTraced { id: id.to_owned(), nearest });
-        }
-        Ok(named.into_iter().map(|record| cento_assembly::Why::of(&self.assembly, record)).collect())
+        decisions(&self.assembly, id)
     }
 
     /// The same trace as a reader of its file has it.
     pub(crate) fn reread(&self) -> Self {
         serde_json::from_slice(&self.json()).expect("what was written can be read")
     }
+}
+
+/// Why a chunk of an assembly was delivered or not; of a document, each of its chunks.
+///
+/// # Errors
+/// [`Error::NotTraced`] for an id that is neither, with the nearest.
+pub(crate) fn decisions(assembly: &Trace, id: &str) -> Result<Vec<cento_assembly::Why>> {
+    let records = || assembly.records.iter();
+    let named: Vec<_> = match records().find(|record| record.chunk_id == id) {
+        Some(record) => vec![record],
+        None => records().filter(|record| record.document == id).collect(),
+    };
+    if named.is_empty() {
+        let mut known: Vec<&str> = records().map(|record| record.chunk_id.as_str()).collect();
+        known.sort_by_cached_key(|known| (strsim::levenshtein(known, id), (*known).to_owned()));
+        let nearest = known.into_iter().take(NEAREST).map(str::to_owned).collect();
+        return Err(Error::NotTraced { id: id.to_owned(), nearest });
+    }
+    Ok(named.into_iter().map(|record| cento_assembly::Why::of(assembly, record)).collect())
 }

@@ -80,6 +80,7 @@ impl<'a> Build<'a> {
     ) -> Result<()> {
         let mut group = Group::default();
         for file in files {
+            self.vectors.cancel.check()?;
             match corpus::read(file, options) {
                 Err(error) => self.ledger.fail(file, &error),
                 Ok(mut documents) => {
@@ -94,6 +95,24 @@ impl<'a> Build<'a> {
             progress(&self.progress);
         }
         self.add(group.take(), progress)?;
+        self.finish_segment(progress)
+    }
+
+    /// Takes documents that come from no file.
+    pub(super) fn take(&mut self, documents: Vec<Document>, progress: &mut dyn FnMut(&Progress)) -> Result<()> {
+        let mut group = Group::default();
+        let mut n_bytes = 0;
+        for document in documents {
+            self.vectors.cancel.check()?;
+            n_bytes += document.text.len() as u64;
+            group.extend(self.ledger.take(document)?);
+            if group.is_full() {
+                self.add(group.take(), progress)?;
+                self.progress.n_bytes = n_bytes;
+            }
+        }
+        self.add(group.take(), progress)?;
+        self.progress.n_bytes = n_bytes;
         self.finish_segment(progress)
     }
 

@@ -105,6 +105,7 @@ mod tests {
             precision: "f32".to_owned(),
             pooling: cento_collection::format::config::Pooling::Plain,
             late: None,
+            given: None,
         };
         let key = cento_embedder::cache::key("f00d", "1");
         let mut opened = EmbeddingLog::open(Some(&options), &config, "a machine".to_owned());

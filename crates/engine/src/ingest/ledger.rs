@@ -56,11 +56,11 @@ pub(crate) struct Group {
 }
 
 impl Group {
-    fn is_full(&self) -> bool {
+    pub(super) fn is_full(&self) -> bool {
         self.documents.len() >= GROUP_DOCUMENTS || self.n_bytes >= GROUP_BYTES
     }
 
-    fn extend(&mut self, document: Option<(Document, ContentHash)>) {
+    pub(super) fn extend(&mut self, document: Option<(Document, ContentHash)>) {
         self.n_bytes += document.as_ref().map_or(0, |(document, _)| document.text.len());
         self.documents.extend(document);
     }
@@ -187,7 +187,7 @@ impl<'a> Ledger<'a> {
     }
 
     /// Gives the document back if it needs rows.
-    fn take(&mut self, document: Document) -> Result<Option<(Document, ContentHash)>> {
+    pub(super) fn take(&mut self, document: Document) -> Result<Option<(Document, ContentHash)>> {
         let known = self.stored(&document.id)?;
         let elsewhere = known.as_ref().map(|known| known.origin);
         let elsewhere = elsewhere.filter(|origin| *origin != document.origin && self.is_there(origin));
@@ -307,7 +307,8 @@ impl<'a> Ledger<'a> {
         // A run that could not read all has not seen what became of documents without a name.
         let seen_whole = if self.report.unread.is_empty() { self.labels.as_slice() } else { &[] };
         losses::remaining(&manifest.losses, seen_whole, &manifest.roots, |document| {
-            is_covered(&self.labels, &document.origin) && unread_place(&document.origin, &self.unread).is_none()
+            self.seen.origin(&document.id) == Some(document.origin.as_str())
+                || is_covered(&self.labels, &document.origin) && unread_place(&document.origin, &self.unread).is_none()
         })
     }
 

@@ -17,15 +17,17 @@ mod prepare;
 mod late;
 mod vectors;
 mod build;
+pub(crate) mod writer;
 pub(crate) mod inspect;
 pub(crate) mod delete;
 pub(crate) mod repair;
+pub(crate) mod given;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use cento_collection::format::manifest::Manifest;
-use cento_collection::write::compact::{self, CompactOptions, CompactReport, Merge};
+use cento_collection::write::compact::{self, CompactOptions, CompactReport, Copied, Merge};
 use cento_collection::write::{create, memory};
 use cento_corpus::{self as corpus, ChunkConfig, Document, Root};
 use cento_embedder::Embedder;
@@ -42,6 +44,8 @@ pub(crate) use self::options::{load_encoder, precision_of, settle};
 use self::prepare::{Prepared, prepare};
 pub use self::report::{IndexReport, Issue, Progress, Stage};
 pub(crate) use self::vectors::RowVectors;
+use self::writer::stop::Stoppable;
+use crate::cancel::Cancel;
 use crate::error::{Error, Result};
 use cento_collection::format::config::{CollectionConfig, VectorColumn};
 use cento_collection::format::segment::SegmentLimits;
@@ -66,7 +70,8 @@ pub fn index(
     if is_new {
         create::inner_folders(&lock, folder)?;
     }
-    lock.explained(index_locked(folder, roots, options, &lock, progress))
+    let fs = Stoppable::new(&lock, &options.cancel);
+    lock.explained(fs.explained(index_locked(folder, roots, options, &fs, progress)))
 }
 
 fn index_locked(
@@ -90,7 +95,8 @@ fn index_locked(
     let snapshot = known.map(|manifest| Generation::open(folder, manifest)).transpose()?;
     let ledger = Ledger::new(snapshot.as_ref(), &roots, &found, report)?;
     ledger.check_roots(std::mem::take(&mut found.gone), options.removals)?;
-    let vectors = RowVectors::new(&config, &encoder.embedder, options.cache.as_ref())?;
+    let mut vectors = RowVectors::new(&config, &encoder.embedder, options.cache.as_ref())?;
+    vectors.cancel = options.cancel.clone();
     let limits =
         SegmentLimits { memory_bytes, rows_max: options.segment_rows_max, graph_rows_min: options.graph_rows_min };
     let mut build = Build::new(fs, folder, &config, snapshot.as_ref(), ledger, vectors, limits);
@@ -100,23 +106,52 @@ fn index_locked(
     let mut report = build.finish(&roots, progress)?;
     drop(snapshot);
     if options.compact {
-        let options = CompactOptions {
-            merge: Merge::Due,
-            graph_rows_min: options.graph_rows_min,
-            memory_bytes: options.memory_bytes,
-            segment_rows_max: options.segment_rows_max,
-        };
-        match compact::compact_locked(folder, &options, fs, &mut |copied| progress(&Progress::of_copying(copied))) {
-            Ok(compaction) if compaction.n_merged == 0 => {}
-            Ok(compaction) => {
-                report.generation = compaction.generation;
-                report.notes.extend(compaction.remark.clone());
-                report.compaction = Some(compaction);
-            }
-            Err(error) => report.notes.push(format!("the segments were not merged: {}", crate::describe(&error))),
-        }
+        merge_if_due(folder, options, fs, progress, &mut report);
     }
     Ok(report)
+}
+
+/// Merges segments after a commit, which is there whatever comes of it.
+fn merge_if_due(
+    folder: &Path,
+    options: &IndexOptions,
+    fs: &dyn Fs,
+    progress: &mut dyn FnMut(&Progress),
+    report: &mut IndexReport,
+) {
+    let options = CompactOptions {
+        merge: Merge::Due,
+        graph_rows_min: options.graph_rows_min,
+        memory_bytes: options.memory_bytes,
+        segment_rows_max: options.segment_rows_max,
+    };
+    match compact::compact_locked(folder, &options, fs, &mut |copied| progress(&Progress::of_copying(copied))) {
+        Ok(compaction) if compaction.n_merged == 0 => {}
+        Ok(compaction) => {
+            report.generation = compaction.generation;
+            report.notes.extend(compaction.remark.clone());
+            report.compaction = Some(compaction);
+        }
+        Err(error) => report.notes.push(format!("the segments were not merged: {}", crate::describe(&error))),
+    }
+}
+
+/// Compacts the collection at `folder` as [`compact`] does, unless that is cancelled: then it stays as it was.
+///
+/// # Errors
+/// Those of the folder, [`Error::Cancelled`].
+pub fn compact_unless(
+    folder: &Path,
+    options: &CompactOptions,
+    cancel: &Cancel,
+    fs: &dyn Fs,
+    progress: &mut dyn FnMut(&Progress),
+) -> Result<CompactReport> {
+    Manifest::read(folder)?; // says that there is no collection before a lock file is made
+    let lock = WriterLock::acquire(folder, fs)?;
+    let fs = Stoppable::new(&lock, cancel);
+    let mut copied = |copied: &Copied| progress(&Progress::of_copying(copied));
+    lock.explained(fs.explained(compact::compact_locked(folder, options, &fs, &mut copied).map_err(Error::from)))
 }
 
 /// Compacts the collection at `folder`, if there is something to merge.

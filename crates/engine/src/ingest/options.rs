@@ -5,6 +5,7 @@ use cento_embedder::{DeviceChoice, Embedder, Kind, LoadOptions, Precision};
 use cento_lexical::Language;
 use cento_vector::Scalar;
 
+use crate::cancel::Cancel;
 use crate::encoder;
 use crate::error::{Error, Result};
 use crate::ingest::cache::CacheOptions;
@@ -53,6 +54,8 @@ pub struct IndexOptions {
     pub removals: Removals,
     /// True if segments are merged after the commit when that is due; see [`crate::compact`].
     pub compact: bool,
+    /// Ends the run where it stands: the collection stays as it was, and what was embedded is in the cache.
+    pub cancel: Cancel,
 }
 
 impl Default for IndexOptions {
@@ -75,6 +78,7 @@ impl Default for IndexOptions {
             cache: None,
             removals: Removals::default(),
             compact: true,
+            cancel: Cancel::default(),
         }
     }
 }
@@ -97,6 +101,11 @@ pub(crate) struct Encoder {
 }
 
 pub(crate) fn load_encoder(known: Option<&Manifest>, options: &IndexOptions) -> Result<Encoder> {
+    if known.is_some_and(|manifest| manifest.config.given.is_some()) {
+        let requested = options.model.clone().unwrap_or_else(|| DEFAULT_MODEL.to_owned());
+        let collection = "none, as its vectors were given".to_owned();
+        return Err(Error::Mismatch { setting: "model", collection, requested });
+    }
     let spec = match (&options.model, known) {
         (Some(spec), _) => spec.clone(),
         (None, Some(manifest)) => manifest.config.model.clone(),
@@ -153,6 +162,7 @@ pub(crate) fn settle(
         precision: encoder.embedder.precision().to_string(),
         pooling,
         late: late_reading(pooling, options.late_window, &encoder.embedder)?,
+        given: None,
     };
     let Some(known) = known else { return Ok(asked) };
     let differs = |setting, collection: &str, requested: &str| match collection == requested {

@@ -7,6 +7,7 @@ use cento_embedder::{Embedder, Kind, cache};
 
 use super::late::{LatePending, LateQueue, late_document};
 use super::options::chunk_config;
+use crate::cancel::Cancel;
 use crate::error::Result;
 use crate::ingest::cache::CacheOptions;
 use crate::ingest::kept::EmbeddingLog;
@@ -51,6 +52,8 @@ pub(crate) struct RowVectors<'e> {
     /// The same for late vectors.
     late: Option<LateQueue>,
     pub(crate) counts: VectorCounts,
+    /// Ends the run between texts.
+    pub(super) cancel: Cancel,
 }
 
 impl<'e> RowVectors<'e> {
@@ -65,6 +68,7 @@ impl<'e> RowVectors<'e> {
             pending: Vec::new(),
             late: late.map(|(column, reading)| LateQueue::new(reading, column, encoder)).transpose()?,
             counts: VectorCounts::default(),
+            cancel: Cancel::default(),
         })
     }
 
@@ -134,7 +138,7 @@ impl<'e> RowVectors<'e> {
                     texts.len() - 1
                 });
             }
-            let embeddings = self.encoder.embed(&texts, Kind::Document)?;
+            let embeddings = self.encoder.embed_unless(&texts, Kind::Document, &|| self.cancel.is_cancelled())?;
             self.log.append(&keys, &embeddings)?;
             for one in pending {
                 let embedding = &embeddings[first_with[&one.key]];
@@ -180,6 +184,7 @@ impl<'e> RowVectors<'e> {
         late.n_rows = 0;
         let mut rest = std::mem::take(&mut late.pending);
         while !rest.is_empty() {
+            self.cancel.check()?;
             let mut n_rows = 0;
             let n_batch = rest.iter().take_while(|pending| {
                 let fits = n_rows < EMBED_TEXTS;

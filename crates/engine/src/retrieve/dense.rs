@@ -9,15 +9,20 @@
 //! found is a candidate. With one kind the formula is the cosine.
 
 use cento_lexical::Unit;
+use cento_vector::Lift;
+use rayon::prelude::*;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::cancel::Cancel;
 use crate::error::{Error, Result};
-use crate::retrieve::request::ChunkSearch;
+use crate::limits::{self, CANDIDATES_MAX, EF_MAX};
+use crate::retrieve::request::{ChunkSearch, Mode, check_k};
 use crate::retrieve::searcher::Searcher;
+use crate::source::filter::Filter;
 use crate::source::ranking::Ranking;
 use crate::source::scope::{Scope, Scopes};
-use crate::source::seam::{DenseQueries, Near, Rescored};
+use crate::source::seam::{DenseQueries, Near, Rescored, Scan};
 use cento_collection::format::config::{FIND, Pooling, SCORE, VectorColumn};
 
 /// The kinds of vectors a query is answered with.
@@ -37,7 +42,115 @@ pub(crate) struct DenseChunks {
     pub(crate) used: VectorsUsed,
 }
 
+/// Neighbours that are wanted of each of several vectors.
+#[derive(Debug, Clone)]
+pub struct NeighborSearch {
+    /// Neighbours of each.
+    pub k: usize,
+    /// Width of the beam that walks a graph; `k` where that is more.
+    pub ef: usize,
+    /// The way vectors are scanned.
+    pub scan: Scan,
+    /// Ids of the documents that may answer; `None` for all.
+    pub scope: Option<Vec<String>>,
+    /// The filter that documents must pass, besides.
+    pub filter: Option<Filter>,
+    /// Looked at while vectors are compared.
+    pub cancel: Cancel,
+}
+
+/// The neighbours of a vector, nearest first, equal scores by id descending.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct VectorNeighbors {
+    /// Their ids: of chunks, or of documents where the collection was given its vectors.
+    pub ids: Vec<String>,
+    /// Their scores: cosines, inner products or Euclidean distances below 0.
+    pub scores: Vec<f64>,
+}
+
 impl Searcher {
+    /// The neighbours of each vector, and how they were found: `exact`, `graph`, or `exact and graph`. Vectors are
+    /// divided among the threads of the current rayon pool.
+    ///
+    /// # Errors
+    /// [`Error::Setting`] for a value out of its range, or a vector of other dimensions or without a direction; those
+    /// of the collection; [`Error::Cancelled`].
+    pub fn neighbors(
+        &self,
+        vectors: &[Vec<f32>],
+        search: &NeighborSearch,
+    ) -> Result<(Vec<VectorNeighbors>, &'static str)> {
+        check_k(search.k, CANDIDATES_MAX)?;
+        limits::within("ef", search.ef, 0, EF_MAX)?;
+        let allowed = self.allowed(&ChunkSearch {
+            scope: search.scope.clone(),
+            filter: search.filter.clone(),
+            cancel: search.cancel.clone(),
+            ..ChunkSearch::new(String::new())
+        })?;
+        let column = self.vectors_used(None, None)?.find;
+        let is_given = self.manifest().config.given.is_some();
+        let of = |vector: &Vec<f32>| {
+            let near = self.source.nearest(&DenseQueries {
+                vectors: &self.unit(vector)?,
+                scopes: Scopes { of_query: &[], of_all: allowed.scope.as_ref() },
+                unit: Unit::Row,
+                column,
+                depth: search.k,
+                scan: search.scan,
+                ef: search.ef,
+                accelerator: None,
+                cancel: &search.cancel,
+            })?;
+            let Near { mut ranking, n_exact, n_graph } = near.into_iter().next().unwrap_or_default();
+            ranking.truncate(search.k);
+            let mut found = VectorNeighbors::default();
+            for (key, score) in ranking {
+                let mut id = key.id;
+                if is_given && let Some(end) = id.rfind('#') {
+                    id.truncate(end); // it has one chunk
+                }
+                found.ids.push(id);
+                found.scores.push(score);
+            }
+            Ok((found, n_exact, n_graph))
+        };
+        let found = vectors.par_iter().map(of).collect::<Result<Vec<_>>>()?;
+        let (n_exact, n_graph) = found.iter().fold((0, 0), |sum, (_, exact, graph)| (sum.0 + exact, sum.1 + graph));
+        Ok((found.into_iter().map(|(found, ..)| found).collect(), scanned(n_exact, n_graph)))
+    }
+
+    /// A vector to search for, of unit length where the order is that of cosines.
+    ///
+    /// # Errors
+    /// [`Error::Setting`] if it has other dimensions than the collection's, a number that is not finite, or no
+    /// direction.
+    pub(crate) fn unit(&self, vector: &[f32]) -> Result<Vec<f32>> {
+        let config = &self.manifest().config;
+        let refuse = |value: String, reason: String| Err(Error::Setting { setting: "vector", value, reason });
+        if vector.len() != config.query_dimensions() {
+            let (n, expected) = (vector.len(), config.query_dimensions());
+            return refuse(format!("{n} dimensions"), format!("are not the {expected} of the collection"));
+        }
+        if let Some(at) = vector.iter().position(|value| !value.is_finite()) {
+            return refuse(vector[at].to_string(), format!("at place {at} is not finite"));
+        }
+        let lift = config.lift();
+        match lift.query(vector) {
+            None => refuse("0".to_owned(), "is its length: a vector of zeros has no direction".to_owned()),
+            Some(unit) if lift == Lift::Cosine => Ok(unit),
+            Some(_) => Ok(vector.to_vec()), // the source lifts it
+        }
+    }
+
+    /// An error if words are to be searched where there are none.
+    pub(crate) fn check_words(&self, mode: Mode) -> Result<()> {
+        match self.manifest().config.given {
+            Some(given) if !given.texts && mode != Mode::Dense => Err(Error::NoWords),
+            _ => Ok(()),
+        }
+    }
+
     /// The kinds of vectors to use, where `None` means the collection's only one or, with both, [`FIND`] and [`SCORE`].
     pub fn vectors_used(&self, find: Option<VectorColumn>, score: Option<VectorColumn>) -> Result<VectorsUsed> {
         let pooling = self.manifest().config.pooling;
@@ -78,11 +191,15 @@ impl Searcher {
             ranking = self.source.rescore(&Rescored { vector: query, found: &found, column, depth, cancel })?;
         }
         ranking.truncate(request.candidates);
-        let scanned = match (n_exact, n_graph) {
-            (_, 0) => "exact",
-            (0, _) => "graph",
-            _ => "exact and graph",
-        };
-        Ok(DenseChunks { chunks: ranking, scanned, used })
+        Ok(DenseChunks { chunks: ranking, scanned: scanned(n_exact, n_graph), used })
+    }
+}
+
+/// The way segments were searched.
+fn scanned(n_exact: usize, n_graph: usize) -> &'static str {
+    match (n_exact, n_graph) {
+        (_, 0) => "exact",
+        (0, _) => "graph",
+        _ => "exact and graph",
     }
 }

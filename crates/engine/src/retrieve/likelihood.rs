@@ -27,6 +27,8 @@ pub const NO_LIKELIHOODS: &str = "no likelihoods";
 pub(crate) enum Unlikely {
     /// No vector was asked.
     WordsAlone,
+    /// The vectors were given, and no encoder tells what their cosines mean.
+    GivenVectors,
     /// Nobody measured what cosines mean.
     NotCalibrated,
     /// It was measured, and they mean nothing, or there was too little to measure.
@@ -37,6 +39,7 @@ impl fmt::Display for Unlikely {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::WordsAlone => "a search by words alone has no likelihoods; search by vectors too",
+            Self::GivenVectors => "the collection was given its vectors, and no encoder tells what their cosines mean",
             Self::NotCalibrated => {
                 "the collection, or one of several, was indexed before likelihoods were measured; index it again"
             }
@@ -61,6 +64,9 @@ pub(crate) struct Scale<'q> {
 impl Searcher {
     /// The meaning of cosines in the collection, or the reason that they have none.
     pub(crate) fn figures(&self) -> std::result::Result<Figures, Unlikely> {
+        if self.manifest().config.given.is_some() {
+            return Err(Unlikely::GivenVectors);
+        }
         let calibration = self.manifest().calibration.as_ref().ok_or(Unlikely::NotCalibrated)?;
         Calibration::figures(calibration).ok_or(Unlikely::NoScale)
     }

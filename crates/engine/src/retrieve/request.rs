@@ -18,6 +18,8 @@ use cento_collection::format::config::{CANDIDATE_DEPTH, VectorColumn};
 pub struct ChunkSearch {
     /// The question, in plain words.
     pub query: String,
+    /// The vector that is searched for, in place of that of the question.
+    pub vector: Option<Vec<f32>>,
     /// Results wanted, at most `candidates`.
     pub k: usize,
     /// Candidates each arm contributes; never derived from `k`.
@@ -59,6 +61,7 @@ impl ChunkSearch {
     pub fn new(query: impl Into<String>) -> Self {
         Self {
             query: query.into(),
+            vector: None,
             k: 10,
             candidates: CANDIDATE_DEPTH,
             mode: Mode::default(),
@@ -85,7 +88,7 @@ impl ChunkSearch {
     /// [`Error::Setting`], [`Error::EmptyQuery`].
     pub(crate) fn check(&self) -> Result<()> {
         limits::text("query", &self.query, QUERY_BYTES_MAX)?;
-        if self.query.trim().is_empty() {
+        if self.query.trim().is_empty() && (self.vector.is_none() || self.mode != Mode::Dense) {
             return Err(Error::EmptyQuery);
         }
         check_k(1, self.candidates)?; // a context takes all candidates

@@ -66,6 +66,8 @@ pub struct RunRequest {
     pub find: Option<VectorColumn>,
     /// The filter that documents must pass to answer any of the queries; applied where a scope is.
     pub filter: Option<Filter>,
+    /// The vectors that are searched for, one for each query, in place of those of their texts.
+    pub vectors: Option<Vec<Vec<f32>>>,
 }
 
 impl Default for RunRequest {
@@ -84,6 +86,7 @@ impl Default for RunRequest {
             ef: 0,
             find: None,
             filter: None,
+            vectors: None,
         }
     }
 }
@@ -165,25 +168,34 @@ impl Searcher {
         settings.iter().try_for_each(RankSettings::check)?;
         for query in queries {
             limits::text("query", &query.text, QUERY_BYTES_MAX)?;
-            if query.text.trim().is_empty() {
+            if query.text.trim().is_empty() && (request.vectors.is_none() || request.mode != Mode::Dense) {
                 return Err(Error::EmptyQuery);
             }
+        }
+        self.check_words(request.mode)?;
+        if let Some(vectors) = request.vectors.as_ref().filter(|vectors| vectors.len() != queries.len()) {
+            let (value, reason) = (vectors.len().to_string(), format!("are not the {} of the queries", queries.len()));
+            return Err(Error::Setting { setting: "vectors", value, reason });
         }
         let admitted = request.filter.as_ref().map(|filter| self.filter_scope(filter)).transpose()?;
         let admitted = admitted.map(|(admitted, _)| admitted);
         let n_together = match request.mode {
             Mode::Lexical => BATCH_QUERIES,
+            Mode::Dense | Mode::Hybrid if request.vectors.is_some() => BATCH_QUERIES,
             Mode::Dense | Mode::Hybrid if self.encoder()?.accelerator().is_cpu() => BATCH_QUERIES,
             Mode::Dense | Mode::Hybrid => SCAN_QUERIES,
         };
-        for batch in queries.chunks(n_together) {
+        for (from, batch) in (0..).step_by(n_together).zip(queries.chunks(n_together)) {
             let scope_of = |query: &RunQuery| self.scope_of(query, admitted.as_ref(), request.phrases);
             let of_query = batch.iter().map(scope_of).collect::<Result<Vec<Option<Scope>>>>()?;
             let scopes = Scopes { of_query: &of_query, of_all: admitted.as_ref() };
             let texts: Vec<String> = batch.iter().map(|query| query.text.clone()).collect();
             let by_vectors = match request.mode {
                 Mode::Lexical => None,
-                Mode::Dense | Mode::Hybrid => Some(self.dense_documents(&texts, scopes, request)?),
+                Mode::Dense | Mode::Hybrid => {
+                    let vectors = self.query_vectors(&texts, from, request)?;
+                    Some(self.dense_documents(&vectors, scopes, request)?)
+                }
             };
             let by_words = match request.mode {
                 Mode::Dense => None,
@@ -284,19 +296,31 @@ impl Searcher {
         Ok(queries.iter().filter(is_cut).count())
     }
 
-    /// For each query the documents by the score of their best chunk.
-    fn dense_documents(&self, texts: &[String], scopes: Scopes<'_>, request: &RunRequest) -> Result<Vec<Ranking>> {
+    /// The vectors of queries, \[Q, D\]: those of the request, whose queries begin at `from`, or of their texts.
+    fn query_vectors(&self, texts: &[String], from: usize, request: &RunRequest) -> Result<Vec<f32>> {
+        if let Some(vectors) = &request.vectors {
+            let of_batch = vectors[from..from + texts.len()].iter().map(|vector| self.unit(vector));
+            return Ok(of_batch.collect::<Result<Vec<_>>>()?.concat());
+        }
         let embeddings = self.encoder()?.embed(texts, Kind::Query)?;
-        let vectors: Vec<f32> = embeddings.iter().flat_map(|embedding| embedding.vector.iter().copied()).collect();
+        Ok(embeddings.iter().flat_map(|embedding| embedding.vector.iter().copied()).collect())
+    }
+
+    /// For each query the documents by the score of their best chunk.
+    fn dense_documents(&self, vectors: &[f32], scopes: Scopes<'_>, request: &RunRequest) -> Result<Vec<Ranking>> {
+        let accelerator = match request.vectors {
+            Some(_) => None,
+            None => Some(self.encoder()?.accelerator()),
+        };
         let near = self.source.nearest(&DenseQueries {
-            vectors: &vectors,
+            vectors,
             scopes,
             unit: Unit::Document,
             column: self.vectors_used(request.find, None)?.find,
             depth: request.candidates,
             scan: request.scan,
             ef: request.ef,
-            accelerator: Some(&self.encoder()?.accelerator()),
+            accelerator: accelerator.as_ref(),
             cancel: &Cancel::default(),
         })?;
         let best = |mut ranking: Ranking| {

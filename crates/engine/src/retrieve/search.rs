@@ -184,7 +184,8 @@ impl Searcher {
             (Err(unlikely), Some(least)) => return Err(likelihood::refused(least, unlikely.to_string())),
             (Err(unlikely), None) => {
                 let hits = fused.into_iter().map(|fused| (fused, None)).collect();
-                return Ok((hits, Some(unlikely).filter(|unlikely| *unlikely != Unlikely::WordsAlone))); // as asked
+                let is_told = !matches!(unlikely, Unlikely::WordsAlone | Unlikely::GivenVectors); // those are as asked
+                return Ok((hits, Some(unlikely).filter(|_| is_told)));
             }
         };
         let least = request.min_score.unwrap_or(0.0);
@@ -208,17 +209,24 @@ impl Searcher {
         timings: &mut Timings,
     ) -> Result<Retrieved> {
         request.check()?;
+        self.check_words(request.mode)?;
         let mut arms = Vec::new();
         let (mut scanned, mut vectors, mut embedded, mut warnings) = ("none", None, None, Vec::new());
         if request.mode != Mode::Lexical {
             let start = Instant::now();
-            let query = self.embed_query(&request.query, &request.cancel)?;
-            warnings.extend(self.cut(&query)?);
+            let query = match &request.vector {
+                Some(vector) => self.unit(vector)?,
+                None => {
+                    let query = self.embed_query(&request.query, &request.cancel)?;
+                    warnings.extend(self.cut(&query)?);
+                    query.vector
+                }
+            };
             timings.embed = start.elapsed();
             let start = Instant::now();
-            let found = self.dense_chunks(&query.vector, request, scope)?;
+            let found = self.dense_chunks(&query, request, scope)?;
             timings.dense = start.elapsed();
-            (scanned, vectors, embedded) = (found.scanned, Some(found.used), Some(query.vector));
+            (scanned, vectors, embedded) = (found.scanned, Some(found.used), Some(query));
             arms.push(arm(DENSE, found.chunks));
         }
         request.cancel.check()?;

@@ -37,11 +37,23 @@ pub struct SearcherOptions {
     pub threads: usize,
     /// The generation that answers.
     pub at: At,
+    /// The names that a document is found by.
+    pub names: Names,
+}
+
+/// The names that a document is found by, besides its id and the end of its file's.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Names {
+    /// Paths of this machine that lie in an indexed root, links followed: for whoever sits at it.
+    #[default]
+    AndPaths,
+    /// No others: nobody learns where a root lies, or what else is there.
+    Alone,
 }
 
 impl Default for SearcherOptions {
     fn default() -> Self {
-        Self { model: None, device: DeviceChoice::Auto, threads: 0, at: At::Current }
+        Self { model: None, device: DeviceChoice::Auto, threads: 0, at: At::Current, names: Names::default() }
     }
 }
 
@@ -52,7 +64,7 @@ impl Default for SearcherOptions {
 #[derive(Debug)]
 pub struct Searcher {
     folder: PathBuf,
-    options: SearcherOptions,
+    pub(super) options: SearcherOptions,
     pub(crate) source: Box<dyn Source>,
     pub(crate) analyzer: Analyzer,
     pub(crate) resolved: ResolvedContexts,
@@ -168,6 +180,9 @@ impl Searcher {
     pub(crate) fn shared_encoder(&self) -> Result<&Arc<Encoder>> {
         if self.encoder.get().is_none() {
             let config = &self.manifest().config;
+            if config.given.is_some() {
+                return Err(Error::NoEncoder);
+            }
             let models = Models::from_env()?;
             let located = models.resolve(self.options.model.as_ref().unwrap_or(&config.model))?;
             let load = LoadOptions {

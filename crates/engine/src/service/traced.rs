@@ -83,7 +83,10 @@ impl Service {
             ReplayOn::Traced if newest.manifest().generation != generation => {
                 let (device, threads) = (self.options.device, self.options.threads);
                 let (model, at) = (self.options.model.clone(), At::Generation(generation));
-                Arc::new(Searcher::open(self.folder(which)?, SearcherOptions { model, device, threads, at })?)
+                Arc::new(Searcher::open(
+                    self.folder(which)?,
+                    SearcherOptions { model, device, threads, at, names: self.options.names },
+                )?)
             }
             ReplayOn::Traced | ReplayOn::Latest => newest,
         };

@@ -195,7 +195,7 @@ pub(super) fn heading_path(segment: &Segment, document: &DocumentRecord, section
 }
 
 /// The top heading below the document's title; the title itself where there is none.
-pub(super) fn section_heading<'p>(path: &'p [String], title: &'p str) -> &'p str {
+pub(crate) fn section_heading<'p>(path: &'p [String], title: &'p str) -> &'p str {
     match path {
         [first, second, ..] if first == title => second,
         [first, ..] => first,

@@ -7,18 +7,23 @@ use cento_collection::format::config::VectorColumn;
 use cento_collection::format::segment::{Column, Segment};
 use cento_collection::keep::generation::Generation;
 use cento_lexical::Unit;
-use cento_vector::exact;
 use cento_vector::hnsw::{self, Found, Path, Wanted};
+use cento_vector::{Lift, exact};
 use roaring::RoaringBitmap;
 
 use crate::error::Result;
 use crate::source::device_scan;
 use crate::source::keys;
-use crate::source::ranking::{Ranking, keep_larger, score};
+use crate::source::ranking::{Ranking, keep_best, keep_larger, score};
 use crate::source::seam::{DenseQueries, Near, Rescored, Scan};
 
 /// Chunks the graph is asked for per candidate document: several may be of one document.
 const GRAPH_CHUNKS_PER_DOCUMENT: usize = 4;
+
+/// Candidates that are scored anew, beyond those wanted, where rows were lifted: a part of those, and so many. Cosines
+/// of 32 bits may have two rows at the cut the wrong way round.
+const LIFTED_SHARE: usize = 4;
+const LIFTED_MORE: usize = 16;
 
 /// Segment, row or unit there, score.
 type Candidates = Vec<(usize, u32, f64)>;
@@ -32,20 +37,69 @@ struct Gathered {
 }
 
 pub(super) fn nearest(generation: &Generation, queries: &DenseQueries<'_>) -> Result<Vec<Near>> {
-    let dimensions = generation.manifest.config.dimensions.max(1);
+    let config = &generation.manifest.config;
+    let dimensions = config.query_dimensions().max(1);
     if !queries.vectors.len().is_multiple_of(dimensions) {
         let received = queries.vectors.len();
         return Err(cento_vector::Error::Dimension { expected: dimensions, received }.into());
     }
-    let gathered = match queries.unit {
-        Unit::Row => near_rows(generation, queries)?,
-        Unit::Document => near_documents(generation, queries)?,
+    let lift = config.lift();
+    let gathered = if lift == Lift::Cosine {
+        gathered(generation, queries)?
+    } else {
+        let lifted = lifted(lift, queries.vectors.chunks_exact(dimensions))?;
+        let depth = queries.depth + queries.depth / LIFTED_SHARE + LIFTED_MORE;
+        let mut gathered = gathered(generation, &DenseQueries { vectors: &lifted, depth, ..*queries })?;
+        for (gathered, query) in gathered.iter_mut().zip(queries.vectors.chunks_exact(dimensions)) {
+            score_lifted(generation, queries, query, depth, &mut gathered.candidates)?;
+        }
+        gathered
     };
     let near = |Gathered { candidates, n_exact, n_graph }| {
         let ranking = keys::ranked(generation, queries.unit, candidates, queries.depth)?;
         Ok(Near { ranking, n_exact, n_graph })
     };
     gathered.into_iter().map(near).collect()
+}
+
+fn gathered(generation: &Generation, queries: &DenseQueries<'_>) -> Result<Vec<Gathered>> {
+    match queries.unit {
+        Unit::Row => near_rows(generation, queries),
+        Unit::Document => near_documents(generation, queries),
+    }
+}
+
+/// Queries as the stored rows are compared with them.
+fn lifted<'q>(lift: Lift, queries: impl Iterator<Item = &'q [f32]>) -> Result<Vec<f32>> {
+    let mut lifted = Vec::new();
+    for (vector, query) in queries.enumerate() {
+        let norm = 0.0; // of any other length a query has an order
+        lifted.extend(lift.query(query).ok_or(cento_vector::Error::NotUnit { vector, norm })?);
+    }
+    Ok(lifted)
+}
+
+/// Gives candidates the scores of the vectors that the rows were made of; those that cannot be among the best go.
+fn score_lifted(
+    generation: &Generation,
+    queries: &DenseQueries<'_>,
+    query: &[f32],
+    depth: usize,
+    candidates: &mut Candidates,
+) -> Result<()> {
+    let (at, lift) = (position(generation, queries.column), generation.manifest.config.lift());
+    keep_best(candidates, depth, |candidate| candidate.2);
+    for (number, place, scored) in candidates {
+        let segment = &generation.segments[*number];
+        let row = match queries.unit {
+            Unit::Row => *place,
+            Unit::Document => segment.document(segment.units()?.documents[*place as usize])?.first_row,
+        };
+        if let Some(score) = lift.score(query, &segment.columns[at].rows.row(row)?) {
+            *scored = score;
+        }
+    }
+    Ok(())
 }
 
 /// The position in every segment of a kind of vectors that the collection has.
@@ -56,7 +110,7 @@ fn position(generation: &Generation, column: VectorColumn) -> usize {
 
 /// \[Q, D\] cut into queries.
 fn each<'q>(generation: &Generation, queries: &DenseQueries<'q>) -> impl ExactSizeIterator<Item = &'q [f32]> {
-    queries.vectors.chunks_exact(generation.manifest.config.dimensions.max(1))
+    queries.vectors.chunks_exact(generation.manifest.config.dimensions.max(1)) // lifted, where rows are
 }
 
 fn near_rows(generation: &Generation, queries: &DenseQueries<'_>) -> Result<Vec<Gathered>> {

@@ -9,6 +9,7 @@ use cento_collection::format::segment::Segment;
 use cento_collection::keep::generation::Generation;
 use cento_collection::keep::snapshots::At;
 use cento_lexical::{Bm25, Explanation, Statistics};
+use cento_vector::Lift;
 use roaring::RoaringBitmap;
 
 use crate::cancel::Cancel;
@@ -151,9 +152,11 @@ impl Source for Local {
     }
 
     fn vectors(&self, chunks: &[ChunkRef]) -> Result<Vec<Vec<f32>>> {
+        let lift = self.generation.manifest.config.lift();
         let vector = |chunk: &ChunkRef| {
             let (segment, row) = self.segment(*chunk);
-            Ok(segment.columns[0].rows.row(row)?.into_owned())
+            let row = segment.columns[0].rows.row(row)?;
+            Ok(if lift == Lift::Cosine { row.into_owned() } else { lift.direction(&row) })
         };
         chunks.iter().map(vector).collect()
     }

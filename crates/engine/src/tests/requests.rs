@@ -84,11 +84,14 @@ fn schemas_name_every_field() {
     let schema = serde_json::to_value(api::schema("search-request").unwrap()).unwrap();
     // Fields that are left out where they have their default.
     let (phrases, weights) = (Phrases::Words, Weights { b: 0.5, ..Weights::default() });
-    let request = serde_json::to_value(SearchRequest { phrases, weights, ..SearchRequest::new("x") }).unwrap();
+    let vector = Some(vec![1.0]);
+    let request = SearchRequest { vector, phrases, weights, ..SearchRequest::new("x") };
+    let request = serde_json::to_value(request).unwrap();
     let known: Vec<&String> = schema["properties"].as_object().unwrap().keys().collect();
     let fields: Vec<&String> = request.as_object().unwrap().keys().collect();
     assert_eq!(known, fields);
-    assert_eq!((&schema["required"], &schema["additionalProperties"]), (&serde_json::json!(["query"]), &false.into()));
+    let either = serde_json::json!([{ "required": ["query"] }, { "required": ["vector"] }]);
+    assert_eq!((&schema["anyOf"], &schema["additionalProperties"]), (&either, &false.into()));
     assert_eq!(schema["properties"]["k"]["default"], 10);
     assert!(api::schema("nothing").is_none());
 }

@@ -54,7 +54,9 @@ impl Machine {
 /// Claims that the model is taken for one only where it is whole, and that a pull makes it so.
 fn check_after(models: &Models, found: &Content, when: &str) {
     assert_eq!(models.resolve("tiny").is_ok(), *found == whole(), "{when}");
-    models.pull("tiny", &OsFs, &mut |_| {}).unwrap_or_else(|error| panic!("{when}: the next pull failed: {error}"));
+    models
+        .pull("tiny", &no_look, &OsFs, &mut |_| {})
+        .unwrap_or_else(|error| panic!("{when}: the next pull failed: {error}"));
     assert_eq!(content(models.folder()), whole(), "{when}: the next pull mends it");
 }
 

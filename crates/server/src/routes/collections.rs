@@ -3,8 +3,10 @@
 use axum::routing::get;
 use cento_engine::{Excerpt, Status, api};
 
+use super::encoders::id_of;
 use super::route::{Content, Route, SchemaOf, Scoped, Verb, json, of};
 use crate::ask::{Ask, Reply};
+use crate::options::Folders;
 use crate::refusal::Refusal;
 use crate::work::Lane;
 
@@ -71,7 +73,12 @@ async fn list(ask: Ask) -> Result<Reply, Refusal> {
 async fn status(ask: Ask) -> Result<Reply, Refusal> {
     ask.answer(Lane::Query, |asked| {
         let api::StatusRequest {} = asked.request()?;
-        Reply::json(&asked.service().status(asked.collection()?, asked.cancel)?)
+        let mut status = asked.service().status(asked.collection()?, asked.cancel)?;
+        if asked.options().folders == Folders::Named {
+            status.config.model = id_of(&status.config.model);
+            status.roots.values_mut().for_each(|folder| *folder = id_of(folder));
+        }
+        Reply::json(&status)
     })
     .await
 }

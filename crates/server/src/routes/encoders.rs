@@ -23,7 +23,7 @@ pub(super) fn served(asked: &Asked<'_>) -> Result<Vec<Served>, Refusal> {
     for collection in asked.service().collections() {
         let searcher = asked.service().searcher(Which::Name(collection), asked.cancel)?;
         let config = &searcher.manifest().config;
-        if !fingerprints.contains(&config.model_fingerprint) {
+        if config.given.is_none() && !fingerprints.contains(&config.model_fingerprint) {
             fingerprints.push(config.model_fingerprint.clone());
             served.push(Served { id: id_of(&config.model), collection: collection.to_owned() });
         }

@@ -3,6 +3,7 @@
 mod route;
 mod own;
 mod batch;
+mod neighbors;
 mod collections;
 mod encoders;
 mod openai;
@@ -10,6 +11,7 @@ mod rerank;
 mod tei;
 mod stores;
 mod dify;
+mod writing;
 mod openapi;
 
 use std::sync::Arc;
@@ -53,12 +55,14 @@ fn routes() -> Vec<Route> {
     let text = Content { kind: metrics::CONTENT_TYPE, schema: of::<String> };
     let mut routes = own::routes();
     routes.extend(batch::routes());
+    routes.extend(neighbors::routes());
     routes.extend(collections::routes());
     routes.extend(openai::routes());
     routes.extend(rerank::routes());
     routes.extend(tei::routes());
     routes.extend(stores::routes());
     routes.extend(dify::routes());
+    routes.extend(writing::routes());
     routes.push(route(HEALTH, "The server answers", json::<Health>(), get(health)));
     routes.push(route("/metrics", "Counts and latencies as Prometheus reads them", text, get(metrics)));
     routes
@@ -103,8 +107,7 @@ mod tests {
         let document = openapi::document(&routes);
         let mut names = BTreeSet::new();
         for route in &routes {
-            let verb = if route.verb == Verb::Get { "get" } else { "post" };
-            let operation = &document["paths"][route.path][verb];
+            let operation = &document["paths"][route.path][route.verb.word()];
             assert!(operation["summary"].is_string(), "{}", route.path);
             assert!(names.insert(operation["operationId"].to_string()), "{} has another's name", route.path);
         }

@@ -11,12 +11,13 @@ use super::route::{Route, Scoped, Verb};
 use crate::refusal::ErrorAnswer;
 
 /// The statuses of refusals, each with what it means.
-const REFUSALS: [(&str, &str); 9] = [
+const REFUSALS: [(&str, &str); 10] = [
     ("400", "The request cannot be understood, or a value in it cannot be used"),
     ("401", "The server asks for a key, and this one is none of its own"),
     ("403", "The host, the origin or the scope of the key is not allowed"),
     ("404", "There is no such collection, document or route"),
     ("408", "The body came too slowly"),
+    ("409", "A job is at work on the collection already"),
     ("413", "The body is too large, or a text is longer than the encoder reads"),
     ("429", "Too many requests wait; Retry-After says when to ask again"),
     ("500", "The server failed; its log says why"),
@@ -33,13 +34,9 @@ pub(super) fn document(routes: &[Route]) -> Value {
     let error = generator.subschema_for::<ErrorAnswer>();
     let mut paths: Map<String, Value> = Map::new();
     for route in routes {
-        let verb = match route.verb {
-            Verb::Get => "get",
-            Verb::Post => "post",
-        };
         let operation = operation(route, &mut generator, error.as_value());
         let path = paths.entry(route.path).or_insert_with(|| json!({}));
-        path[verb] = operation;
+        path[route.verb.word()] = operation;
     }
     json!({
         "openapi": "3.1.0",
@@ -59,8 +56,9 @@ pub(super) fn document(routes: &[Route]) -> Value {
 }
 
 fn operation(route: &Route, generator: &mut SchemaGenerator, error: &Value) -> Value {
+    let status = if route.scoped == Scoped::Begun { "202" } else { "200" };
     let mut responses = json!({
-        "200": {
+        status: {
             "description": route.about,
             "content": { route.answer.kind: { "schema": (route.answer.schema)(generator) } },
         },
@@ -69,9 +67,9 @@ fn operation(route: &Route, generator: &mut SchemaGenerator, error: &Value) -> V
         responses[status] = json!({ "description": about, "content": { "application/json": { "schema": error } } });
     }
     let mut parameters = Vec::new();
-    if route.path.contains("{collection}") {
-        parameters.push(parameter("collection", "path", true, json!({ "type": "string" })));
-    } else if route.scoped == Scoped::Query {
+    let in_path = route.path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
+    parameters.extend(in_path.map(|name| parameter(name, "path", true, json!({ "type": "string" }))));
+    if route.scoped == Scoped::Query {
         parameters.push(parameter("collection", "query", false, json!({ "type": "string" })));
     }
     let mut operation = json!({
@@ -86,7 +84,7 @@ fn operation(route: &Route, generator: &mut SchemaGenerator, error: &Value) -> V
                 json!({ "required": true, "content": { "application/json": { "schema": schema } } });
         }
         (Verb::Get, Some(request)) => parameters.extend(fields(generator, request)),
-        (Verb::Get | Verb::Post, None) => {}
+        (Verb::Get | Verb::Post, None) | (Verb::Delete, _) => {}
     }
     if !parameters.is_empty() {
         operation["parameters"] = Value::Array(parameters);
@@ -112,10 +110,6 @@ fn parameter(name: &str, place: &str, required: bool, schema: Value) -> Value {
 
 /// A name of its own for each route: the words of its address.
 fn name(route: &Route) -> String {
-    let verb = match route.verb {
-        Verb::Get => "get",
-        Verb::Post => "post",
-    };
     let words = route.path.split(|letter: char| !letter.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
-    std::iter::once(verb).chain(words).collect::<Vec<_>>().join("_")
+    std::iter::once(route.verb.word()).chain(words).collect::<Vec<_>>().join("_")
 }

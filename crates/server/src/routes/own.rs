@@ -1,27 +1,51 @@
 //! The verbs in Cento's own words: requests and answers are those of the engine, as every door has them.
 
-use axum::routing::post;
+use std::sync::Arc;
+
+use axum::routing::{MethodRouter, post};
 use cento_engine::api;
 use cento_engine::{SearchResponse, Service, TraceComparison, WhyNot};
 
-use super::route::{Content, Route, Scoped, Verb, json, of};
+use super::encoders::id_of;
+use super::route::{Content, Route, SchemaOf, Scoped, Verb, json, of};
+use crate::app::App;
 use crate::ask::{Ask, Reply};
+use crate::options::Folders;
 use crate::refusal::Refusal;
 use crate::work::Lane;
 
 /// The type of bare bytes.
 const OCTETS: &str = "application/octet-stream";
 
+/// The route of candidates that are given; no collection is asked there.
+const ASSEMBLE: &str = "/v1/assemble";
+
 pub(super) fn routes() -> Vec<Route> {
-    let route = |path, about, request, answer: Content, handler| Route {
+    let mut routes = asked();
+    routes.extend(explained());
+    routes
+}
+
+/// A route that is asked by POST.
+fn route(
+    path: &'static str,
+    about: &'static str,
+    request: SchemaOf,
+    answer: Content,
+    handler: MethodRouter<Arc<App>>,
+) -> Route {
+    Route {
         verb: Verb::Post,
         path,
         about,
-        scoped: Scoped::Query,
+        scoped: if path.starts_with(ASSEMBLE) { Scoped::Path } else { Scoped::Query },
         request: Some(request),
         answer,
         handler,
-    };
+    }
+}
+
+fn asked() -> Vec<Route> {
     vec![
         route(
             "/v1/search",
@@ -37,6 +61,32 @@ pub(super) fn routes() -> Vec<Route> {
             json::<api::ContextAnswer>(),
             post(context),
         ),
+        route(
+            ASSEMBLE,
+            "The cited context that candidates of another engine make, inside a token budget",
+            of::<api::AssembleRequest>,
+            json::<api::AssembleAnswer>(),
+            post(assemble),
+        ),
+        route(
+            "/v1/assemble/trace",
+            "The trace of the context that candidates of another engine make",
+            of::<api::AssembleRequest>,
+            json::<serde_json::Value>(),
+            post(assemble_trace),
+        ),
+        route(
+            "/v1/embed",
+            "The vectors of texts; bare 32-bit floats, little-endian, for Accept: application/octet-stream",
+            of::<api::EmbedRequest>,
+            json::<api::EmbedAnswer>(),
+            post(embed),
+        ),
+    ]
+}
+
+fn explained() -> Vec<Route> {
+    vec![
         route(
             "/v1/explain",
             "The stage that lost a document between a question and its context",
@@ -72,13 +122,6 @@ pub(super) fn routes() -> Vec<Route> {
             json::<TraceComparison>(),
             post(diff),
         ),
-        route(
-            "/v1/embed",
-            "The vectors of texts; bare 32-bit floats, little-endian, for Accept: application/octet-stream",
-            of::<api::EmbedRequest>,
-            json::<api::EmbedAnswer>(),
-            post(embed),
-        ),
     ]
 }
 
@@ -99,6 +142,21 @@ async fn context(ask: Ask) -> Result<Reply, Refusal> {
         let answer = asked.service().context(collection, &request, asked.cancel)?;
         asked.metrics().generation(collection, answer.generation);
         Reply::json(&answer)
+    })
+    .await
+}
+
+async fn assemble(ask: Ask) -> Result<Reply, Refusal> {
+    let lane = ask.lane();
+    ask.answer(lane, |asked| Reply::json(&asked.service().assemble(&asked.request()?, asked.cancel)?)).await
+}
+
+async fn assemble_trace(ask: Ask) -> Result<Reply, Refusal> {
+    let lane = ask.lane();
+    ask.answer(lane, |asked| {
+        let request = asked.request()?;
+        let trace = asked.service().assembled(&request, asked.cancel)?.trace();
+        Ok(Reply::bytes("application/json", trace.json())) // as a file of it
     })
     .await
 }
@@ -140,7 +198,10 @@ async fn embed(ask: Ask) -> Result<Reply, Refusal> {
     let is_bare = ask.wants(OCTETS);
     let lane = ask.lane();
     ask.answer(lane, move |asked| {
-        let answer = asked.service().embed(asked.collection()?, &asked.request()?, asked.cancel)?;
+        let mut answer = asked.service().embed(asked.collection()?, &asked.request()?, asked.cancel)?;
+        if asked.options().folders == Folders::Named {
+            answer.model = id_of(&answer.model);
+        }
         if !is_bare {
             return Reply::json(&answer);
         }

@@ -16,6 +16,18 @@ pub(crate) type SchemaOf = fn(&mut SchemaGenerator) -> Schema;
 pub(crate) enum Verb {
     Get,
     Post,
+    Delete,
+}
+
+impl Verb {
+    /// The method as descriptions write it.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::Get => "get",
+            Self::Post => "post",
+            Self::Delete => "delete",
+        }
+    }
 }
 
 /// The collection that a route asks.
@@ -25,6 +37,8 @@ pub(crate) enum Scoped {
     Query,
     /// One in the address, or none.
     Path,
+    /// One in the address; the answer is a job that has begun.
+    Begun,
 }
 
 /// A body and its type.

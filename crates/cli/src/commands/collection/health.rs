@@ -20,10 +20,19 @@ pub(crate) fn status(args: &Status, global: &Global) -> anyhow::Result<Outcome> 
         output::count(status.n_chunks),
         output::count(status.n_dead_documents)
     );
-    println!(
-        "model {} (fingerprint {}), {} dimensions, vectors {}",
-        config.model, config.model_fingerprint, config.dimensions, config.vectors
-    );
+    match &config.given {
+        Some(given) => println!(
+            "no encoder: vectors that were given, {} dimensions, {}, kept as {}, {}",
+            given.dimensions,
+            given.distance,
+            config.vectors,
+            if given.texts { "with texts" } else { "without texts" }
+        ),
+        None => println!(
+            "model {} (fingerprint {}), {} dimensions, vectors {}",
+            config.model, config.model_fingerprint, config.dimensions, config.vectors
+        ),
+    }
     if let Some(late) = &config.late {
         println!(
             "pooling {}: documents read in windows of {} tokens that overlap by {}",

@@ -99,11 +99,14 @@ fn rank(
     };
     let query = |topic: &Topic| RunQuery { text: topic.text.clone(), scope: scope(topic, search) };
     let queries: Vec<RunQuery> = topics.iter().map(query).collect();
+    let vectors = args.topic_vectors.as_deref().map(|path| options::vectors(path, searcher)).transpose()?;
+    let is_embedded = vectors.is_none() && search.mode != Mode::Lexical;
+    let request = RunRequest { vectors, ..request };
     let bar = Bar::new(global, Beside::AnyAnswer);
     let rankings = searcher.run(&queries, &request, &mut |n_done| bar.count(n_done, queries.len(), "topics"));
     bar.finish();
     let mut rankings = rankings?;
-    if search.mode != Mode::Lexical {
+    if is_embedded {
         warn_of_cut(&queries, searcher)?;
     }
     warn_of_phrases(&queries, &rankings, search.phrases, searcher, global);

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use cento_engine::{
-    At, BudgetTokenizer, Cancel, CollectionError, ContextTrace, DeviceChoice, Difference, Error, Replayed, Searcher,
-    SearcherOptions, TRACE_SCHEMA, api,
+    AssembledTrace, At, BudgetTokenizer, Cancel, CollectionError, ContextTrace, DeviceChoice, Difference, Error,
+    Replayed, Searcher, SearcherOptions, TRACE_SCHEMA, api,
 };
 
 use crate::args::Replay;
@@ -18,6 +18,9 @@ pub(crate) fn execute(args: &Replay, invocation: &Invocation) -> anyhow::Result<
         print!("{TRACE_SCHEMA}");
         return Ok(Outcome::Done);
     };
+    if let Some(trace) = AssembledTrace::read(path)? {
+        return crate::commands::assemble::replay(&trace, global);
+    }
     let trace = ContextTrace::read(path)?;
     (trace.search()?, trace.policy()?); // what is wrong with it is said before the collection is opened
     let at = match (&args.snapshot, args.generation) {
@@ -70,7 +73,7 @@ pub(super) fn searcher(
         if invocation.names_collection { global.collection.clone() } else { PathBuf::from(&trace.collection.folder) };
     let generation = trace.collection.generation;
     let is_its_own = matches!(at, At::Generation(asked) if asked == generation);
-    let open = SearcherOptions { model, device, threads: global.threads, at };
+    let open = SearcherOptions { model, device, threads: global.threads, at, ..SearcherOptions::default() };
     let searcher = Searcher::open(&folder, open).map_err(|error| {
         let way_out = match &error {
             Error::Collection(CollectionError::NotFound { .. }) => format!(

@@ -4,27 +4,34 @@ use std::fmt::Write as _;
 
 use cento_engine::api::WhyAnswer;
 use cento_engine::reasons::{Why, number};
-use cento_engine::trace::{Decision, Record, StepDetails};
-use cento_engine::{At, Change, ContextTrace, Moved, Sought, Undone};
+use cento_engine::trace::{Decision, Record, StepDetails, Trace};
+use cento_engine::{AssembledTrace, At, Change, ContextTrace, Moved, Sought, Undone};
 
-use crate::args;
+use crate::args::{self, Global};
 use crate::exit_code::Outcome;
 use crate::output::{self, name};
 use crate::settings::Invocation;
 
 pub(crate) fn execute(args: &args::Why, invocation: &Invocation) -> anyhow::Result<Outcome> {
     let global = &invocation.cli.global;
+    if let Some(trace) = AssembledTrace::read(&args.trace)? {
+        return show(&trace.why(&args.chunk)?, &trace.assembly, global);
+    }
     let trace = ContextTrace::read(&args.trace)?;
     let answer = match tried(args, invocation, &trace) {
         Ok(answer) => answer,
         // What the trace knows needs no collection; only what a change would do does.
         Err(error) => WhyAnswer::untried(&trace, &args.chunk, format!("{error:#}"))?,
     };
+    show(&answer, &trace.assembly, global)
+}
+
+fn show(answer: &WhyAnswer, assembly: &Trace, global: &Global) -> anyhow::Result<Outcome> {
     if let Some(reason) = answer.untried.as_ref().filter(|_| !global.quiet) {
         eprintln!("no change was tried: {reason}");
     }
     if global.json {
-        output::json(&answer)?;
+        output::json(answer)?;
         return Ok(Outcome::Done);
     }
     for (n, why) in answer.chunks.iter().enumerate() {
@@ -34,7 +41,7 @@ pub(crate) fn execute(args: &args::Why, invocation: &Invocation) -> anyhow::Resu
         }
     }
     if let Some(repair) = &answer.repair {
-        print!("\n{}", super::repair::told(repair, &trace.assembly));
+        print!("\n{}", super::repair::told(repair, assembly));
     }
     Ok(Outcome::Done)
 }

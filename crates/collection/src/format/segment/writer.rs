@@ -373,6 +373,7 @@ mod tests {
             precision: "f32".to_owned(),
             pooling: Pooling::Plain,
             late: None,
+            given: None,
         }
     }
 

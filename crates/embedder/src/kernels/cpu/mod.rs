@@ -9,6 +9,7 @@
 
 pub(crate) mod simd;
 pub(crate) mod dense;
+pub(crate) mod heads;
 pub(crate) mod attention;
 pub(crate) mod norm;
 pub(crate) mod gather;

@@ -8,7 +8,8 @@ use super::dense::{Activation, Dense, Scratch, Weight};
 use super::elementary::exp_of_negative;
 use super::gate::{Activated, Gate};
 use super::gather::Gather;
-use super::norm::Norm;
+use super::heads::{Heads, Sight};
+use super::norm::{Centre, Norm, NormHeads};
 use super::product::{Panels, Product};
 use super::rotary::Rotate;
 use super::simd::Kernel;
@@ -146,44 +147,45 @@ fn rounded(x: f32) -> f32 {
 /// One call of attention.
 #[derive(Clone, Copy)]
 struct Case<'a> {
-    n_heads: usize,
-    hidden: usize,
+    heads: Heads,
     qkv: &'a [f32],
     bias: Option<&'a RelativeBias>,
-    window: Option<usize>,
+    sight: Sight,
     precision: Precision,
 }
 
 impl Case<'_> {
     fn scale(self) -> f32 {
-        1.0 / ((self.hidden / self.n_heads) as f32).sqrt()
+        1.0 / (self.heads.width as f32).sqrt()
     }
 
     fn run(self, simd: Simd, n_queries: usize) -> Vec<f32> {
-        let Self { n_heads, hidden, qkv, bias, window, precision } = self;
-        let mut out = vec![f32::NAN; qkv.len() / 3];
+        let Self { heads, qkv, bias, sight, precision } = self;
+        let mut out = vec![f32::NAN; qkv.len() / heads.row() * heads.queries()];
         let (out_of_it, scratch) = (&mut out, &mut Scratch::new(simd));
-        Attention { n_heads, hidden, scale: self.scale(), bias, window, precision, qkv, out: out_of_it, scratch }
+        Attention { heads, scale: self.scale(), bias, sight, precision, qkv, out: out_of_it, scratch }
             .run_in_blocks(simd, n_queries);
         out
     }
 
     fn oracle(self) -> Vec<f64> {
-        let Self { n_heads, hidden, qkv, bias, window, .. } = self;
-        let dimensions = hidden / n_heads;
-        let rows: Vec<&[f32]> = qkv.chunks_exact(3 * hidden).collect();
+        let Self { heads, qkv, bias, sight, .. } = self;
+        let dimensions = heads.width;
+        let rows: Vec<&[f32]> = qkv.chunks_exact(heads.row()).collect();
         let mut out = Vec::new();
         for (i, query) in rows.iter().enumerate() {
-            for column in 0..hidden {
+            for column in 0..heads.queries() {
                 let head = column / dimensions;
                 let first = head * dimensions;
+                let keys = heads.queries() + head / (heads.n / heads.n_shared) * dimensions;
+                let value = keys + heads.keys() + column % dimensions;
                 let weight = |j: usize| -> f64 {
                     let distance = j as i64 - i as i64;
-                    if window.is_some_and(|window| distance.unsigned_abs() > window as u64) {
+                    if (j > i && j - i > sight.ahead) || (i > j && i - j > sight.back) {
                         return 0.0;
                     }
                     let dot: f64 =
-                        (first..first + dimensions).map(|k| f64::from(query[k]) * f64::from(rows[j][hidden + k])).sum();
+                        (0..dimensions).map(|k| f64::from(query[first + k]) * f64::from(rows[j][keys + k])).sum();
                     let bias = bias.map_or(0.0, |bias| {
                         let place = (bias.reach as i64 + distance) as usize;
                         f64::from(bias.values[head * (2 * bias.reach + 1) + place])
@@ -191,8 +193,7 @@ impl Case<'_> {
                     (dot * f64::from(self.scale()) + bias).exp()
                 };
                 let weights: Vec<f64> = (0..rows.len()).map(weight).collect();
-                let sum: f64 =
-                    rows.iter().zip(&weights).map(|(row, weight)| weight * f64::from(row[2 * hidden + column])).sum();
+                let sum: f64 = rows.iter().zip(&weights).map(|(row, weight)| weight * f64::from(row[value])).sum();
                 out.push(sum / weights.iter().sum::<f64>());
             }
         }
@@ -251,16 +252,20 @@ proptest! {
     #[test]
     fn attention_equals_the_oracle_and_every_set_agrees(
         n_tokens in 1usize..150,
-        n_heads in 1usize..4,
-        dimensions in 1usize..70,
+        n_shared in 1usize..4,
+        n_each in 1usize..4,
+        width in 1usize..70,
         window in prop::option::of(0usize..60),
+        is_causal: bool,
         has_bias: bool,
         seed: u64,
     ) {
-        let hidden = n_heads * dimensions;
-        let (qkv, reach) = (noise(seed, n_tokens * 3 * hidden), n_tokens + 3);
+        let n_heads = n_shared * n_each;
+        let heads = Heads { n: n_heads, n_shared, width };
+        let sight = if is_causal { Sight::behind(window) } else { Sight::around(window) };
+        let (qkv, reach) = (noise(seed, n_tokens * heads.row()), n_tokens + 3);
         let bias = RelativeBias { n_heads, reach, values: noise(seed ^ 1, n_heads * (2 * reach + 1)) };
-        let case = Case { n_heads, hidden, qkv: &qkv, bias: has_bias.then_some(&bias), window, precision: Precision::F32 };
+        let case = Case { heads, qkv: &qkv, bias: has_bias.then_some(&bias), sight, precision: Precision::F32 };
         let sets = Simd::available();
         let ours = case.run(sets[0], usize::MAX);
         for (ours, expected) in ours.iter().zip(case.oracle()) {
@@ -286,14 +291,16 @@ proptest! {
         mean in -50f32..50.0,
         has_shift: bool,
         has_residual: bool,
+        around_zero: bool,
         seed: u64,
     ) {
         let (scale, mut shift, mut residual) =
             (noise(seed, hidden), noise(seed ^ 1, hidden), noise(seed ^ 2, n_rows * hidden));
         let x: Vec<f32> = noise(seed ^ 3, n_rows * hidden).into_iter().map(|value| value + mean).collect();
+        let centre = if around_zero { Centre::Zero } else { Centre::Mean };
         let run = |simd: Simd, shift: Option<&[f32]>, residual: Option<&[f32]>| {
             let mut rows = x.clone();
-            Norm { scale: &scale, shift, epsilon: 1e-5, residual, rows: &mut rows }.run(simd);
+            Norm { scale: &scale, shift, epsilon: 1e-5, centre, residual, rows: &mut rows }.run(simd);
             rows
         };
         let on = |simd| run(simd, has_shift.then_some(&shift), has_residual.then_some(&residual));
@@ -310,7 +317,7 @@ proptest! {
         }
         let sums: Vec<f64> = x.iter().zip(&residual).map(|(&x, &residual)| f64::from(x + residual)).collect();
         for (ours, sums) in ours.chunks_exact(hidden).zip(sums.chunks_exact(hidden)) {
-            let mean = sums.iter().sum::<f64>() / hidden as f64;
+            let mean = if around_zero { 0.0 } else { sums.iter().sum::<f64>() / hidden as f64 };
             let variance = sums.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / hidden as f64;
             for i in 0..hidden {
                 let expected = (sums[i] - mean) / (variance + 1e-5).sqrt() * f64::from(scale[i]) + f64::from(shift[i]);
@@ -320,15 +327,37 @@ proptest! {
     }
 
     #[test]
-    fn rotation_equals_the_oracle_and_leaves_the_rest(n_tokens in 1usize..5, n_heads in 1usize..4, half in 1usize..20, more in 0usize..5, seed: u64) {
-        let hidden = n_heads * (2 * half + more);
-        let (qkv, n_positions) = (noise(seed, n_tokens * 3 * hidden), 9);
+    fn norms_of_heads_equal_those_of_rows(n_tokens in 1usize..4, n_shared in 1usize..4, n_each in 1usize..4, width in 1usize..70, seed: u64) {
+        let heads = Heads { n: n_shared * n_each, n_shared, width };
+        let (qkv, scales) = (noise(seed, n_tokens * heads.row()), [noise(seed ^ 1, width), noise(seed ^ 2, width)]);
+        for simd in Simd::available() {
+            let mut ours = qkv.clone();
+            let (scales_of, centre) = ([scales[0].as_slice(), scales[1].as_slice()], Centre::Zero);
+            NormHeads { scales: scales_of, epsilon: 1e-5, centre, heads, qkv: &mut ours }.run(simd);
+            for (row, before) in ours.chunks_exact(heads.row()).zip(qkv.chunks_exact(heads.row())) {
+                for (number, (head, before)) in row.chunks_exact(width).zip(before.chunks_exact(width)).enumerate() {
+                    let mut expected = before.to_vec();
+                    if number < heads.n + n_shared {
+                        let scale = &scales[usize::from(number >= heads.n)];
+                        let (shift, residual, rows) = (None, None, &mut expected);
+                        Norm { scale, shift, epsilon: 1e-5, centre, residual, rows }.run(Simd::available()[0]);
+                    }
+                    prop_assert_eq!(bits(head), bits(&expected));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn rotation_equals_the_oracle_and_leaves_the_rest(n_tokens in 1usize..5, n_shared in 1usize..4, n_each in 1usize..3, half in 1usize..20, more in 0usize..5, seed: u64) {
+        let heads = Heads { n: n_shared * n_each, n_shared, width: 2 * half + more };
+        let (qkv, n_positions, row) = (noise(seed, n_tokens * heads.row()), 9, heads.row());
         let angles = noise(seed ^ 1, n_positions * half);
         let [cos, sin] = [f32::cos, f32::sin].map(|f| angles.iter().map(|&angle| f(angle)).collect::<Vec<f32>>());
         let positions: Vec<u32> = (0..n_tokens as u32).map(|t| (t * 5 + 2) % 9).collect();
         let run = |simd| {
             let mut qkv = qkv.clone();
-            Rotate { n_heads, hidden, cos: &cos, sin: &sin, half, positions: &positions, qkv: &mut qkv }.run(simd);
+            Rotate { heads, cos: &cos, sin: &sin, half, positions: &positions, qkv: &mut qkv }.run(simd);
             qkv
         };
         let sets = Simd::available();
@@ -337,9 +366,9 @@ proptest! {
             prop_assert_eq!(bits(&ours), bits(&run(simd)));
         }
         for (place, &ours) in ours.iter().enumerate() {
-            let (t, column) = (place / (3 * hidden), place % (3 * hidden));
+            let (t, column) = (place / row, place % row);
             let i = column % (2 * half + more);
-            let expected = if column >= 2 * hidden || i >= 2 * half {
+            let expected = if column >= heads.queries() + heads.keys() || i >= 2 * half {
                 f64::from(qkv[place])
             } else {
                 let (other, sign) = if i < half { (place + half, -1.0) } else { (place - half, 1.0) };
@@ -394,7 +423,7 @@ fn not_a_number_stays_not_a_number() {
         for precision in PRECISIONS {
             let mut qkv = noise(1, 5 * 24);
             qkv[30] = f32::NAN;
-            let case = Case { n_heads: 2, hidden: 8, qkv: &qkv, bias: None, window: None, precision };
+            let case = Case { heads: Heads::alike(2, 4), qkv: &qkv, bias: None, sight: Sight::around(None), precision };
             assert!(case.run(simd, usize::MAX).iter().any(|value| value.is_nan()));
             for broken in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
                 let (mut rows, weight, bias) = (noise(1, 3 * 40), noise(2, 20 * 40), noise(3, 20));

@@ -16,6 +16,7 @@ template <typename T> struct RowsArguments {
     u32 n_rows;
     u32 width;
     float epsilon;
+    u32 around_zero; // 1: the mean is taken to be 0 (RMSNorm)
 };
 
 template <typename T, u32 PACKS> __device__ void sum_rows(const RowsArguments<T>& a) {
@@ -41,7 +42,7 @@ template <typename T, u32 PACKS> __device__ void sum_rows(const RowsArguments<T>
     }
     float mean = 0, inverse = 1;
     if (a.scale) {
-        mean = lane_sum(sum) / a.width;
+        if (!a.around_zero) mean = lane_sum(sum) / a.width;
         float squares = 0;
 #pragma unroll
         for (u32 p = 0; p < PACKS; p++) {

@@ -4,6 +4,7 @@ use candle_core::{Result, Tensor};
 
 use super::launch::{Address, Grid, launch, unfilled};
 use super::{PACK, WARP, takes_rows};
+use crate::kernels::cpu::norm::Centre;
 
 /// The widest rows there is a kernel for.
 const WIDTH_MAX: usize = 4096;
@@ -16,12 +17,13 @@ pub(crate) struct Picked<'a> {
     pub(crate) at: Option<&'a Tensor>,
 }
 
-/// `(x - mean) / √(variance + ε) * scale + shift`; scale and shift are f32, \[H\].
+/// `(x - centre) / √(variance + ε) * scale + shift`; scale and shift are f32, \[H\].
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Norm<'a> {
     pub(crate) scale: &'a Tensor,
     pub(crate) shift: Option<&'a Tensor>,
     pub(crate) epsilon: f64,
+    pub(crate) centre: Centre,
 }
 
 /// `norm(first + second + bias)`, where any part but the first may be missing; the bias is f32, \[H\].
@@ -48,6 +50,7 @@ struct Arguments {
     n_rows: u32,
     width: u32,
     epsilon: f32,
+    around_zero: u32,
 }
 
 /// True if there is a kernel for rows like these.
@@ -73,6 +76,7 @@ impl Sum<'_> {
             n_rows: n_rows as u32,
             width: width as u32,
             epsilon: self.norm.map_or(0.0, |norm| norm.epsilon as f32),
+            around_zero: u32::from(self.norm.is_some_and(|norm| norm.centre == Centre::Zero)),
         };
         let kernel = match width {
             0..=512 => "rows_to_512",

@@ -12,6 +12,7 @@ use super::rotary::rotate;
 use super::rows::{Norm, Picked, Sum};
 use super::{attention, emulation};
 use crate::kernels::cpu::noise;
+use crate::kernels::cpu::norm::Centre;
 use crate::layers::gate::Activated;
 use crate::layers::linear::Activation;
 use crate::pack::Spans;
@@ -67,13 +68,14 @@ fn rows_are_picked_added_and_normalised() {
                 let (bias, scale, shift) = (vector(3, width), vector(4, width), vector(5, width));
                 let at: Vec<u32> = (0..n_rows as u32).map(|row| (3 * row + 1) % 5).collect();
                 let picked = words(&at);
-                let norm = |shift| Norm { scale: &scale, shift, epsilon: 1e-12 };
+                let norm = |shift, centre| Norm { scale: &scale, shift, epsilon: 1e-12, centre };
                 let second_rows = Picked { table: &second, at: Some(&picked) };
                 let cases = [
                     (None, None, None),
                     (Some(second_rows), None, None),
-                    (None, None, Some(norm(None))),
-                    (Some(second_rows), Some(&bias), Some(norm(Some(&shift)))),
+                    (None, None, Some(norm(None, Centre::Mean))),
+                    (Some(second_rows), Some(&bias), Some(norm(Some(&shift), Centre::Mean))),
+                    (Some(second_rows), None, Some(norm(None, Centre::Zero))),
                 ];
                 for (second_rows, bias, norm) in cases {
                     let sum = Sum { first: Picked { table: &first, at: None }, second: second_rows, bias, norm };
@@ -86,7 +88,10 @@ fn rows_are_picked_added_and_normalised() {
                             *sum += bias.map_or(0.0, |bias| values(bias)[i]);
                         }
                         if let Some(norm) = norm {
-                            let mean = sums.iter().sum::<f64>() / width as f64;
+                            let mean = match norm.centre {
+                                Centre::Mean => sums.iter().sum::<f64>() / width as f64,
+                                Centre::Zero => 0.0,
+                            };
                             let variance = sums.iter().map(|sum| (sum - mean).powi(2)).sum::<f64>() / width as f64;
                             let (scale, shift) = (values(norm.scale), norm.shift.map(values));
                             for (i, sum) in sums.iter_mut().enumerate() {
@@ -107,7 +112,7 @@ fn rows_are_picked_added_and_normalised() {
 fn a_large_mean_does_not_drown_the_variance() {
     emulation::with(|| {
         let (x, ones) = ((matrix(1, 1, 64, DType::F32) + 1000.0).unwrap(), vector(1, 64).ones_like().unwrap());
-        let norm = Some(Norm { scale: &ones, shift: None, epsilon: 1e-12 });
+        let norm = Some(Norm { scale: &ones, shift: None, epsilon: 1e-12, centre: Centre::Mean });
         let sum = Sum { first: Picked { table: &x, at: None }, second: None, bias: None, norm };
         let variance = values(&sum.run().unwrap()).iter().map(|value| value * value).sum::<f64>() / 64.0;
         assert!((variance - 1.0).abs() < 1e-4, "{variance}");

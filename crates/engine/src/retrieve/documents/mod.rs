@@ -10,7 +10,7 @@ use cento_collection::format::losses::Stale;
 use cento_corpus::{Format, own_id};
 
 use crate::error::{Error, Result};
-use crate::retrieve::searcher::Searcher;
+use crate::retrieve::searcher::{Names, Searcher};
 use crate::source::documents::{DocumentSection, Excerpt, LocatedDocument, Part, Sought};
 use crate::source::scope::Wanted;
 use citation::readings;
@@ -173,6 +173,9 @@ impl Searcher {
     /// root.
     fn names_of_path(&self, name: &str) -> Vec<String> {
         let mut names = vec![name.to_owned()];
+        if self.options.names == Names::Alone {
+            return names;
+        }
         // Roots are recorded without links, so a path is also tried without them; one that is gone is taken by its
         // words.
         let paths = [std::path::absolute(name).ok(), std::fs::canonicalize(name).ok()];

@@ -34,6 +34,13 @@ pub(crate) struct Mention {
     pub(crate) holders: Vec<Holder>,
 }
 
+impl Mention {
+    /// Says if the text that names the title has no other words.
+    pub(crate) fn is_all_of(&self, text: &str) -> bool {
+        self.title == normalized(text)
+    }
+}
+
 /// A document that has a title.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Holder {

@@ -6,6 +6,7 @@ use super::{Attention, QUERIES_MAX, Row, Scoring};
 use crate::kernels::cpu::LANES;
 use crate::kernels::cpu::dense::Scratch;
 use crate::kernels::cpu::elementary::Activation;
+use crate::kernels::cpu::heads::Heads;
 use crate::kernels::cpu::product::{ALIGNMENT, Product};
 use crate::kernels::cpu::simd::Kernel;
 
@@ -23,19 +24,23 @@ pub(super) struct InFloats<'a> {
 impl Kernel for InFloats<'_> {
     #[inline(always)]
     fn run(self) {
-        let Self { attention: Attention { n_heads, hidden, qkv, out, scratch, .. }, scoring, n_queries } = self;
-        let (dimensions, n_tokens) = (hidden / n_heads, scoring.n_tokens);
-        let widest = scoring.keys_of(0..n_queries.min(n_tokens)).len() + ALIGNMENT;
+        let Self { attention: Attention { heads, qkv, out, scratch, .. }, scoring, n_queries } = self;
+        let (n_tokens, stride, dimensions) = (scoring.n_tokens, heads.row(), heads.width);
+        let widest = scoring.n_keys_max(n_queries.min(n_tokens)) + ALIGNMENT;
         let fitting = SCORES / widest / QUERIES_MIN * QUERIES_MIN;
         let n_queries = n_queries.min(QUERIES_MAX).min(fitting.max(QUERIES_MIN));
-        for head in 0..n_heads {
-            let first = head * dimensions;
-            scratch.keys.fill_transposed(&qkv[hidden + first..], 3 * hidden, n_tokens, dimensions);
-            scratch.values.fill(&qkv[2 * hidden + first..], 3 * hidden, n_tokens, dimensions);
-            for start in (0..n_tokens).step_by(n_queries) {
-                let queries = start..n_tokens.min(start + n_queries);
-                let rows = &qkv[start * 3 * hidden + first..];
-                attend(scoring, head, queries, [dimensions, hidden], rows, &mut out[start * hidden + first..], scratch);
+        for shared in 0..heads.n_shared {
+            let keys = heads.queries() + shared * dimensions;
+            let values = keys + heads.keys();
+            scratch.keys.fill_transposed(&qkv[keys..], stride, n_tokens, dimensions);
+            scratch.values.fill(&qkv[values..], stride, n_tokens, dimensions);
+            for head in shared * heads.n_each()..(shared + 1) * heads.n_each() {
+                let first = head * dimensions;
+                for start in (0..n_tokens).step_by(n_queries) {
+                    let queries = start..n_tokens.min(start + n_queries);
+                    let (rows, out) = (&qkv[start * stride + first..], &mut out[start * heads.queries() + first..]);
+                    attend(scoring, head, queries, heads, rows, out, scratch);
+                }
             }
         }
     }
@@ -47,11 +52,12 @@ fn attend(
     scoring: Scoring<'_>,
     head: usize,
     queries: Range<usize>,
-    [dimensions, hidden]: [usize; 2],
+    heads: Heads,
     rows: &[f32],
     out: &mut [f32],
     scratch: &mut Scratch,
 ) {
+    let (dimensions, out_stride) = (heads.width, heads.queries());
     let (keys, n_rows) = (scoring.keys_of(queries.clone()), queries.len());
     let width = keys.len().next_multiple_of(LANES);
     scratch.scores.resize(n_rows * width);
@@ -62,7 +68,7 @@ fn attend(
         bias: None,
         activation: Activation::None,
         rows,
-        row_stride: 3 * hidden,
+        row_stride: heads.row(),
         n_rows,
         out: &mut scratch.scores,
         out_stride: width,
@@ -84,11 +90,11 @@ fn attend(
         row_stride: width,
         n_rows,
         out: &mut *out,
-        out_stride: hidden,
+        out_stride,
         scratch: &mut scratch.rows,
     };
     product.run();
-    for (row, sum) in out.chunks_mut(hidden).zip(&sums[..n_rows]) {
+    for (row, sum) in out.chunks_mut(out_stride).zip(&sums[..n_rows]) {
         let inverse = 1.0 / sum;
         for value in &mut row[..dimensions] {
             *value *= inverse;

@@ -1,10 +1,10 @@
 //! Scaled dot-product attention of the tokens of one text among themselves.
 //!
 //! Source: Vaswani et al. 2017, eq. 1, for every head; the scores may have a bias by distance (Press et al. 2021;
-//! Raffel et al. 2020) and may be kept to a window (Beltagy et al. 2020).
-//! Shapes: packed queries, keys and values \[S, 3H\] (a row is `q | k | v`, each H = heads * D wide) give \[S, H\].
-//! Cost: 2 S² H multiply-adds and S² exponentials per head. Scores of some queries of one head are in memory at once,
-//! never S². What a query gets does not depend on the queries beside it.
+//! Raffel et al. 2020) and may be kept to a window (Beltagy et al. 2020) or to what lies before the query.
+//! Shapes: packed queries, keys and values \[S, (A + 2G) D\] (a row is `q | k | v`) give \[S, H\], H = A D here.
+//! Cost: 2 S² H multiply-adds and S² exponentials per head, about half of it where no query sees ahead. Scores of some
+//! queries of one head are in memory at once, never S². What a query gets does not depend on the queries beside it.
 
 mod floats;
 #[cfg(target_arch = "x86_64")]
@@ -14,6 +14,7 @@ use std::ops::Range;
 
 use super::dense::Scratch;
 use super::elementary::exp_of_negative;
+use super::heads::{Heads, Sight};
 use super::product::ALIGNMENT;
 use super::simd::Simd;
 use super::{LANES, reduced};
@@ -32,21 +33,19 @@ pub(crate) struct RelativeBias {
     pub(crate) values: Vec<f32>,
 }
 
-/// Attention within one text: `out = softmax(scale q kᵀ + bias) v` for each of `n_heads` heads.
+/// Attention within one text: `out = softmax(scale q kᵀ + bias) v` for each head.
 pub(crate) struct Attention<'a> {
-    pub(crate) n_heads: usize,
-    /// H = heads * D.
-    pub(crate) hidden: usize,
+    pub(crate) heads: Heads,
     /// The factor on scores, above 0; usually 1/√D.
     pub(crate) scale: f32,
     pub(crate) bias: Option<&'a RelativeBias>,
-    /// Only keys at most so far from the query count.
-    pub(crate) window: Option<usize>,
+    /// The keys that count.
+    pub(crate) sight: Sight,
     /// bf16: the products may be, where there are tile registers. Else they are f32, for the same bits on every set.
     pub(crate) precision: Precision,
-    /// \[S, 3H\].
+    /// \[S, (A + 2G) D\].
     pub(crate) qkv: &'a [f32],
-    /// \[S, H\].
+    /// \[S, A D\].
     pub(crate) out: &'a mut [f32],
     pub(crate) scratch: &'a mut Scratch,
 }
@@ -59,16 +58,18 @@ impl Attention<'_> {
 
     /// With at most `n_queries` queries at once, which changes no bit.
     pub(super) fn run_in_blocks(self, simd: Simd, n_queries: usize) {
-        let n_tokens = self.out.len() / self.hidden;
-        assert!(self.hidden.is_multiple_of(self.n_heads), "H = heads * D");
-        assert!(self.out.len() == n_tokens * self.hidden && self.qkv.len() == 3 * self.out.len(), "[S, 3H] to [S, H]");
+        let Heads { n: n_heads, n_shared, .. } = self.heads;
+        let (width, row) = (self.heads.queries(), self.heads.row());
+        let n_tokens = self.out.len() / width;
+        assert!(n_heads.is_multiple_of(n_shared), "{n_heads} heads of queries share {n_shared} of keys");
+        assert!(self.out.len() == n_tokens * width && self.qkv.len() == n_tokens * row, "[S, (A + 2G) D] to [S, A D]");
         assert!(self.scale > 0.0, "scale is positive: {}", self.scale);
         if let Some(bias) = self.bias {
             assert!(bias.reach + 1 >= n_tokens, "a bias that reaches {} for {n_tokens} tokens", bias.reach);
-            assert_eq!(bias.values.len(), self.n_heads * (2 * bias.reach + 1), "a bias for every head and distance");
-            assert_eq!(bias.n_heads, self.n_heads, "a bias for every head");
+            assert_eq!(bias.values.len(), n_heads * (2 * bias.reach + 1), "a bias for every head and distance");
+            assert_eq!(bias.n_heads, n_heads, "a bias for every head");
         }
-        let scoring = Scoring { scale: self.scale, bias: self.bias, window: self.window, n_tokens };
+        let scoring = Scoring { scale: self.scale, bias: self.bias, sight: self.sight, n_tokens };
         #[cfg(target_arch = "x86_64")]
         if let (Precision::Bf16, Some(amx), Some(dot)) = (self.precision, simd.amx(), simd.bf16_dot()) {
             return super::packed::amx::Tiles::with(amx, |tiles| {
@@ -84,7 +85,7 @@ impl Attention<'_> {
 pub(super) struct Scoring<'a> {
     scale: f32,
     bias: Option<&'a RelativeBias>,
-    window: Option<usize>,
+    sight: Sight,
     n_tokens: usize,
 }
 
@@ -92,13 +93,15 @@ impl Scoring<'_> {
     /// The keys that any of `queries` may attend to; the first is moved down to a multiple of [`ALIGNMENT`].
     #[inline(always)]
     fn keys_of(self, queries: Range<usize>) -> Range<usize> {
-        match self.window {
-            None => 0..self.n_tokens,
-            Some(window) => {
-                let first = queries.start.saturating_sub(window) / ALIGNMENT * ALIGNMENT;
-                first..self.n_tokens.min(queries.end.saturating_add(window))
-            }
-        }
+        let first = queries.start.saturating_sub(self.sight.back) / ALIGNMENT * ALIGNMENT;
+        first..self.n_tokens.min(queries.end.saturating_add(self.sight.ahead))
+    }
+
+    /// The most keys that so many queries may attend to.
+    #[inline(always)]
+    fn n_keys_max(self, n_queries: usize) -> usize {
+        let Sight { back, ahead } = self.sight;
+        self.n_tokens.min(n_queries.saturating_add(back).saturating_add(ahead))
     }
 
     /// `e^(scale * score + bias - max)` of one query and the keys it may attend to, 0 for other keys and beyond the
@@ -106,14 +109,8 @@ impl Scoring<'_> {
     /// line.
     #[inline(always)]
     fn softmax(self, row: &mut Row<'_>, head: usize, query: usize, keys: Range<usize>) -> f32 {
-        let visible = match self.window {
-            None => keys.clone(),
-            Some(window) => {
-                let end = query.saturating_add(window).saturating_add(1);
-                keys.start.max(query.saturating_sub(window))..keys.end.min(end)
-            }
-        };
-        let visible = visible.start - keys.start..visible.end - keys.start;
+        let visible = self.sight.keys(query, self.n_tokens);
+        let visible = keys.start.max(visible.start) - keys.start..keys.end.min(visible.end) - keys.start;
         let mut scale = self.scale;
         if let Some(bias) = self.bias {
             // The bias of the first of `keys` may lie before the table, where none of the keys is visible.

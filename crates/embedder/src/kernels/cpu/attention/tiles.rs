@@ -69,18 +69,24 @@ struct Head<'a> {
 impl Kernel for InTiles<'_> {
     #[inline(always)]
     fn run(self) {
-        let Self { attention: Attention { n_heads, hidden, qkv, out, scratch, .. }, scoring, tiles, dot, simd } = self;
-        let (dimensions, tiles) = (hidden / n_heads, tiles.of_bf16(dot));
-        let halves = &mut scratch.tiles;
-        for number in 0..n_heads {
-            let head = Head { number, dimensions, width: dimensions.next_multiple_of(32), scoring, tiles, dot };
-            let first = number * dimensions;
-            head.pack_keys(&qkv[hidden + first..], 3 * hidden, halves, simd);
-            head.pack_values(&qkv[2 * hidden + first..], 3 * hidden, halves);
-            for start in (0..scoring.n_tokens).step_by(QUERIES) {
-                let queries = start..scoring.n_tokens.min(start + QUERIES);
-                head.weigh(&qkv[start * 3 * hidden + first..], 3 * hidden, queries.clone(), halves);
-                head.mix(queries, &mut out[start * hidden + first..], hidden, halves);
+        let Self { attention: Attention { heads, qkv, out, scratch, .. }, scoring, tiles, dot, simd } = self;
+        let (dimensions, stride, out_stride) = (heads.width, heads.row(), heads.queries());
+        let (tiles, halves) = (tiles.of_bf16(dot), &mut scratch.tiles);
+        for shared in 0..heads.n_shared {
+            let keys = heads.queries() + shared * dimensions;
+            let values = keys + heads.keys();
+            for number in shared * heads.n_each()..(shared + 1) * heads.n_each() {
+                let head = Head { number, dimensions, width: dimensions.next_multiple_of(32), scoring, tiles, dot };
+                if number == shared * heads.n_each() {
+                    head.pack_keys(&qkv[keys..], stride, halves, simd);
+                    head.pack_values(&qkv[values..], stride, halves);
+                }
+                let first = number * dimensions;
+                for start in (0..scoring.n_tokens).step_by(QUERIES) {
+                    let queries = start..scoring.n_tokens.min(start + QUERIES);
+                    head.weigh(&qkv[start * stride + first..], stride, queries.clone(), halves);
+                    head.mix(queries, &mut out[start * out_stride + first..], out_stride, halves);
+                }
             }
         }
     }

@@ -1,0 +1,182 @@
+//! Changing a collection: what may be asked of a writer, and what it did.
+
+use std::collections::BTreeSet;
+
+use cento_corpus::Format;
+use cento_corpus::budget::NAME_BYTES_MAX;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::parse::Request;
+use crate::error::{Error, Result};
+use crate::limits::{self, IDS_MAX, TEXT_BYTES_MAX};
+use crate::source::filter::FILTER_BYTES_MAX;
+
+/// The most files and folders of one run.
+const PATHS_MAX: usize = 64;
+
+/// Files and folders of the server, which a collection is brought up to date with.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct IndexRequest {
+    /// Names of roots that may be indexed, or of files and folders below them, as `notes/drafts`.
+    pub paths: Vec<String>,
+    /// True if documents may go although most of them, or all of a root, would.
+    #[serde(default)]
+    pub allow_empty: bool,
+}
+
+impl Request for IndexRequest {
+    fn check(&self) -> Result<()> {
+        limits::within("paths", self.paths.len(), 1, PATHS_MAX)?;
+        self.paths.iter().try_for_each(|path| limits::text("paths", path, NAME_BYTES_MAX as usize))
+    }
+}
+
+/// Documents that are handed over. One whose id is there already takes the place of that one.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AddRequest {
+    /// The documents.
+    pub documents: Vec<NewDocument>,
+}
+
+/// A document that is handed over.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NewDocument {
+    /// Its id, which no document of a file has.
+    pub id: String,
+    /// Its text.
+    pub text: String,
+    /// Its title; empty for the one that the text has, if any.
+    #[serde(default)]
+    pub title: String,
+    /// Its metadata, which filters can speak of.
+    #[serde(default)]
+    pub metadata: Map<String, Value>,
+    /// The way its text is read.
+    #[serde(default)]
+    pub format: NewFormat,
+}
+
+/// The way the text of a document is read that is handed over.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum NewFormat {
+    /// As a text under its title, as a line of JSONL has them.
+    #[default]
+    Record,
+    /// As a plain text.
+    Text,
+    /// As Markdown.
+    Markdown,
+    /// As HTML.
+    Html,
+}
+
+impl From<NewFormat> for Format {
+    fn from(format: NewFormat) -> Self {
+        match format {
+            NewFormat::Record => Self::Jsonl,
+            NewFormat::Text => Self::Text,
+            NewFormat::Markdown => Self::Markdown,
+            NewFormat::Html => Self::Html,
+        }
+    }
+}
+
+impl Request for AddRequest {
+    fn check(&self) -> Result<()> {
+        limits::within("documents", self.documents.len(), 1, IDS_MAX)?;
+        let mut seen = BTreeSet::new();
+        for NewDocument { id, .. } in &self.documents {
+            limits::text("id", id, NAME_BYTES_MAX as usize)?;
+            let refused =
+                |reason: &str| Err(Error::Setting { setting: "id", value: id.clone(), reason: reason.to_owned() });
+            if id.trim().is_empty() || id.contains(char::is_control) {
+                return refused("cannot be an id: it is blank, or has a control character");
+            }
+            if !seen.insert(id) {
+                return refused("is the id of two of these documents");
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Documents that are to go: by their ids, or those that a filter admits.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct DeleteRequest {
+    /// Ids, each of which must be there.
+    pub ids: Vec<String>,
+    /// A filter that they pass, as `type = "md" and year < 2020`.
+    pub filter: Option<String>,
+}
+
+impl Request for DeleteRequest {
+    fn check(&self) -> Result<()> {
+        limits::ids("ids", &self.ids)?;
+        self.filter.as_deref().map_or(Ok(()), |filter| limits::text("filter", filter, FILTER_BYTES_MAX))?;
+        if self.ids.is_empty() == self.filter.is_none() {
+            let reason = "cannot be told: give ids or a filter, one of the two".to_owned();
+            return Err(Error::Setting { setting: "ids", value: format!("{} ids", self.ids.len()), reason });
+        }
+        self.ids.iter().try_for_each(|id| limits::text("ids", id, TEXT_BYTES_MAX))
+    }
+}
+
+/// Segments that are to become fewer.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct CompactRequest {
+    /// True for all segments, false for those that the policy finds.
+    pub all: bool,
+}
+
+impl Request for CompactRequest {
+    fn check(&self) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// The result of a writer.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Written {
+    /// Generation that answers now.
+    pub generation: u64,
+    /// Documents that are new.
+    pub n_added: u64,
+    /// Documents whose content changed.
+    pub n_changed: u64,
+    /// Documents that were there already.
+    pub n_unchanged: u64,
+    /// Documents that went.
+    pub n_removed: u64,
+    /// New chunks.
+    pub n_chunks: u64,
+    /// Tokens that went through the encoder.
+    pub n_tokens_embedded: u64,
+    /// Files left out.
+    pub n_skipped: u64,
+    /// Files or documents that could not be read.
+    pub n_failed: u64,
+    /// Documents that stay as they were, because what they come from is there and could not be read.
+    pub n_kept: u64,
+    /// Segments that were merged.
+    pub n_merged: u64,
+    /// The first of those that could not be read.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub failed: Vec<FailedDocument>,
+}
+
+/// A file or document that could not be read.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct FailedDocument {
+    /// Its name.
+    pub document: String,
+    /// Why.
+    pub reason: String,
+}
