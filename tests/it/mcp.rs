@@ -248,6 +248,7 @@ fn the_same_tools_answer_over_http() {
     for garbage in ["", "{", "[]", "7", "{\"jsonrpc\": \"1.0\"}", "[[[[[[[[[["] {
         let refused = serving.ask("POST", "/mcp", &headers, garbage.as_bytes());
         assert!((400..500).contains(&refused.status), "{garbage}: {} {}", refused.head, refused.text());
+        assert!(!refused.text().contains("Content-Type must"), "{garbage}: {}", refused.text());
     }
     assert_eq!(serving.get("/health").status, 200);
 }

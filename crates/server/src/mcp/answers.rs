@@ -170,7 +170,8 @@ impl Call<'_> {
             }
         }
         let n_more = self.app.service.collections().count() - collections.len();
-        json_of(&json!({ "collections": collections, "not_shown": n_more, "answer_tokens_max": cap.tokens }))
+        let answer_tokens_max = self.app.options.tool_tokens;
+        json_of(&json!({ "collections": collections, "not_shown": n_more, "answer_tokens_max": answer_tokens_max }))
     }
 
     fn changed(&self, collection: &str) -> Result<usize, Refusal> {

@@ -12,8 +12,8 @@ use std::sync::Arc;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{Request, State};
-use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
+use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::any;
 use rmcp::handler::server::ServerHandler;
@@ -110,23 +110,33 @@ pub(crate) fn route(app: &Arc<App>, stop: &CancellationToken) -> Router<Arc<App>
     let service = StreamableHttpService::new(move || Ok(tools.clone()), sessions, config);
     let answer = move |State(_): State<Arc<App>>, request: Request| {
         let service = service.clone();
-        async move { with_type(service.handle(request).await.map(Body::new)) }
+        let is_json = says_json(request.headers());
+        async move { with_type(service.handle(request).await.map(Body::new), is_json) }
     };
     Router::new().route("/mcp", any(answer))
 }
 
+/// Says if the Content-Type is JSON's, whatever its parameters.
+fn says_json(headers: &HeaderMap) -> bool {
+    let kind = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    kind.split(';').next().is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json"))
+}
+
 /// An error of the transport in the form of all errors, where it has no type of its own.
-fn with_type(response: Response) -> Response {
-    let status = response.status();
+fn with_type(response: Response, is_json: bool) -> Response {
+    // The transport answers a body that it cannot read as one of another type.
+    let is_unread = is_json && response.status() == StatusCode::UNSUPPORTED_MEDIA_TYPE;
+    let status = if is_unread { StatusCode::BAD_REQUEST } else { response.status() };
     if status.as_u16() < 400 || response.headers().contains_key(CONTENT_TYPE) {
         return response;
     }
     let message = match status {
-        StatusCode::METHOD_NOT_ALLOWED => "messages are sent by POST; there is no stream to be had by GET",
+        StatusCode::METHOD_NOT_ALLOWED => "messages are sent by POST; there is no stream to get, and no session to end",
         StatusCode::NOT_ACCEPTABLE => "Accept must name application/json and text/event-stream",
         StatusCode::UNSUPPORTED_MEDIA_TYPE => "Content-Type must be application/json",
         StatusCode::PAYLOAD_TOO_LARGE => "the message is too large",
-        _ => "the message cannot be understood",
+        _ if is_unread => "the body is not one JSON-RPC message",
+        _ => "the message, or the revision that MCP-Protocol-Version names, is not known here",
     };
     let mut refused = Refusal::new(status, "protocol", message).into_response();
     let allow = response.headers().get(axum::http::header::ALLOW).cloned();
