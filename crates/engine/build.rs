@@ -6,7 +6,7 @@ use std::{env, fs};
 use tiktoken_rs::CoreBPE;
 
 #[allow(dead_code, reason = "looking up is for the crate")]
-#[path = "src/context/bpe/table.rs"]
+#[path = "src/bpe/table.rs"]
 mod table;
 
 /// Names, and the tokens of each but the special ones, which texts do not have.
@@ -15,7 +15,7 @@ const VOCABULARIES: [(&str, fn() -> &'static CoreBPE, u32); 2] =
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
-    println!("cargo::rerun-if-changed=src/context/bpe/table.rs");
+    println!("cargo::rerun-if-changed=src/bpe/table.rs");
     let folder = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets it"));
     for (name, bpe, n_tokens) in VOCABULARIES {
         let tokens: Vec<Vec<u8>> = bpe()._decode_native_and_split((0..n_tokens).collect()).collect();

@@ -83,8 +83,49 @@ fn the_server_gives_the_same_bytes() {
     place.ok(&["assemble", "request.json", "--trace", "trace.json"]);
     let trace = serving.post("/v1/assemble/trace", &request());
     assert_eq!(trace.body, place.read("trace.json"));
+    let body = json!({"trace": trace.json()});
+    let replayed = serving.post("/v1/assemble/replay", &body);
+    assert_eq!((replayed.status, &replayed.json()["same"]), (200, &true.into()), "{}", replayed.text());
+    assert_eq!(place.ok(&["replay", "trace.json", "--json", "--quiet"]).out, replayed.text());
+    let mut changed = trace.json();
+    changed["delivered"]["blake3"] = "0".into();
+    assert_eq!(serving.told("/v1/assemble/replay", &json!({"trace": changed}))["same"], false);
+    changed["version"] = 99.into();
+    serving.post("/v1/assemble/replay", &json!({"trace": changed})).refused(400, "setting");
+    serving.post("/v1/assemble/replay", &json!({"trace": {}})).refused(400, "request");
     let mut wrong = request();
     wrong["candidates"][0]["score"] = Value::Null;
     wrong["candidates"][2]["score"] = Value::Null;
     assert!(serving.post("/v1/assemble", &wrong).refused(400, "setting").contains("[2]"));
+}
+
+#[test]
+fn what_is_included_is_delivered_and_what_is_excluded_is_not() {
+    let place = Place::indexed();
+    place.write("request.json", request().to_string());
+    let ask = |more: &[&str]| place.json(&[&["assemble", "request.json", "--quiet"], more].concat());
+    let documents = |answer: &Value| {
+        let cited = answer["citations"].as_array().unwrap().iter();
+        cited.map(|one| one["document"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let plain = ask(&[]);
+    assert_eq!(documents(&plain), ["sea", "bread"], "{plain}");
+    for id in ["bread", "bread#0"] {
+        assert_eq!(documents(&ask(&["--exclude", id])), ["sea"], "{id}");
+        let included = documents(&ask(&["--budget", "20", "--include", id]));
+        assert!(included.contains(&"bread".to_owned()), "{id}: {included:?}");
+    }
+    assert_eq!(documents(&ask(&["--budget", "20"])), ["sea"]);
+    let serving = Serving::start(&place, &[]);
+    let mut asked = request();
+    (asked["include"], asked["exclude"]) = (json!(["bread"]), json!(["sea"]));
+    let answer = serving.told("/v1/assemble", &asked);
+    assert_eq!(documents(&answer), ["bread"]);
+    assert_eq!(answer, ask(&["--include", "bread", "--exclude", "sea"]));
+    for setting in ["include", "exclude"] {
+        place.run(&["assemble", "request.json", &format!("--{setting}"), "moon"]).fails(2, &[setting, "moon"]);
+        let mut wrong = request();
+        wrong[setting] = json!(["moon"]);
+        assert!(serving.post("/v1/assemble", &wrong).refused(400, "setting").contains(&format!("\"{setting}\"")));
+    }
 }

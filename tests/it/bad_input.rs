@@ -404,6 +404,29 @@ fn a_link_out_of_the_folder_is_not_followed() {
 
 #[cfg(unix)]
 #[test]
+fn a_link_that_the_user_names_is_followed_and_one_inside_is_not() {
+    let place = Place::new();
+    place.write("notes/tides.md", TIDES);
+    std::fs::create_dir(place.path("real")).unwrap();
+    std::os::unix::fs::symlink("real", place.path("link")).unwrap();
+    place.index(&["notes", "--collection", "link"]);
+    for named in ["link", "link/", "./link", "real"] {
+        let found = place.json(&["search", "tide", "--collection", named]);
+        assert_eq!(found["hits"][0]["document"], "notes/tides.md", "{named}");
+    }
+    let serving = crate::serving::Serving::start(&place, &["--collection", "link"]);
+    assert_eq!(serving.get("/v1/collections").json()["collections"][0], "link", "by the name that the user gave");
+    drop(serving);
+    std::os::unix::fs::symlink("link", place.path(".cento")).unwrap();
+    place.run(&["search", "tide"]).fails(3, &["is a link to link"]);
+    place.ok(&["search", "tide", "--collection", ".cento"]);
+    std::fs::rename(place.path("real/segments"), place.path("segments")).unwrap();
+    std::os::unix::fs::symlink("../segments", place.path("real/segments")).unwrap();
+    place.run(&["search", "tide", "--collection", "link"]).fails(3, &["is a link to ../segments", "remove the link"]);
+}
+
+#[cfg(unix)]
+#[test]
 fn a_cloned_collection_that_is_a_link_empties_no_folder() {
     let place = Place::new();
     place.write("home/letters/1.txt", "dear reader");

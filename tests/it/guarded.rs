@@ -201,6 +201,23 @@ fn a_server_stops_within_a_bound_whoever_holds_a_connection() {
 }
 
 #[test]
+fn a_server_ends_with_its_stdin_only_where_it_is_to() {
+    let place = Place::indexed();
+    let mut serving = Serving::start(&place, &["--until-stdin-ends"]);
+    serving.child.stdin.as_mut().unwrap().write_all(b"what comes is nothing to it\n").unwrap();
+    assert_eq!(serving.get("/health").status, 200);
+    let connection = serving.connect(); // does not hold it up
+    drop(serving.child.stdin.take());
+    assert_eq!(serving.child.wait().unwrap().code(), Some(0));
+    drop(connection);
+
+    let mut serving = Serving::start(&place, &[]);
+    drop(serving.child.stdin.take());
+    serving.told("/v1/search", &json!({"query": "tide"}));
+    assert_eq!(serving.child.try_wait().unwrap(), None);
+}
+
+#[test]
 fn a_client_that_leaves_ends_its_work() {
     let place = Place::indexed();
     let serving = Serving::start(&place, &["--deadline", "600", "--workers", "2"]);

@@ -11,8 +11,10 @@
 //! | `collection` | adding, changing, vanishing, deleting, killing, locking, damage |
 //! | `lifecycle` | compact, snapshot, earlier generations, doctor, repair |
 //! | `embed` | texts into matrices: types, ids, manifest, kills and reruns, bad input; the speed of an encoder |
+//! | `elsewhere` | encoders at endpoints: the vectors of another cento serve, keys, faults, kills, what a run would cost |
 //! | `bad_input` | each kind of bad input: the message, the exit code, nothing lost |
 //! | `bounds` | requests beyond their bounds, files without an end, readers that go away |
+//! | `children` | files read in children: the confined child itself, what is told of files that failed |
 //! | `unreadable` | what cannot be read and roots that are gone: nothing is removed without a word |
 //! | `evaluation` | eval, compare, fuse: figures by hand, gates, formats, orders |
 //! | `contexts` | run with scopes and contexts; eval-context: evidence by hand |
@@ -23,6 +25,7 @@
 //! | `phrases` | quoted phrases: what answers has them, what is said where none does, what a trace keeps |
 //! | `priors` | priors learned from judged questions or sentences: figures by hand, the policy they make, what cannot be learned from |
 //! | `requests` | include, exclude, order, a budget left to the curve, an endpoint for `seal`: what is delivered, replayed, refused |
+//! | `reranked` | a reranker's order at every door, its endpoints, its time, its part in contexts and their replay |
 //! | `traces` | replay, why, why-not, diff: the same bytes or what differs, every reason in words; the schema |
 //! | `tune` | settings chosen by judged questions: the gain told is the gain found, no advice without one |
 //! | `reproduce` | cento-bench reproduce: plans, recorded figures, the page; bench: speeds |
@@ -30,6 +33,7 @@
 //! | `serve` | cento serve: the same bytes as at other doors, refusals of one form, the log, the metrics |
 //! | `guarded` | who is answered by cento serve, and hostile clients |
 //! | `writing` | cento serve --writable: documents, files and jobs, who may write, what is refused |
+//! | `uploads` | collections made over HTTP, and files handed over |
 //! | `mixed` | searches while a writer works and is killed: each answer is that of its generation |
 //! | `clients` | the words of OpenAI, Cohere, Jina and TEI; their clients, where they are installed |
 //! | `documented` | the examples of docs/serve.md |
@@ -43,11 +47,13 @@ mod answers;
 mod assemble;
 mod bad_input;
 mod bounds;
+mod children;
 mod citations;
 mod clients;
 mod collection;
 mod contexts;
 mod documented;
+mod elsewhere;
 mod embed;
 mod evaluation;
 mod filters;
@@ -67,6 +73,7 @@ mod quality;
 mod readme;
 mod reproduce;
 mod requests;
+mod reranked;
 mod serve;
 mod serving;
 mod settings;
@@ -76,5 +83,6 @@ mod tidy;
 mod traces;
 mod tune;
 mod unreadable;
+mod uploads;
 mod vectors;
 mod writing;

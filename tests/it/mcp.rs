@@ -149,6 +149,29 @@ fn a_long_document_is_fetched_in_parts() {
 }
 
 #[test]
+fn the_budget_that_a_context_says_it_needs_is_enough() {
+    let place = Place::indexed();
+    let mut pipes = Pipes::start(&place, &[]);
+    pipes.greet("2025-06-18");
+    let mut n_told = 0;
+    for budget in 1..60 {
+        let ask = |budget: u64| json!({"question": "what moves the sea", "budget_tokens": budget});
+        let told = text(&pipes.call("context", &ask(budget)));
+        let marks = ["nothing fits below ", "answer needs "];
+        let Some((_, rest)) = marks.iter().find_map(|mark| told.split_once(mark)) else { continue };
+        let needed = rest.chars().take_while(char::is_ascii_digit).collect::<String>().parse().unwrap();
+        assert!(needed > budget, "{told}");
+        let enough = text(&pipes.call("context", &ask(needed)));
+        assert!(!enough.contains("too small"), "{budget} {needed}: {told} {enough}");
+        if told.contains("nothing fits") {
+            assert!(enough.contains("[1]") && !enough.contains("nothing fits"), "{budget} {needed}: {enough}");
+        }
+        n_told += 1;
+    }
+    assert!(n_told > 10, "{n_told}");
+}
+
+#[test]
 fn answers_say_that_files_changed() {
     let place = Place::indexed();
     let mut pipes = Pipes::start(&place, &[]);
@@ -159,6 +182,18 @@ fn answers_say_that_files_changed() {
     place.index(&["notes"]);
     let context = pipes.told("context", &json!({"question": "what moves the sea"}));
     assert!(context.ends_with("(collection cento, generation 2)"), "{context}");
+}
+
+#[test]
+fn files_under_a_label_of_several_parts_are_looked_at_too() {
+    let place = Place::new();
+    place.write_notes();
+    place.index(&["my/own=notes"]);
+    std::fs::remove_file(place.path("notes/sub/stars.txt")).unwrap();
+    let mut pipes = Pipes::start(&place, &[]);
+    pipes.greet("2025-06-18");
+    let status: Value = serde_json::from_str(&pipes.told("status", &json!({}))).unwrap();
+    assert_eq!(status["collections"][0]["changed_files"], 1, "{status}");
 }
 
 #[test]

@@ -345,7 +345,44 @@ fn well_known_models_are_listed_with_what_is_known() {
     let one = |name: &str| known.iter().find(|known| known["name"] == json!(name)).unwrap();
     assert_eq!(one("bge-small-en-v1.5")["n_times_slower"], json!(2.0));
     assert!(one("mxbai-rerank-base-v1")["obstacle"].as_str().unwrap().contains("deberta-v2"));
+    assert_eq!(
+        (&one("potion-base-8m")["architecture"], one("potion-base-8m").get("obstacle")),
+        (&json!("static"), None)
+    );
     let text = machine.run(&["model", "list", "--all"]).out;
     assert!(text.contains("BAAI/bge-m3") && text.contains("1/29"), "{text}");
     assert!(machine.run(&["model", "show", "bge-m3"]).out.contains("not pulled"));
+}
+
+#[test]
+fn a_table_of_static_vectors_is_pulled_and_goes_by_the_name_static() {
+    for folder in ["table", "static-embedding"] {
+        let machine = Machine::before(Hub::of_folder(&root().join("models/parity").join(folder)));
+        machine.place.write_notes();
+        let index = ["index", "notes", "--model", "static"];
+        machine.run(&index).fails(4, &["no table", "potion-base-8m", "cento model pull potion-base-8m"]);
+
+        let ran = machine.pulls();
+        assert!(ran.err.contains("static, mean pooling, window"), "{}", ran.err);
+        let card: Value = serde_json::from_str(&machine.run(&["model", "show", REPOSITORY, "--json"]).out).unwrap();
+        assert_eq!((&card["architecture"], &card["dimensions"]), (&json!("static"), &json!(24)));
+
+        std::fs::create_dir(machine.place.path("static")).unwrap(); // a folder of that name is `./static`
+        let ran = machine.run(&index);
+        assert_eq!(ran.code, 0, "{ran:?}");
+        assert!(ran.err.contains(&format!("{REPOSITORY} at {COMMIT} (static, mean, 24 dimensions")), "{}", ran.err);
+        let ran = machine.run(&["search", "when is high water", "--mode", "dense"]);
+        assert!(ran.code == 0 && ran.out.contains("notes/"), "{ran:?}");
+        machine
+            .run(&["index", "notes", "--collection", "late", "--model", "static", "--pooling", "late"])
+            .fails(2, &["table"]);
+        machine
+            .run(&["index", "notes", "--collection", "int8", "--model", "static", "--precision", "int8"])
+            .fails(4, &["f32"]);
+
+        assert_eq!(machine.run(&["model", "pull", &format!("{REPOSITORY}@main")]).code, 0);
+        machine
+            .run(&["index", "notes", "--collection", "other", "--model", "static"])
+            .fails(4, &["several tables", "name one"]);
+    }
 }

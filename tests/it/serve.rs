@@ -98,6 +98,24 @@ fn a_trace_is_made_explained_and_followed() {
     assert_eq!((&replayed["same"], &replayed["generation"]), (&true.into(), &1.into()), "the trace's own generation");
     let replayed = serving.told("/v1/explain/replay", &json!({"trace": trace.json(), "on": "latest"}));
     assert_eq!((&replayed["generation"], &replayed["differences"][0]["what"]), (&2.into(), &"generation".into()));
+    place.ok(&["snapshot", "create", "second"]);
+    let on = |on: Value| serving.post("/v1/explain/replay", &json!({"trace": trace.json(), "on": on}));
+    for (asked, generation) in
+        [(json!({"generation": 1}), 1), (json!({"generation": 2}), 2), (json!({"snapshot": "second"}), 2)]
+    {
+        assert_eq!(on(asked.clone()).json()["generation"], generation, "{asked}");
+    }
+    assert!(on(json!({"generation": 99})).refused(404, "unknown_generation").contains("\"on\""));
+    on(json!({"snapshot": "third"})).refused(404, "unknown_snapshot");
+    on(json!({"tag": "x"})).refused(400, "request");
+    let mut gone = trace.json();
+    gone["collection"]["generation"] = 99.into();
+    let why = serving.post("/v1/explain/why", &json!({"trace": gone, "id": "notes/bread.md"}));
+    let folder = place.path("").display().to_string();
+    assert!(why.json()["untried"].as_str().unwrap().contains("99") && !why.text().contains(&folder), "{}", why.text());
+    let mut newer = trace.json();
+    newer["version"] = 99.into();
+    serving.post("/v1/explain/replay", &json!({"trace": newer})).refused(400, "setting");
     let mut forged = trace.json();
     forged["assembly"]["config"]["budget_tokens"] = json!(1_u64 << 50);
     serving.post("/v1/explain/replay", &json!({"trace": forged})).refused(400, "setting");
@@ -148,6 +166,14 @@ fn every_refusal_has_one_form() {
         [("", "request"), ("[]", "request"), ("{", "request"), ("null", "request"), ("\u{feff}{}", "request")]
     {
         search(body).refused(400, code);
+    }
+    for (body, parameter) in [
+        (json!({"query": "tide", "budget": 1}), "budget"),
+        (json!({"query": "tide", "filter": "colour = 3"}), "filter"),
+        (json!({"query": "tide", "budget": 9, "include": ["notes/tides.md"]}), "include"),
+    ] {
+        let refused = serving.post("/v1/context", &body);
+        assert_eq!((refused.status, &refused.json()["error"]["parameter"]), (400, &parameter.into()), "{body}");
     }
     let filter = search(r#"{"query": "x", "filter": "colour = 3"}"#);
     assert!(filter.status == 400 && filter.text().contains("/fields"), "{}", filter.text());
@@ -214,4 +240,33 @@ fn several_collections_are_asked_by_name() {
     let empty = place.run(&["serve", "--listen", "127.0.0.1:0", "--collections", "all/nothing"]);
     empty.fails(3, &["none of its folders is a collection"]);
     place.run(&["serve", "--listen", "127.0.0.1:0", "--collection", "gone"]).fails(3, &["gone", "cento index"]);
+}
+
+#[test]
+fn embeddings_are_asked_for_in_the_words_of_several_clients() {
+    let place = Place::indexed();
+    let serving = Serving::start(&place, &[]);
+    let long = "the tide and the moon ".repeat(200);
+    let embed = |more: Value| {
+        let mut body = json!({"input": [long, "a"], "model": "any"});
+        body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        serving.post("/v1/embeddings", &body)
+    };
+    embed(json!({})).refused(413, "too_long");
+    let whole = embed(json!({"truncate_prompt_tokens": -1, "encoding_format": null})).json();
+    assert_eq!((&whole["usage"]["truncated"], &whole["object"]), (&1.into(), &"list".into()), "{whole}");
+    let few = embed(json!({"truncate_prompt_tokens": 5, "dimensions": null, "user": null})).json();
+    assert_eq!(few["usage"]["truncated"], 1, "{few}");
+    let short = serving.told("/v1/embeddings", &json!({"input": "a"}))["usage"]["prompt_tokens"].as_u64().unwrap();
+    assert_eq!(few["usage"]["prompt_tokens"], 5 + short, "of the long one five");
+    assert!(few["data"][0] != whole["data"][0] && few["data"][1] == whole["data"][1]);
+    for tokens in [json!(0), json!(-2), json!(2), json!(100_000), json!(1.5), json!("5")] {
+        let refused = embed(json!({"truncate_prompt_tokens": tokens}));
+        assert_eq!(refused.status, 400, "{tokens}: {}", refused.text());
+        assert_eq!(refused.json()["error"]["parameter"], "truncate_prompt_tokens", "{tokens}");
+    }
+    let models = serving.get("/v1/models").json();
+    let one = serving.get(&format!("/v1/models/{}", models["data"][0]["id"].as_str().unwrap()));
+    assert_eq!((one.status, &one.json()), (200, &models["data"][0]));
+    assert!(serving.get("/v1/models/gpt-4").refused(404, "model").contains("tiny"));
 }

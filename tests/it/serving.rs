@@ -62,7 +62,9 @@ impl Serving {
     /// A server of the collection of a place, on a free port.
     pub(crate) fn start(place: &Place, arguments: &[&str]) -> Self {
         let serve = [&["serve", "--listen", "127.0.0.1:0"], arguments].concat();
-        let mut child = place.command(&serve).stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+        let mut command = place.command(&serve);
+        command.stdin(Stdio::piped()).stderr(Stdio::piped()).stdout(Stdio::null());
+        let mut child = command.spawn().unwrap();
         let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
         let address = loop {
             let line = lines.next().expect("the server ended").unwrap();

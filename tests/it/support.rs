@@ -184,15 +184,22 @@ impl Server {
                 let (mut stream, mut bytes) = (stream.unwrap(), Vec::new());
                 while !is_whole(&bytes) {
                     let mut buffer = [0; 4096];
-                    let n = stream.read(&mut buffer).unwrap();
-                    bytes.extend_from_slice(&buffer[..n]);
+                    match stream.read(&mut buffer) {
+                        Ok(n @ 1..) => bytes.extend_from_slice(&buffer[..n]),
+                        Ok(0) | Err(_) => break, // whoever asked was killed
+                    }
                 }
                 let request = String::from_utf8_lossy(&bytes).into_owned();
-                let (_, asked) = request.split_once("\r\n\r\n").unwrap();
-                let (status, body) = reply(&serde_json::from_str(asked).unwrap());
+                let Some(asked) =
+                    request.split_once("\r\n\r\n").and_then(|(_, asked)| serde_json::from_str(asked).ok())
+                else {
+                    continue;
+                };
+                let (status, body) = reply(&asked);
                 notes.lock().unwrap().push(request);
                 let head = format!("HTTP/1.1 {status}\r\nConnection: close\r\nContent-Length: {}", body.len());
-                stream.write_all(format!("{head}\r\n\r\n{body}").as_bytes()).unwrap();
+                // Whoever asked may have read enough.
+                let _ = stream.write_all(format!("{head}\r\n\r\n{body}").as_bytes());
             }
         });
         Self { url, heard }

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::serving::Serving;
-use crate::support::{Place, tiny_model};
+use crate::support::{Place, root, tiny_model};
 
 /// Five points of a plane.
 const POINTS: [[f32; 2]; 5] = [[1.0, 0.0], [0.0, 2.0], [-3.0, 0.0], [4.0, 4.0], [0.5, 0.5]];
@@ -55,6 +55,33 @@ fn vectors_are_searched_by_vectors_with_their_own_distances() {
     let trec = place.ok(&run).out;
     let found: Vec<&str> = trec.lines().map(|line| line.split_whitespace().nth(2).unwrap()).collect();
     assert_eq!(found, ["far", "west"], "{trec}");
+}
+
+#[test]
+fn files_of_other_programs_are_indexed_and_asked_with() {
+    let file = |name: &str| root().join("tests/data/vectors").join(name).display().to_string();
+    let (hdf5, parquet) = (file("five-2-euclidean.hdf5"), file("five.parquet"));
+    let place = Place::new();
+    place.ok(&["index", "--from-vectors", &hdf5]);
+    let ran = place.ok(&["search", "--vector", &hdf5, "-k", "3", "--json"]);
+    let answers: Vec<Value> = ran.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let found: Vec<_> = answers.iter().map(ids).collect();
+    assert_eq!(found, [["3", "1", "0"], ["2", "1", "4"]], "the neighbours that the file has, by its own distance");
+    place.run(&["index", "--from-vectors", &hdf5, "--vector-column", "trian"]).fails(3, &["\"trian\"", "train"]);
+
+    let place = Place::new();
+    let ran = place.ok(&["index", "--from-vectors", &parquet, "--distance", "euclidean"]);
+    assert!(ran.err.contains("left out: \"seen\""), "{}", ran.err);
+    assert_eq!(ids(&place.json(&["search", "sets", "--mode", "lexical"])), ["west"]);
+    place.write("q.json", "[4, 4]");
+    let recent = ["search", "--vector", "q.json", "-k", "1", "--mode", "dense", "--filter", "year < 3"];
+    assert_eq!(ids(&place.json(&recent)), ["north"]);
+    let ran = place.ok(&["search", "--vector", &parquet, "-k", "1", "--mode", "dense", "--json"]);
+    let answers: Vec<Value> = ran.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(answers.iter().flat_map(ids).collect::<Vec<_>>(), ["east", "north", "west", "far", "near"]);
+    place.run(&["index", "--from-vectors", &parquet, "--vector-column", "year"]).fails(3, &["there are \"vector\""]);
+    place.write("points.npy", numpy(&POINTS));
+    place.run(&["index", "--from-vectors", "points.npy", "--vector-column", "x"]).fails(3, &["dataset \"x\""]);
 }
 
 #[test]

@@ -231,6 +231,11 @@ fn a_server_that_stops_ends_its_job_within_a_bound() {
     assert_eq!(serving.child.wait().unwrap().code(), Some(0));
     assert!(began.elapsed() < Duration::from_secs(30), "{:?}", began.elapsed());
     assert_eq!(before, place.read(".cento/manifest.json"), "not committed, as it was cancelled");
+    let ended = Instant::now();
+    while !serving.log().iter().any(|line| line.contains(r#""jobs_cancelled":1,"server":"stopped""#)) {
+        assert!(ended.elapsed() < PATIENCE, "{:#?}", serving.log());
+        std::thread::yield_now();
+    }
     let serving = Serving::start(&place, &["--writable"]);
     assert_eq!(serving.get("/v1/jobs").json()["jobs"], json!([]));
     serving.get(&format!("/v1/jobs/{id}")).refused(404, "unknown_job");
@@ -348,6 +353,12 @@ fn hostile_documents_are_refused_and_the_rest_is_served() {
         ),
         (format!("{{\"documents\": [{{\"id\": \"a\", \"text\": \"x\", \"metadata\": {deep}}}]}}"), 400),
         ("{\"documents\": [{\"id\": \"a\", \"text\": \"x\", \"metadata\": {\"a\": 1e999}}]}".to_owned(), 400),
+        ("{\"documents\": [{\"id\": \"a\", \"text\": \"x\", \"metadata\": {\"a\": 1, \"a\": 2}}]}".to_owned(), 400),
+        (
+            "{\"documents\": [{\"id\": \"a\", \"text\": \"x\", \"metadata\": {\"b\": [{\"a\": 1, \"a\": 1}]}}]}"
+                .to_owned(),
+            400,
+        ),
         ("{\"documents\": [{\"id\": \"a\", \"id\": \"b\", \"text\": \"x\"}]}".to_owned(), 400),
         ("{\"documents\": [], \"documents\": []}".to_owned(), 400),
         (json!({"documents": []}).to_string(), 400),

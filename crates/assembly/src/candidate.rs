@@ -8,6 +8,10 @@ use serde::Serialize;
 use std::collections::HashSet;
 use std::ops::Range;
 
+/// Name of the part of a score that a reranker gives: its `rank` is the place before, `raw` the logit, `normalized` the
+/// probability that the chunk answers, and `contribution` what it added to the score before.
+pub const RERANK: &str = "rerank";
+
 /// One chunk of the corpus offered for delivery.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Candidate {
@@ -55,6 +59,20 @@ impl Candidate {
     /// The cosine of its vector and the query's, where the dense arm gave one.
     pub(crate) fn cosine(&self) -> Option<f64> {
         self.arms.iter().find(|arm| arm.arm == "dense").and_then(|arm| arm.raw)
+    }
+
+    /// The probability that it answers, in [0, 1], where a reranker read it.
+    pub(crate) fn probability(&self) -> Option<f64> {
+        self.reranked().and_then(|arm| arm.normalized)
+    }
+
+    /// The score before a reranker read it.
+    pub(crate) fn fused(&self) -> f64 {
+        self.relevance - self.reranked().map_or(0.0, |arm| arm.contribution)
+    }
+
+    fn reranked(&self) -> Option<&Contribution> {
+        self.arms.iter().find(|arm| arm.arm == RERANK)
     }
 }
 

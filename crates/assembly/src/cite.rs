@@ -32,13 +32,13 @@ pub struct Citation {
 /// Where a text is in its file, as far as that is known. In words `page 3`, `sheet Costs, rows 12-19`, `lines 4-9`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Anchor {
-    /// Pages.
+    /// Pages, or slides.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub page: Option<Extent>,
     /// Sheet of a workbook or table file, the one it starts in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sheet: Option<String>,
-    /// Data rows of the sheet; the header row is not counted.
+    /// Rows of the sheet: of a workbook as its program counts them, of a table file the data rows alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub row: Option<Extent>,
     /// Lines of the file.

@@ -38,7 +38,7 @@ mod tests;
 
 pub use assemble::curve::{self, Curve, budget_curve};
 pub use assemble::{Context, Further, Request, assemble};
-pub use candidate::Candidate;
+pub use candidate::{Candidate, RERANK};
 pub use cite::{Anchor, Citation, Extent};
 pub use error::{Error, Result};
 pub use neighborhood::{Beside, Cut, Neighborhood};

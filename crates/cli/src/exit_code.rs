@@ -95,8 +95,9 @@ pub(crate) fn way_out(error: &anyhow::Error) -> String {
         Some(Error::Filter(FilterError::UnknownField { known, .. })) if known.len() > FIELDS_NAMED_MAX => {
             "\n`cento fields` lists all fields".to_owned()
         }
-        Some(Error::PrivateEndpoint { .. }) => {
-            "; if it is meant, name it with --endpoint, CENTO_ENDPOINT or in your own settings".to_owned()
+        Some(Error::PrivateEndpoint { setting, .. }) => {
+            let variable = setting.to_uppercase();
+            format!("; if it is meant, name it with --{setting}, CENTO_{variable} or in your own settings")
         }
         Some(Error::Setting { setting: "endpoint", .. }) => {
             "; ask for --strategy seal, or leave --endpoint out".to_owned()
@@ -128,6 +129,9 @@ fn model_way_out(error: &ModelError) -> String {
         ModelError::NotHere { name, .. } => {
             format!("; name a sentence-transformers folder, or get it with `cento model pull {name}`")
         }
+        ModelError::NoTable { known } => known.first().map_or_else(String::new, |name| {
+            format!("; get one with `cento model pull {name}` (`cento model list --all` lists them), or name a folder")
+        }),
         ModelError::NotPulled { name, .. } => format!("; get it with `cento model pull {name}`"),
         ModelError::Damaged { name, .. } => format!("; mend it with `cento model pull {name}`"),
         ModelError::NoFolder { .. } => {
@@ -141,7 +145,7 @@ fn model_way_out(error: &ModelError) -> String {
 }
 
 fn code(error: &anyhow::Error) -> u8 {
-    if error.downcast_ref::<crate::options::Usage>().is_some() {
+    if error.downcast_ref::<crate::usage::Usage>().is_some() {
         return USAGE;
     }
     if let Some(error) = error.downcast_ref::<cento_eval::Error>() {
@@ -190,7 +194,10 @@ fn code(error: &anyhow::Error) -> u8 {
             | Error::Text { .. }
             | Error::Endpoint { .. }
             | Error::Unanswered { .. }
-            | Error::NoAnswer { .. },
+            | Error::Reranker { .. }
+            | Error::NoAnswer { .. }
+            | Error::Encoder { .. }
+            | Error::EncoderChanged { .. },
         ) => MODEL,
         _ => DATA,
     }

@@ -6,30 +6,15 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use cento_engine::{
-    At, BudgetTokenizer, CacheOptions, Cancel, ChunkSearch, Endpoint, EndpointOptions, Filter, Filtered, Fusion,
-    GivenOptions, IndexOptions, Lengths, LexicalScore, Links, Losses, Missing, Mode, Phrases, Reach, ReadOptions,
-    Removals, RepairOptions, RunRequest, Scalar, Scan, Searcher, SearcherOptions, Service, ServiceOptions, Weights,
-    Which, api,
+    At, BudgetTokenizer, CacheOptions, Cancel, ChunkSearch, DeviceChoice, Endpoint, EndpointOptions, Filter, Filtered,
+    Fusion, GivenOptions, Guard, IndexOptions, Lengths, LexicalScore, Links, Losses, Missing, Mode, Phrases, Reach,
+    ReadOptions, Removals, RepairOptions, Reranker, RerankerOptions, RunRequest, Scalar, Scan, Searcher,
+    SearcherOptions, Service, ServiceOptions, Weights, Which, api,
 };
 
 use crate::args;
-use crate::settings::{Author, FILE};
-
-/// The command line asks for something that cannot be; exit code 2.
-#[derive(Debug)]
-pub(crate) struct Usage(pub(crate) String);
-
-impl std::fmt::Display for Usage {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for Usage {}
-
-pub(crate) fn usage(message: impl Into<String>) -> anyhow::Error {
-    Usage(message.into()).into()
-}
+use crate::settings::{Author, FILE, Invocation};
+pub(crate) use crate::usage::usage;
 
 /// A query as it stands, or from stdin for `-`.
 pub(crate) fn query(argument: &str) -> anyhow::Result<String> {
@@ -47,6 +32,9 @@ pub(crate) fn query(argument: &str) -> anyhow::Result<String> {
 /// The vectors to search for in a file, or on stdin for `-`.
 pub(crate) fn vectors(path: &Path, searcher: &Searcher) -> anyhow::Result<Vec<Vec<f32>>> {
     let is_stdin = path == Path::new("-");
+    if !is_stdin && let Some(vectors) = cento_engine::open_vectors(path, QUERIES_BYTES_MAX)? {
+        return Ok(vectors);
+    }
     let read = if is_stdin {
         cento_engine::take_bounded(std::io::stdin(), QUERIES_BYTES_MAX)
     } else {
@@ -60,9 +48,11 @@ pub(crate) fn vectors(path: &Path, searcher: &Searcher) -> anyhow::Result<Vec<Ve
 /// Bytes of vectors to search for, at most.
 const QUERIES_BYTES_MAX: u64 = 4 << 30;
 
-pub(crate) fn index(args: &args::Index, threads: usize) -> anyhow::Result<IndexOptions> {
+pub(crate) fn index(args: &args::Index, global: &args::Global) -> anyhow::Result<IndexOptions> {
     Ok(IndexOptions {
         model: args.model.clone(),
+        endpoint: args.elsewhere.settings(),
+        access: args.elsewhere.both.access(&global.access),
         header: args.header,
         chunk_tokens: args.chunk_tokens,
         language: args.language,
@@ -70,9 +60,10 @@ pub(crate) fn index(args: &args::Index, threads: usize) -> anyhow::Result<IndexO
         pooling: args.pooling,
         late_window: args.late_window,
         read: ReadOptions { format: args.format, lossy: args.lossy, max_file_bytes: args.max_file_bytes },
+        guard: Some(guard()?),
         device: args.device.device,
         precision: args.precision,
-        threads,
+        threads: global.threads,
         graph_rows_min: args.graph_rows_min,
         memory_bytes: args.memory.memory_bytes.map(|memory| memory.0),
         segment_rows_max: cento_engine::config::SEGMENT_ROWS_MAX,
@@ -83,12 +74,19 @@ pub(crate) fn index(args: &args::Index, threads: usize) -> anyhow::Result<IndexO
     })
 }
 
+/// The way `cento` reads files in children: itself, as `cento read`.
+pub(crate) fn guard() -> anyhow::Result<Guard> {
+    let own = std::env::current_exe().context("the path of this executable, which reads files in children")?;
+    Ok(Guard::new(vec![own.into(), args::READ.into()]))
+}
+
 /// The vectors that `cento index` is given, if it is.
 pub(crate) fn given(args: &args::Index) -> Option<GivenOptions> {
     let given = &args.given;
     Some(GivenOptions {
         ids: given.ids.clone(),
         texts: given.texts.clone(),
+        column: given.vector_column.clone(),
         distance: given.distance,
         lengths: if given.normalize { Lengths::Normalized } else { Lengths::Kept },
         norm_max: given.norm_max,
@@ -101,11 +99,12 @@ pub(crate) fn given(args: &args::Index) -> Option<GivenOptions> {
     })
 }
 
-pub(crate) fn repair(args: &args::Repair, threads: usize) -> anyhow::Result<RepairOptions> {
+pub(crate) fn repair(args: &args::Repair, global: &args::Global) -> anyhow::Result<RepairOptions> {
     let index = IndexOptions {
         model: args.model.clone(),
+        access: global.access.clone(),
         device: args.device.device,
-        threads,
+        threads: global.threads,
         graph_rows_min: args.graph_rows_min,
         cache: if args.no_cache { None } else { Some(cache(&args.cache)?) },
         ..IndexOptions::default()
@@ -138,6 +137,7 @@ pub(crate) fn scalar(vectors: args::Vectors) -> Scalar {
 pub(crate) fn searcher(global: &args::Global, retrieval: &args::Retrieval) -> anyhow::Result<Searcher> {
     let options = SearcherOptions {
         model: retrieval.model.clone(),
+        access: global.access.clone(),
         device: retrieval.device.device,
         threads: global.threads,
         at: at(&retrieval.at),
@@ -148,12 +148,51 @@ pub(crate) fn searcher(global: &args::Global, retrieval: &args::Retrieval) -> an
     Ok(searcher)
 }
 
+/// A model that reads the best candidates again, as an option names it; its key comes from the environment alone, and
+/// is meant for an address that the user names.
+pub(crate) fn reranker(model: &str, device: DeviceChoice, threads: usize, author: Author) -> anyhow::Result<Reranker> {
+    let key = key(RERANK_KEY)?;
+    let reach = match author {
+        Author::User => Reach::Any,
+        Author::Folder => Reach::Public,
+    };
+    let key = key.as_deref().filter(|_| author == Author::User);
+    Ok(Reranker::open(model, &RerankerOptions { device, threads, key, reach })?)
+}
+
+/// The reranker of a query command, if it wants one.
+pub(crate) fn rerankers(
+    args: &args::Rerank,
+    retrieval: &args::Retrieval,
+    invocation: &Invocation,
+) -> anyhow::Result<Vec<Arc<Reranker>>> {
+    let (device, threads) = (retrieval.device.device, invocation.cli.global.threads);
+    let open = |model: &String| reranker(model, device, threads, invocation.rerank_author).map(Arc::new);
+    args.rerank.iter().map(open).collect()
+}
+
+/// The same as a request says it.
+pub(crate) fn rerank(args: &args::Rerank, seconds: Option<f64>) -> Option<api::Rerank> {
+    let model = args.rerank.clone()?;
+    Some(api::Rerank { model, depth: args.rerank_depth, seconds })
+}
+
+/// A key in the environment, if it is there.
+fn key(name: &'static str) -> anyhow::Result<Option<String>> {
+    let key = std::env::var_os(name).map(std::ffi::OsString::into_string).transpose();
+    key.map_err(|_| usage(format!("{name}: is not UTF-8")))
+}
+
+/// Names the key of a reranker, which is no option: command lines are seen by others.
+const RERANK_KEY: &str = "CENTO_RERANK_KEY";
+
 /// A service for one collection as a query command asks for it, and the collection; what is said of it goes to stderr.
 /// A tokenizer that is not built in is a file.
 pub(crate) fn service(
     global: &args::Global,
     retrieval: &args::Retrieval,
     tokenizer: Option<&str>,
+    rerankers: Vec<Arc<Reranker>>,
 ) -> anyhow::Result<(Service, Arc<Searcher>)> {
     let file = tokenizer.filter(|name| !Service::has_tokenizer(name)).map(|name| (name.to_owned(), name.into()));
     let service = Service::new(ServiceOptions {
@@ -161,7 +200,9 @@ pub(crate) fn service(
         device: retrieval.device.device,
         threads: global.threads,
         model: retrieval.model.clone(),
+        access: global.access.clone(),
         at: at(&retrieval.at),
+        rerankers,
         ..ServiceOptions::default()
     })?;
     let searcher = service.searcher(Which::Folder(&global.collection), &Cancel::default())?;
@@ -242,8 +283,9 @@ pub(crate) fn request(query: String, k: usize, retrieval: &args::Retrieval, scan
 /// The same for a batch of topics.
 pub(crate) fn run_request(search: &ChunkSearch) -> RunRequest {
     let ChunkSearch { candidates, mode, fusion, weights, links, phrases, scan, ef, find, .. } = *search;
-    let filter = search.filter.clone();
-    RunRequest { candidates, mode, fusion, weights, links, phrases, scan, ef, find, filter, ..RunRequest::default() }
+    let (filter, rerank) = (search.filter.clone(), search.rerank.clone());
+    let found = RunRequest { candidates, mode, fusion, weights, links, phrases, ..RunRequest::default() };
+    RunRequest { scan, ef, find, filter, rerank, ..found }
 }
 
 /// The width of the beam that a command asks for, if it asks for one.
@@ -282,8 +324,7 @@ pub(crate) fn endpoint(args: &args::Endpoint, author: Author) -> anyhow::Result<
         }
     };
     let (timeout, fallback) = (Duration::from_secs(args.endpoint_timeout), args.endpoint_fallback);
-    let key = std::env::var_os(ENDPOINT_KEY).map(std::ffi::OsString::into_string).transpose();
-    let key = key.map_err(|_| usage(format!("{ENDPOINT_KEY}: is not UTF-8")))?;
+    let key = key(ENDPOINT_KEY)?;
     let reach = match author {
         Author::User => Reach::Any,
         Author::Folder => Reach::Public,

@@ -10,7 +10,9 @@ use crate::args::Global;
 use crate::exit_code;
 use anyhow::Context as _;
 use cento_engine::fuse::Contribution;
-use cento_engine::{Citation, EmbedProgress, Explanation, Hit, NamedBy, OsFs, Progress, Replacement, Searcher, Stage};
+use cento_engine::{
+    Citation, EmbedProgress, Explanation, Hit, NamedBy, OsFs, Progress, RERANK, Replacement, Searcher, Stage,
+};
 use indicatif::{HumanBytes, HumanCount, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 /// As the standard macros, which panic where nobody reads any more; and no name or text that is shown commands the
@@ -293,6 +295,9 @@ pub(crate) fn contributions(parts: &[Contribution], indent: usize) -> String {
     for part in parts {
         let _ = write!(text, "{:indent$}{:+.6}  {}: ", "", part.contribution, part.arm);
         let _ = match (part.rank, part.raw, part.normalized) {
+            (Some(rank), Some(raw), Some(probability)) if part.arm == RERANK => {
+                writeln!(text, "rank {rank} before, logit {raw:.6}, probability {probability:.6}")
+            }
             (Some(rank), Some(raw), Some(normalized)) => {
                 writeln!(text, "rank {rank}, score {raw:.6}, normalised {normalized:.6}, weight {}", part.weight)
             }

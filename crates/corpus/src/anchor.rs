@@ -9,11 +9,11 @@ use serde::{Deserialize, Serialize};
 pub struct Anchor {
     /// Line in the source file, from 1.
     pub line: Option<u32>,
-    /// Page, from 1.
+    /// Page, or slide, from 1.
     pub page: Option<u32>,
     /// Sheet of a workbook or table file.
     pub sheet: Option<String>,
-    /// Data row of a sheet, from 1; the header row is not counted.
+    /// Row of a sheet, from 1: of a workbook as its program counts them, of a table file the data rows alone.
     pub row: Option<u32>,
     /// Byte range in the source file, where a map exists.
     pub source: Option<Range<u64>>,

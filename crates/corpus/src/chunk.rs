@@ -108,6 +108,7 @@ impl Headers<'_> {
 struct Region {
     blocks: Range<usize>,
     section: u32,
+    page: Option<u32>,
     hidden: bool,
     /// Nothing but headings so far: the text of the first subsection still belongs to them.
     bare: bool,
@@ -123,16 +124,21 @@ fn regions(document: &Document, size: ChunkSize) -> Vec<Region> {
             Some(last)
                 if last.hidden == hidden
                     && (size == ChunkSize::Document
-                        || last.section == block.section
-                        || last.bare && parent == Some(last.section)) =>
+                        // A chunk is cited with the page that it begins on: it ends there too.
+                        || last.page == block.anchor.page
+                            && (last.section == block.section || last.bare && parent == Some(last.section))) =>
             {
                 last.blocks.end = index + 1;
                 last.section = block.section;
                 last.bare &= bare;
             }
-            _ => {
-                regions.push(Region { blocks: index..index + 1, section: block.section, hidden, bare: bare && !hidden })
-            }
+            _ => regions.push(Region {
+                blocks: index..index + 1,
+                section: block.section,
+                page: block.anchor.page,
+                hidden,
+                bare: bare && !hidden,
+            }),
         }
     }
     regions

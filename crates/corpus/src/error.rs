@@ -3,6 +3,9 @@
 use std::io;
 use std::path::PathBuf;
 
+use crate::format::Format;
+use crate::guard::Failure;
+
 /// The result of reading, with this crate's [`Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -53,6 +56,22 @@ pub enum Error {
         /// The limit.
         limit: u64,
     },
+    /// The file is encrypted.
+    #[error("{path}: encrypted: save a copy without a password, and have that read")]
+    Encrypted {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The parser of a format makes nothing of the file.
+    #[error("{path}: {engine} cannot read it: {reason}; open the file in its program and save it anew")]
+    Unparsed {
+        /// The file.
+        path: PathBuf,
+        /// The parser and its version.
+        engine: &'static str,
+        /// Its reason.
+        reason: String,
+    },
     /// One line of JSONL, or one row of CSV, is longer than any record may be; the rest of it was not kept in memory.
     #[error("{path}: line {line} is longer than {limit_bytes} bytes, the limit for one record")]
     LineTooLong {
@@ -102,6 +121,38 @@ pub enum Error {
         first_line: u64,
         /// The line that repeats it.
         line: u64,
+    },
+    /// The child that read the file refused it, or a document in it.
+    #[error("{path}: {reason}")]
+    Refused {
+        /// The file.
+        path: PathBuf,
+        /// The words of its reader.
+        reason: String,
+    },
+    /// The child that read the file did not end well; what it had read of a file that is one document is not used.
+    #[error("{path}: {failure}")]
+    Child {
+        /// The file.
+        path: PathBuf,
+        /// The way it ended.
+        failure: Failure,
+    },
+    /// The format is read in a child alone, and nobody said how one is started.
+    #[error("{path}: {format} files are read in a child process, and the caller names no command that starts one")]
+    NoGuard {
+        /// The file.
+        path: PathBuf,
+        /// Its format.
+        format: Format,
+    },
+    /// The file was another one after it was read than before, each time.
+    #[error("{path}: changed while it was read, {n_times} times; index it again when nothing writes to it")]
+    Changed {
+        /// The file.
+        path: PathBuf,
+        /// The times it was read.
+        n_times: u32,
     },
     /// Nothing under the path can be read.
     #[error("{path}: nothing to read: {reason}")]

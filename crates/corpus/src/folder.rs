@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use ignore::{DirEntry, WalkBuilder};
+use serde::{Deserialize, Serialize};
 
 pub use self::unread::Unread;
 use self::unread::{lies_in, unread_rules};
@@ -25,7 +26,7 @@ use crate::read::{ReadOptions, is_utf16};
 const BINARY_PROBE_BYTES: u64 = 8 * 1024;
 
 /// Extensions of formats that this version does not read, which may pass for text by their first bytes.
-const UNREAD: &str = "pdf docx doc xlsx xls xlsb pptx ppt odt ods odp epub rtf zip gz tgz bz2 xz zst 7z rar tar jar whl png jpg jpeg gif \
+const UNREAD: &str = "zip gz tgz bz2 xz zst 7z rar tar jar whl png jpg jpeg gif \
     webp bmp ico tif tiff mp3 mp4 wav ogg webm avi mov mkv ttf otf woff woff2 eot so dll exe o a class pyc wasm bin npy npz pt \
     onnx safetensors parquet arrow sqlite db";
 
@@ -87,7 +88,7 @@ pub struct FoundFile {
 }
 
 /// The ids that records of a JSONL file have in a collection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum RecordIds {
     /// Their own: the file is the corpus of a BEIR folder, whose judgements name them.
     Own,
@@ -135,12 +136,8 @@ pub struct Walk {
 
 /// Extensions of documents that are read as plain text until there is a reader for them: found by their words, with
 /// what stands between these.
-const RAW: [(&str, &str); 4] = [
-    ("eml", "headers, encoded parts and attachments included"),
-    ("ipynb", "JSON, outputs and images included"),
-    ("mbox", "headers, encoded parts and attachments included"),
-    ("tex", "LaTeX commands included"),
-];
+const RAW: [(&str, &str); 2] =
+    [("mbox", "headers, encoded parts and attachments included"), ("tex", "LaTeX commands included")];
 
 /// Why a file is not read.
 enum Refusal {
@@ -376,6 +373,9 @@ fn probe(path: &Path, format: Option<Format>, options: &ReadOptions) -> Result<u
         let limit = options.max_file_bytes;
         return Err(Refusal::NoText(format!("too large: {} bytes, the limit is {limit}", metadata.len())));
     }
+    if format.is_some_and(|format| format.reading() == Reading::Parsed) {
+        return Ok(metadata.len());
+    }
     let mut start = Vec::new();
     File::open(path).and_then(|file| file.take(BINARY_PROBE_BYTES).read_to_end(&mut start)).map_err(unread)?;
     match start.iter().position(|&byte| byte == 0).filter(|_| !is_utf16(&start)) {
@@ -508,12 +508,21 @@ mod tests {
             ("noext", "x"),
             ("t.tsv", "x"),
             ("c.pdf", "%PDF"),
+            ("c.png", "PNG"),
         ];
         check(
             &files,
             &ReadOptions::default(),
-            &["r/a.md md", "r/b.txt text", "r/b/x.HTM html", "r/b/y # & [é] %_.rs text", "r/noext text", "r/t.tsv csv"],
-            &["c.pdf: unknown type: .pdf files are not read"],
+            &[
+                "r/a.md md",
+                "r/b.txt text",
+                "r/b/x.HTM html",
+                "r/b/y # & [é] %_.rs text",
+                "r/c.pdf pdf",
+                "r/noext text",
+                "r/t.tsv csv",
+            ],
+            &["c.png: unknown type: .png files are not read"],
         );
     }
 
@@ -590,11 +599,12 @@ mod tests {
 
     #[test]
     fn what_has_no_reader_yet_is_counted_by_its_format() {
-        let files = [("a.ipynb", "{}"), ("b/c.IPYNB", "{}"), ("d.eml", "Subject: x"), ("e.txt", "x"), ("f.tex", "x")];
+        let files =
+            [("a.mbox", "From x"), ("b/c.MBOX", "From x"), ("d.eml", "Subject: x"), ("e.txt", "x"), ("f.tex", "x")];
         let (_folder, root) = folder(&files);
         let raw = walk(&root, &ReadOptions::default()).unwrap().raw;
         let found: Vec<_> = raw.iter().map(|raw| (raw.extension, raw.first.as_str(), raw.n_files)).collect();
-        assert_eq!(found, [("eml", "r/d.eml", 1), ("ipynb", "r/a.ipynb", 2), ("tex", "r/f.tex", 1)]);
+        assert_eq!(found, [("mbox", "r/a.mbox", 2), ("tex", "r/f.tex", 1)]);
     }
 
     #[test]
@@ -616,7 +626,10 @@ mod tests {
             &[("a.md", ""), ("b.csv", ""), ("c.unknown", ""), ("d.pdf", "")],
             &options,
             &["r/a.md md", "r/c.unknown md"],
-            &["b.csv: its extension says csv, and md was asked for", "d.pdf: unknown type: .pdf files are not read"],
+            &[
+                "b.csv: its extension says csv, and md was asked for",
+                "d.pdf: its extension says pdf, and md was asked for",
+            ],
         );
         let options = ReadOptions { format: ReadAs::Beir, ..ReadOptions::default() };
         check(

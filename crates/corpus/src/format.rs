@@ -24,6 +24,36 @@ pub enum Format {
     Jsonl,
     /// Comma- or tab-separated values with a header row.
     Csv,
+    /// PDF.
+    Pdf,
+    /// Word, OOXML.
+    Docx,
+    /// Word, up to 2003.
+    Doc,
+    /// OpenDocument text.
+    Odt,
+    /// Rich Text Format.
+    Rtf,
+    /// PowerPoint, OOXML.
+    Pptx,
+    /// PowerPoint, up to 2003.
+    Ppt,
+    /// OpenDocument presentation.
+    Odp,
+    /// EPUB.
+    Epub,
+    /// Excel, OOXML.
+    Xlsx,
+    /// Excel, OOXML in binary.
+    Xlsb,
+    /// Excel, up to 2003.
+    Xls,
+    /// OpenDocument spreadsheet.
+    Ods,
+    /// Notebook of Jupyter.
+    Ipynb,
+    /// E-mail message.
+    Eml,
 }
 
 /// Facts about one format.
@@ -39,7 +69,23 @@ struct Row {
     extensions: &'static str,
     reading: Reading,
     lines: Lines,
+    guarding: Guarding,
 }
+
+/// Where a format is read: in the process that wants its documents, or in a child that can do nothing else.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Guarding {
+    /// In the process: its text is the file's own.
+    Never,
+    /// In a child, if the file has more bytes than this.
+    Above(u64),
+    /// In a child: its parser takes in what others wrote byte by byte.
+    Always,
+}
+
+/// Bytes of HTML, CSV and JSONL that are still read in the process. A page or table that somebody wrote is shorter, and
+/// the parser of one that is not may want gigabytes.
+pub const IN_PROCESS_BYTES_MAX: u64 = 4 << 20;
 
 /// The part of a file that is one document, which is held at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,6 +94,8 @@ pub(crate) enum Reading {
     Whole,
     /// One record at a time.
     Streamed,
+    /// All of it, up to [`crate::ReadOptions::max_file_bytes`]; its bytes are no text, and a parser extracts that.
+    Parsed,
 }
 
 /// The relation of a document's lines to those of its file.
@@ -59,7 +107,7 @@ enum Lines {
     Own,
 }
 
-static TABLE: [Row; 5] = [
+static TABLE: [Row; 20] = [
     Row {
         format: Format::Markdown,
         name: "markdown",
@@ -68,6 +116,7 @@ static TABLE: [Row; 5] = [
         extensions: "md markdown mdx",
         reading: Reading::Whole,
         lines: Lines::OfFile,
+        guarding: Guarding::Never,
     },
     Row {
         format: Format::Text,
@@ -77,6 +126,7 @@ static TABLE: [Row; 5] = [
         extensions: "txt text rst adoc org tex log json xml yaml yml toml ini cfg",
         reading: Reading::Whole,
         lines: Lines::OfFile,
+        guarding: Guarding::Never,
     },
     Row {
         format: Format::Html,
@@ -86,6 +136,7 @@ static TABLE: [Row; 5] = [
         extensions: "html htm xhtml",
         reading: Reading::Whole,
         lines: Lines::Own,
+        guarding: Guarding::Above(IN_PROCESS_BYTES_MAX),
     },
     Row {
         format: Format::Jsonl,
@@ -95,6 +146,7 @@ static TABLE: [Row; 5] = [
         extensions: "jsonl ndjson",
         reading: Reading::Streamed,
         lines: Lines::Own,
+        guarding: Guarding::Above(IN_PROCESS_BYTES_MAX),
     },
     Row {
         format: Format::Csv,
@@ -104,8 +156,40 @@ static TABLE: [Row; 5] = [
         extensions: "csv tsv",
         reading: Reading::Whole,
         lines: Lines::Own,
+        guarding: Guarding::Above(IN_PROCESS_BYTES_MAX),
     },
+    Row::parsed(Format::Pdf, "pdf", 5, "pdf"),
+    Row::parsed(Format::Docx, "docx", 6, "docx docm"),
+    Row::parsed(Format::Doc, "doc", 7, "doc"),
+    Row::parsed(Format::Odt, "odt", 8, "odt"),
+    Row::parsed(Format::Rtf, "rtf", 9, "rtf"),
+    Row::parsed(Format::Pptx, "pptx", 10, "pptx pptm ppsx ppsm"),
+    Row::parsed(Format::Ppt, "ppt", 11, "ppt pps pot"),
+    Row::parsed(Format::Odp, "odp", 12, "odp"),
+    Row::parsed(Format::Epub, "epub", 13, "epub"),
+    Row::parsed(Format::Xlsx, "xlsx", 14, "xlsx xlsm"),
+    Row::parsed(Format::Xlsb, "xlsb", 15, "xlsb"),
+    Row::parsed(Format::Xls, "xls", 16, "xls"),
+    Row::parsed(Format::Ods, "ods", 17, "ods"),
+    Row::parsed(Format::Ipynb, "ipynb", 18, "ipynb"),
+    Row::parsed(Format::Eml, "eml", 19, "eml"),
 ];
+
+impl Row {
+    /// A format whose text a parser extracts; one name serves for all.
+    const fn parsed(format: Format, name: &'static str, number: u32, extensions: &'static str) -> Self {
+        Self {
+            format,
+            name,
+            short: name,
+            number,
+            extensions,
+            reading: Reading::Parsed,
+            lines: Lines::Own,
+            guarding: Guarding::Always,
+        }
+    }
+}
 
 /// Extensions of source code, which is read as text.
 const SOURCE_CODE: &str = "rs c h cc cpp cxx hpp hh cs java kt kts scala go py pyi rb pl pm php js mjs cjs jsx ts tsx swift m mm lua r jl hs ml \
@@ -139,6 +223,20 @@ impl Format {
 
     pub(crate) fn reading(self) -> Reading {
         self.row().reading
+    }
+
+    /// True if a file of so many bytes is read in a child.
+    pub(crate) fn is_guarded(self, n_bytes: u64) -> bool {
+        match self.row().guarding {
+            Guarding::Never => false,
+            Guarding::Above(limit) => n_bytes > limit,
+            Guarding::Always => true,
+        }
+    }
+
+    /// True if it is never read but in a child.
+    pub(crate) fn needs_guard(self) -> bool {
+        self.row().guarding == Guarding::Always
     }
 
     /// The format that a file's extension says; none for an extension that is not known.
@@ -178,7 +276,8 @@ pub enum ReadAs {
 
 impl ReadAs {
     /// The names, as written on the command line.
-    pub const NAMES: &'static str = "auto, md, text, html, jsonl, csv, beir";
+    pub const NAMES: &'static str = "auto, md, text, html, jsonl, csv, pdf, docx, doc, odt, rtf, pptx, ppt, odp, epub, xlsx, \
+        xlsb, xls, ods, ipynb, eml, beir";
 
     /// The format of one file: text where nothing says another.
     pub(crate) fn of_file(self, path: &Path) -> Format {
@@ -233,7 +332,22 @@ mod tests {
             Format::Text => Some(Format::Html),
             Format::Html => Some(Format::Jsonl),
             Format::Jsonl => Some(Format::Csv),
-            Format::Csv => None,
+            Format::Csv => Some(Format::Pdf),
+            Format::Pdf => Some(Format::Docx),
+            Format::Docx => Some(Format::Doc),
+            Format::Doc => Some(Format::Odt),
+            Format::Odt => Some(Format::Rtf),
+            Format::Rtf => Some(Format::Pptx),
+            Format::Pptx => Some(Format::Ppt),
+            Format::Ppt => Some(Format::Odp),
+            Format::Odp => Some(Format::Epub),
+            Format::Epub => Some(Format::Xlsx),
+            Format::Xlsx => Some(Format::Xlsb),
+            Format::Xlsb => Some(Format::Xls),
+            Format::Xls => Some(Format::Ods),
+            Format::Ods => Some(Format::Ipynb),
+            Format::Ipynb => Some(Format::Eml),
+            Format::Eml => None,
         };
         let formats: Vec<Format> = std::iter::successors(Some(Format::Markdown), |&format| next(format)).collect();
         assert_eq!(TABLE.iter().map(|row| row.format).collect::<Vec<_>>(), formats);

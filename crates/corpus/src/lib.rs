@@ -29,6 +29,7 @@ mod chunk;
 mod date;
 mod document;
 mod error;
+mod extraction;
 mod folder;
 mod header;
 mod links;
@@ -36,6 +37,7 @@ mod metadata;
 mod piece;
 mod format;
 mod read;
+pub mod guard;
 mod section;
 mod sentence;
 
@@ -44,14 +46,18 @@ pub use chunk::{CHUNKER_VERSION, Chunk, ChunkConfig, ChunkSize, DEFAULT_CHUNK_TO
 pub use date::Date;
 pub use document::{Block, BlockKind, Document, TextKind, own_id};
 pub use error::{Error, Result};
+pub use extraction::{Extraction, PAGES_NAMED_MAX};
 pub use folder::{FoundFile, RawText, RecordIds, Root, Skipped, Unread, Walk, walk};
-pub use format::{Format, ReadAs};
+pub use format::{Format, IN_PROCESS_BYTES_MAX, ReadAs};
 pub use header::{HeaderStyle, Headers};
 pub use links::{Link, LinkKind};
 pub use metadata::{Field, Metadata, Value};
 pub use piece::{BYTES_PER_TOKEN_MAX, Tokens};
 pub use read::parts::{Parts, from_parts};
-pub use read::{Documents, LINE_BYTES_MAX, MAX_FILE_BYTES, ReadOptions, Record, Records, parse, read};
+pub use read::{
+    Bytes, Documents, ID_KEYS, LINE_BYTES_MAX, MAX_FILE_BYTES, ReadOptions, Record, Records, TEXT_KEYS, TITLE_KEYS,
+    parse, read, read_from,
+};
 pub use section::Section;
 pub use sentence::sentences;
 

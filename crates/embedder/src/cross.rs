@@ -11,13 +11,24 @@ mod head;
 use std::path::Path;
 
 use crate::embedder::{Embedder, LoadOptions, in_parallel};
-use crate::encoder::stop::NEVER;
+use crate::encoder::stop::{NEVER, Stop, check};
 use crate::error::{Error, Result};
 use crate::folder::{Classification, Judge};
 use crate::pack::{Batch, pack};
 use crate::tokens::EncodedPair;
-use crate::weights::AlwaysHashed;
+use crate::weights::{AlwaysHashed, WeightHashes};
 use head::ClassifierHead;
+
+/// The score of a pair before the model's activation, and what was read for it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct PairLogit {
+    /// Finite, of any size; larger is likelier.
+    pub logit: f32,
+    /// Tokens the encoder saw.
+    pub n_tokens: u32,
+    /// True if the end of either text did not count.
+    pub truncated: bool,
+}
 
 /// A loaded cross-encoder.
 #[derive(Debug)]
@@ -39,9 +50,17 @@ impl CrossEncoder {
     /// # Errors
     /// If a file is missing or damaged, the model needs what this version does not compute, or the device is not there.
     pub fn load(folder: &Path, options: &LoadOptions) -> Result<Self> {
+        Self::load_with(folder, options, &AlwaysHashed)
+    }
+
+    /// [`CrossEncoder::load`] where the hashes of weights may be known.
+    ///
+    /// # Errors
+    /// As [`CrossEncoder::load`].
+    pub fn load_with(folder: &Path, options: &LoadOptions, hashes: &dyn WeightHashes) -> Result<Self> {
         let folder = Classification::open(folder)?;
         let options = LoadOptions { dimensions: None, ..*options };
-        let (encoder, weights) = Embedder::of_folder(&folder.folder, &options, &AlwaysHashed)?;
+        let (encoder, weights) = Embedder::of_folder(&folder.folder, &options, hashes)?;
         if encoder.max_tokens() <= encoder.tokenizer().n_special_of_pairs() + 1 {
             let reason = format!("a window of {} tokens has no room for two texts", encoder.max_tokens());
             return Err(Error::Damaged { path: folder.folder.tokenizer_path(), reason });
@@ -78,7 +97,27 @@ impl CrossEncoder {
     /// If a text cannot be tokenized or a score is not finite: the first such pair is named by its position. If the
     /// device fails.
     pub fn score(&self, pairs: &[(String, String)]) -> Result<Vec<f32>> {
+        let logits = self.read(pairs, NEVER)?.into_iter().enumerate();
+        logits.map(|(index, (logit, ..))| Self::finite(index, self.head.activate(logit))).collect()
+    }
+
+    /// The score of each pair before the model's activation, in order: for a head that was trained to tell texts that
+    /// answer from those that do not, the logarithm of the odds that the second text answers the first; of a language
+    /// model, the difference between yes and no. For long pairs see [`CrossEncoder::score`].
+    ///
+    /// # Errors
+    /// As [`CrossEncoder::score`], and [`Error::Cancelled`].
+    pub fn logits_unless(&self, pairs: &[(String, String)], stop: Stop<'_>) -> Result<Vec<PairLogit>> {
+        let finite = |(index, (logit, n_tokens, truncated))| {
+            Ok(PairLogit { logit: Self::finite(index, logit)?, n_tokens, truncated })
+        };
+        self.read(pairs, stop)?.into_iter().enumerate().map(finite).collect()
+    }
+
+    /// Of each pair the logit, the tokens, and whether the model read its beginning alone.
+    fn read(&self, pairs: &[(String, String)], stop: Stop<'_>) -> Result<Vec<(f64, u32, bool)>> {
         let encode = |index: usize| {
+            check(stop)?;
             let (first, second) = &pairs[index];
             match self.encode(first, second) {
                 Ok(pair) if pair.ids.is_empty() => {
@@ -88,6 +127,7 @@ impl CrossEncoder {
             }
         };
         let encoded = in_parallel(self.encoder.n_threads().min(pairs.len().div_ceil(8)), pairs.len(), encode)?;
+        let mut read: Vec<_> = encoded.iter().map(|pair| (0.0, pair.ids.len() as u32, pair.truncated)).collect();
         let (ids, kinds): (Vec<_>, Vec<_>) =
             encoded.into_iter().map(|EncodedPair { ids, kinds, .. }| (ids, kinds)).unzip();
         let n_tokens: usize = ids.iter().map(Vec::len).sum();
@@ -98,15 +138,16 @@ impl CrossEncoder {
                 batch.kinds = batch.inputs.iter().flat_map(|&index| kinds[index].iter().copied()).collect();
             }
         }
-        let of_batches = in_parallel(n_threads, batches.len(), |index| self.batch_scores(&batches[index]))?;
-        let mut scores = vec![0.0; pairs.len()];
-        for (&index, score) in batches.iter().flat_map(|batch| &batch.inputs).zip(of_batches.into_iter().flatten()) {
-            scores[index] = score;
+        let of_batches = in_parallel(n_threads, batches.len(), |index| self.batch_logits(&batches[index], stop))?;
+        for (&index, logit) in batches.iter().flat_map(|batch| &batch.inputs).zip(of_batches.into_iter().flatten()) {
+            read[index].0 = logit;
         }
-        match scores.iter().position(|score| !score.is_finite()) {
-            None => Ok(scores),
-            Some(index) => Err(Error::Vector { index, reason: "is not finite" }),
-        }
+        Ok(read)
+    }
+
+    fn finite(index: usize, score: f64) -> Result<f32> {
+        let score = score as f32;
+        if score.is_finite() { Ok(score) } else { Err(Error::Vector { index, reason: "is not finite" }) }
     }
 
     /// The longest pair it reads whole, in tokens, special ones included.
@@ -135,10 +176,10 @@ impl CrossEncoder {
         Ok(EncodedPair { kinds: vec![0; ids.len()], ids, truncated: pair.truncated })
     }
 
-    fn batch_scores(&self, batch: &Batch) -> Result<Vec<f32>> {
-        self.encoder.with_hidden(batch, NEVER, |hidden, width| {
+    fn batch_logits(&self, batch: &Batch, stop: Stop<'_>) -> Result<Vec<f64>> {
+        self.encoder.with_hidden(batch, stop, |hidden, width| {
             let rows = batch.spans.iter().map(|span| &hidden[span.start * width..span.end * width]);
-            rows.map(|rows| self.head.score(rows, width)).collect()
+            rows.map(|rows| self.head.logit(rows, width)).collect()
         })
     }
 }

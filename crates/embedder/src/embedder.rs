@@ -147,8 +147,7 @@ impl Embedder {
             return Err(Error::Threads { asked: options.threads, most: THREADS_MAX });
         }
         let n_cores = || thread::available_parallelism().map_or(1, NonZero::get);
-        let (tokenizer, tokenizer_hash) = Tokenizer::load_hashed(&folder.tokenizer_path())?;
-        folder.check_tokenizer(&tokenizer)?;
+        let (tokenizer, tokenizer_hash) = folder.tokenizer()?;
         let device = device::open(options.device)?;
         device::check_precision(&device, options.precision)?;
         let why_no_accelerator = device::why_no_accelerator(options.device, &device);
@@ -489,5 +488,7 @@ pub(crate) fn in_parallel<T: Send>(
 
 #[cfg(test)]
 mod parity;
+#[cfg(test)]
+mod tables;
 #[cfg(test)]
 mod tests;

@@ -96,6 +96,9 @@ pub enum Error {
         "late chunking needs tokens that see what follows them; this model's are causal (a decoder): use plain pooling"
     )]
     LateCausal,
+    /// Late chunking wants tokens that see the whole document, and the rows of a table see nothing.
+    #[error("late chunking needs tokens that see their document; a table's see nothing: use plain pooling")]
+    LateTable,
     /// Late chunking cannot read windows of this size.
     #[error("{what} of {n_tokens} tokens: the encoder allows {} to {}", allowed.start(), allowed.end())]
     LateWindow {

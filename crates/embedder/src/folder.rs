@@ -11,20 +11,23 @@ mod judge;
 mod modules;
 mod pooling;
 mod prompts;
+mod table;
 mod transformer;
 
 use std::path::{Path, PathBuf};
 
 use crate::encoder::Config;
+use crate::encoder::table::Unknown;
 use crate::error::{Error, Result};
-use crate::pooling::Pooling;
+use crate::pooling::{Mode, Pooling};
 use crate::tokens::Tokenizer;
 pub(crate) use classification::{Classification, HeadConfig};
 use json::read;
 pub(crate) use judge::Judge;
-use modules::{Module, Modules};
+use modules::{EncoderModule, Module, Modules};
 use prompts::ModelConfig;
 pub(crate) use prompts::Prompts;
+use table::Table;
 use transformer::{Task, TransformerConfig};
 
 /// Contents of the folder, checked.
@@ -53,28 +56,28 @@ pub(crate) struct Folder {
 
 impl Folder {
     pub(crate) fn open(path: &Path) -> Result<Self> {
-        let modules = Modules::open(path)?;
-        let transformer = path.join(&modules.transformer);
-        let config_path = transformer.join("config.json");
-        let config = Config::parse(&config_path, read(&config_path, "the encoder's configuration")?)?;
-        let pooling = pooling::open(&path.join(&modules.pooling).join("config.json"), config.hidden_size())?;
+        let Modules { encoder, rest } = Modules::open(path)?;
+        let Encoding { folder: transformer, config, pooling, max_tokens, n_positions, lowercases } = match encoder {
+            EncoderModule::Transformer { transformer, pooling } => {
+                Encoding::of_transformer(path, &transformer, &pooling)?
+            }
+            EncoderModule::Table(folder) => Encoding::of_table(path.join(folder))?,
+        };
         let n_pooled = pooling.modes.len() * config.hidden_size();
-        let n_dimensions = modules.rest.iter().try_fold(n_pooled, |n_inputs, module| module.n_outputs(n_inputs))?;
+        let n_dimensions = rest.iter().try_fold(n_pooled, |n_inputs, module| module.n_outputs(n_inputs))?;
         let ModelConfig { prompts, similarity, truncate_dim } = ModelConfig::open(path)?;
-        let settings = TransformerConfig::open(&transformer, Task::Embed)?;
-        let (max_tokens, n_positions) = settings.window(&transformer, &config)?;
         Ok(Self {
-            max_tokens,
-            n_positions,
-            lowercases: settings.do_lower_case,
-            modules: modules.rest,
             transformer,
             config,
             pooling,
+            modules: rest,
             n_dimensions,
             truncate_dim,
+            max_tokens,
+            n_positions,
             prompts,
             similarity,
+            lowercases,
         })
     }
 
@@ -86,9 +89,20 @@ impl Folder {
         self.transformer.join("tokenizer.json")
     }
 
+    /// The tokenizer as the encoder wants it, checked, and the BLAKE3 hash of its file.
+    pub(crate) fn tokenizer(&self) -> Result<(Tokenizer, blake3::Hash)> {
+        let (tokenizer, hash) = Tokenizer::load_hashed(&self.tokenizer_path())?;
+        let tokenizer = match self.config.table() {
+            None => tokenizer,
+            Some(table) => of_table(tokenizer, table.unknown),
+        };
+        self.check_tokenizer(&tokenizer)?;
+        Ok((tokenizer, hash))
+    }
+
     /// Holds the tokenizer against the rest of the folder: it is the one of the word vectors, every id has a vector,
     /// the window has room for text, and case is treated as asked.
-    pub(crate) fn check_tokenizer(&self, tokenizer: &Tokenizer) -> Result<()> {
+    fn check_tokenizer(&self, tokenizer: &Tokenizer) -> Result<()> {
         let path = self.tokenizer_path();
         let damaged = |reason: String| Err(Error::Damaged { path: path.clone(), reason });
         let (n_ids, vocab_size) = (tokenizer.n_ids(), self.config.vocab_size());
@@ -120,6 +134,44 @@ impl Folder {
             return Err(Error::Unsupported { path, what, name, supported: "a tokenizer that lowercases by itself" });
         }
         Ok(())
+    }
+}
+
+/// The part of a folder that makes one row of a text.
+struct Encoding {
+    folder: PathBuf,
+    config: Config,
+    pooling: Pooling,
+    max_tokens: usize,
+    n_positions: usize,
+    lowercases: bool,
+}
+
+impl Encoding {
+    fn of_transformer(model: &Path, transformer: &Path, pooling: &Path) -> Result<Self> {
+        let folder = model.join(transformer);
+        let config_path = folder.join("config.json");
+        let config = Config::parse(&config_path, read(&config_path, "the encoder's configuration")?)?;
+        let pooling = pooling::open(&model.join(pooling).join("config.json"), config.hidden_size())?;
+        let settings = TransformerConfig::open(&folder, Task::Embed)?;
+        let (max_tokens, n_positions) = settings.window(&folder, &config)?;
+        Ok(Self { folder, config, pooling, max_tokens, n_positions, lowercases: settings.do_lower_case })
+    }
+
+    fn of_table(folder: PathBuf) -> Result<Self> {
+        let table = Table::open(&folder)?;
+        let Some(config) = table.config()? else { return Err(table.without_weights()) };
+        let pooling = Pooling { modes: vec![Mode::Mean], include_prompt: true };
+        let (max_tokens, n_positions) = (table.max_tokens, table.max_tokens);
+        Ok(Self { folder, config: Config::Table(config), pooling, max_tokens, n_positions, lowercases: false })
+    }
+}
+
+/// Texts of a table stand without special tokens.
+fn of_table(tokenizer: Tokenizer, unknown: Unknown) -> Tokenizer {
+    match unknown {
+        Unknown::Counted => tokenizer.without_special(),
+        Unknown::LeftOut => tokenizer.without_special().without_unknown(),
     }
 }
 

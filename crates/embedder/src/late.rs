@@ -14,6 +14,7 @@
 //! token, say) is read by itself, prefix before it, as a document of its own.
 //!
 //! Models whose tokens do not see what follows them are refused: their chunks would share what precedes them alone.
+//! So are tables of vectors, whose tokens see nothing: their chunks would share nothing.
 //!
 //! Pooling is the mean whatever the model's own is, as a span has no token that stands for it. A model whose own
 //! pooling is another one was not trained to that: measure before relying on it.
@@ -99,10 +100,13 @@ impl Embedder {
     ///
     /// # Errors
     /// If the model has fewer positions, the overlap leaves no progress, the model's vectors are several poolings
-    /// side by side, or its tokens do not see what follows them.
+    /// side by side, or its tokens do not see what follows them, or nothing at all.
     pub fn late_windows(&self, n_positions: Option<usize>, overlap: Option<usize>) -> Result<LateWindows> {
         if !self.head().takes_one_row() {
             return Err(Error::LatePooling);
+        }
+        if self.encoder().is_table() {
+            return Err(Error::LateTable);
         }
         if self.encoder().is_causal() {
             return Err(Error::LateCausal);

@@ -38,7 +38,7 @@ mod scan;
 mod tokens;
 mod weights;
 
-pub use cross::CrossEncoder;
+pub use cross::{CrossEncoder, PairLogit};
 pub use device::DeviceChoice;
 pub use embedder::{
     DEFAULT_ACCELERATOR_BATCH_TOKENS, DEFAULT_BATCH_TOKENS, Embedder, Embedding, Kind, LoadOptions, THREADS_MAX,
@@ -46,7 +46,7 @@ pub use embedder::{
 pub use encoder::ARCHITECTURES;
 pub use encoder::stop::{NEVER, Stop};
 pub use error::{Error, Result};
-pub use folder::describe::{Description, Use, describe, knows_architecture};
+pub use folder::describe::{Description, TABLE, Use, describe, knows_architecture};
 pub use late::{DEFAULT_OVERLAP, LateDocument, LateWindows};
 pub use precision::Precision;
 pub use scan::{Accelerator, Kept, RowType, Scan};

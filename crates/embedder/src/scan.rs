@@ -80,6 +80,11 @@ impl Accelerator {
         device::open(choice).map(Self::new)
     }
 
+    /// No accelerator: the CPU.
+    pub fn cpu() -> Self {
+        Self::new(Device::Cpu)
+    }
+
     /// The device in words.
     pub fn name(&self) -> String {
         device::name(&self.device)

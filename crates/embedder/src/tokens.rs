@@ -9,6 +9,7 @@ mod cut;
 mod pairs;
 mod places;
 
+use std::borrow::Cow;
 use std::io;
 use std::path::Path;
 
@@ -34,6 +35,10 @@ pub struct Tokenizer {
     /// Special tokens before and after a text.
     before: Vec<u32>,
     after: Vec<u32>,
+    /// Id of the token for unknown text.
+    unknown: Option<u32>,
+    /// True if it is left out of texts that also have others.
+    leaves_out_unknown: bool,
     lowercases: bool,
 }
 
@@ -128,9 +133,22 @@ impl Tokenizer {
             cuts: Cuts::of(&json),
             before: dressed[..start].to_vec(),
             after: dressed[start + bare.len()..].to_vec(),
+            unknown: unknown(&json["model"], &inner),
+            leaves_out_unknown: false,
             lowercases: json["normalizer"]["lowercase"] == Value::Bool(true),
             inner,
         })
+    }
+
+    /// The same, with no special tokens around a text. A text without any token then is the one for unknown text.
+    pub(crate) fn without_special(self) -> Self {
+        Self { before: Vec::new(), after: Vec::new(), ..self }
+    }
+
+    /// The same, with the token for unknown text left out of every text that also has others. [`Tokenizer::count`] and
+    /// [`Tokenizer::ends`] count it nonetheless.
+    pub(crate) fn without_unknown(self) -> Self {
+        Self { leaves_out_unknown: true, ..self }
     }
 
     /// Number of tokens of `text`, special tokens not counted. Equals the length of [`Tokenizer::ends`].
@@ -179,7 +197,7 @@ impl Tokenizer {
     }
 
     /// Number of special tokens added to every text that is embedded.
-    pub(crate) fn n_special(&self) -> usize {
+    pub fn n_special(&self) -> usize {
         self.before.len() + self.after.len()
     }
 
@@ -230,10 +248,23 @@ impl Tokenizer {
             let all = self.try_tokenize(prefix)?;
             let truncated = all.len() > n_max;
             if truncated || prefix.len() == text.len() {
-                let kept = &all[..all.len().min(n_max)];
-                return Ok(Encoded { ids: [&self.before, kept, &self.after].concat(), truncated });
+                let kept = self.known(&all[..all.len().min(n_max)])?;
+                return Ok(Encoded { ids: [&self.before, &*kept, &self.after].concat(), truncated });
             }
             n_bytes = n_bytes.saturating_mul(2);
+        }
+    }
+
+    /// The tokens that stand for a text: at least one, with the special ones.
+    fn known<'i>(&self, ids: &'i [u32]) -> Result<Cow<'i, [u32]>, String> {
+        let known: Cow<'_, [u32]> = match self.unknown.filter(|_| self.leaves_out_unknown) {
+            Some(unknown) => ids.iter().copied().filter(|&id| id != unknown).collect(),
+            None => ids.into(),
+        };
+        match self.unknown {
+            _ if !known.is_empty() || self.n_special() > 0 => Ok(known),
+            Some(unknown) => Ok(vec![unknown].into()),
+            None => Err("it has no tokens, and there is none for unknown text".to_owned()),
         }
     }
 
@@ -254,6 +285,14 @@ fn purpose(path: &Path) -> &'static str {
              `AutoTokenizer.from_pretrained(folder).save_pretrained(folder)`; or"
     } else {
         "the tokenizer in one file (vocab.txt alone is not read)"
+    }
+}
+
+/// Id of the token for unknown text, where there is one.
+fn unknown(model: &Value, tokenizer: &tokenizers::Tokenizer) -> Option<u32> {
+    match model["type"].as_str() {
+        Some("Unigram") => model["unk_id"].as_u64().and_then(|id| u32::try_from(id).ok()),
+        _ => tokenizer.token_to_id(model["unk_token"].as_str()?),
     }
 }
 

@@ -8,6 +8,7 @@ mod checkpoint;
 mod hashes;
 mod header;
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -71,6 +72,16 @@ impl Bias {
     }
 }
 
+/// The shape of each tensor of `model.safetensors` at `path`, by the tensors' names; nothing where there is no file.
+pub(crate) fn shapes(path: &Path) -> Result<Option<BTreeMap<String, Vec<usize>>>> {
+    checkpoint::shapes(path)
+}
+
+/// Why there are no weights at `path`: what lies in the folder instead.
+pub(crate) fn missing(path: &Path) -> Error {
+    checkpoint::no_safetensors(path)
+}
+
 impl Weights {
     /// Opens `model.safetensors` at `path`, or the files of the index beside it; the second result is their BLAKE3
     /// hash. Tensors arrive on `device` as f32.
@@ -82,6 +93,11 @@ impl Weights {
     /// The tensors whose names begin with this prefix's and `name.`.
     pub(crate) fn at(&self, name: &str) -> Self {
         Self { prefix: format!("{}{name}.", self.prefix), ..self.clone() }
+    }
+
+    /// Where tensors arrive.
+    pub(crate) fn device(&self) -> &Device {
+        &self.device
     }
 
     pub(crate) fn has(&self, name: &str) -> bool {
@@ -101,6 +117,30 @@ impl Weights {
     /// Its values in row-major order, in main memory.
     pub(crate) fn vector<const RANK: usize>(&self, name: &str, shape: [usize; RANK]) -> Result<Vec<f32>> {
         self.checkpoint.take(&self.full_name(name), &shape)
+    }
+
+    /// As [`Weights::vector`], also of a tensor of 8-bit integers, which stand for themselves.
+    pub(crate) fn small_vector<const RANK: usize>(&self, name: &str, shape: [usize; RANK]) -> Result<Vec<f32>> {
+        let name = self.full_name(name);
+        if self.checkpoint.dtype(&name) != Some("I8") {
+            return self.checkpoint.take(&name, &shape);
+        }
+        let (_, bytes) = self.checkpoint.take_bytes(&name, &shape)?;
+        Ok(bytes.into_iter().map(|byte| f32::from(byte as i8)).collect())
+    }
+
+    /// Row numbers \[n\], each below `n_rows`.
+    pub(crate) fn row_numbers(&self, name: &str, n: usize, n_rows: usize) -> Result<Vec<usize>> {
+        let (dtype, bytes) = self.checkpoint.take_bytes(&self.full_name(name), &[n])?;
+        let damaged = |reason: String| Error::Damaged { path: self.checkpoint.path.clone(), reason };
+        let numbers: Vec<i64> = match dtype.as_str() {
+            "I64" => bytes.as_chunks().0.iter().map(|&bytes| i64::from_le_bytes(bytes)).collect(),
+            "I32" => bytes.as_chunks().0.iter().map(|&bytes| i64::from(i32::from_le_bytes(bytes))).collect(),
+            _ => return Err(damaged(format!("tensor {name:?} has type {dtype}; supported: I32, I64"))),
+        };
+        let row = |number: i64| usize::try_from(number).ok().filter(|&row| row < n_rows);
+        let outside = |number: &i64| damaged(format!("tensor {name:?} names row {number} of {n_rows}"));
+        numbers.iter().map(|number| row(*number).ok_or_else(|| outside(number))).collect()
     }
 
     /// Holds the tensors of an encoder against what it has taken.

@@ -42,6 +42,11 @@ impl Cancel {
             || self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
     }
 
+    /// The time until the deadline, if there is one.
+    pub(crate) fn left(&self) -> Option<Duration> {
+        self.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()))
+    }
+
     /// An error if the answer is not wanted any more.
     ///
     /// # Errors

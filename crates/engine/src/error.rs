@@ -163,6 +163,41 @@ pub enum Error {
         /// The fault of the line, the status or the answer.
         reason: String,
     },
+    /// A reranker that was to read the best candidates did not, or not so that its scores can be used.
+    #[error("reranker {name}: {reason}")]
+    Reranker {
+        /// Its name; of an endpoint, with its host.
+        name: String,
+        /// The fault of the line, the status or the answer.
+        reason: String,
+    },
+    /// An encoder at an endpoint gave no vectors, or none that can be used.
+    #[error("encoder at {host}: {reason}")]
+    Encoder {
+        /// Its host.
+        host: String,
+        /// The fault of the line, the status or the answer.
+        reason: String,
+    },
+    /// An endpoint has another model under the name of the one that made the vectors of a collection.
+    #[error(
+        "{model}: the model at {host} is not the one that made the vectors there are: those are of fingerprint {known}, \
+         its own now of {found} (least cosine of a probe {cosine:.4}, of one model at least {}); have the model of then \
+         served, or index into another collection",
+        crate::encoder::COSINE_MIN
+    )]
+    EncoderChanged {
+        /// The host that was asked.
+        host: String,
+        /// The encoder that was asked.
+        model: String,
+        /// The beginning of the fingerprint of the vectors there are.
+        known: String,
+        /// The beginning of the fingerprint of the model that answers.
+        found: String,
+        /// The least cosine between its probes and those of the collection.
+        cosine: f64,
+    },
     /// A trace has no answer of the language model that a replay needs.
     #[error("endpoint {host}: {reason}; a replay asks nobody; make the trace again")]
     #[strum(serialize = "endpoint")]
@@ -309,6 +344,8 @@ pub enum Error {
     /// An endpoint that nobody vouches for is written as an address that is not public.
     #[error("endpoint {host}: {ip} is no public address: only a host that the user names may be there")]
     PrivateEndpoint {
+        /// The setting that names an endpoint.
+        setting: &'static str,
         /// Host and port.
         host: String,
         /// The address.
@@ -347,6 +384,12 @@ pub enum Error {
         name: String,
         /// The names there are.
         known: Vec<String>,
+    },
+    /// A collection was to be made, and something of that name is there.
+    #[error("{name:?} is there already; choose another name")]
+    CollectionTaken {
+        /// The name.
+        name: String,
     },
     /// A folder was to have collections, and has none.
     #[error("{folder}: none of its folders is a collection")]

@@ -41,8 +41,10 @@
 mod cancel;
 mod error;
 
+mod bpe;
 mod encoder;
 mod limits;
+mod line;
 mod remembered;
 
 mod source;
@@ -65,10 +67,11 @@ pub use cento_assembly::learned;
 pub use cento_assembly::pipeline::Stated;
 pub use cento_assembly::seal::{self, Budget as SealBudget, Outcome as SealOutcome, SealConfig};
 pub use cento_assembly::{
-    Anchor, Citation, Context, Curve, Evidence, Extent, Format, Marks, Order, Pipeline, Policy, Strategy, Why,
+    Anchor, Citation, Context, Curve, Evidence, Extent, Format, Marks, Order, Pipeline, Policy, RERANK, Strategy, Why,
     explain as reasons, trace,
 };
 pub use cento_corpus as corpus;
+pub use cento_corpus::guard::{Confinement, Guard};
 pub use cento_corpus::{HeaderStyle, ReadOptions, Root};
 pub use cento_embedder as embedder;
 pub use cento_embedder::{DeviceChoice, Precision, THREADS_MAX};
@@ -77,6 +80,7 @@ pub use cento_models as model;
 pub use cento_models::DEFAULT_MODEL;
 pub use cento_vector::Scalar;
 
+pub use api::AssembledTrace;
 pub use cancel::Cancel;
 pub use cento_collection::care::doctor::{Check, Diagnosis, SegmentDiagnosis, doctor};
 pub use cento_collection::care::repair::{Losses, RepairReport, RepairedSegment};
@@ -84,17 +88,19 @@ pub use cento_collection::care::status::{SegmentStatus, Status, status};
 pub use cento_collection::format::config::{
     self, CANDIDATE_DEPTH, ChunkTokens, CollectionConfig, Distance, GivenVectors, LateReading, Pooling, VectorColumn,
 };
+pub use cento_collection::format::files::{FileReport, Suspicion};
 pub use cento_collection::format::graph_health::GraphHealth;
 pub use cento_collection::format::losses::{Loss, LostDocument, Stale};
 pub use cento_collection::format::manifest::{FORMAT, Manifest, SegmentEntry};
 pub use cento_collection::format::metadata::FieldType;
 pub use cento_collection::fs::{File, Fs, OsFs, Replacement, read_bounded, take_bounded};
+pub use cento_collection::keep::reports::{FileReports, file_reports};
 pub use cento_collection::keep::snapshots::{At, NamedGeneration, RemovedSnapshot, UnreadSnapshot};
 pub use cento_collection::keep::snapshots::{create_snapshot, remove_snapshot, snapshots, unread_snapshots};
 pub use cento_collection::write::compact::{CompactOptions, CompactReport, Merge};
 pub use cento_collection::write::memory::MEMORY_BYTES_MIN;
 pub use cento_collection::{Error as CollectionError, describe};
-pub use context::endpoint::{Completion, Endpoint, EndpointOptions, Form, Prompt, Reach, SEED as ENDPOINT_SEED};
+pub use context::endpoint::{Completion, Endpoint, EndpointOptions, Form, Prompt, SEED as ENDPOINT_SEED};
 pub use context::given::{Given, GivenChunk};
 pub use context::pool::{ContextTimings, Pool};
 pub use context::priors::{Gold, JudgedQuestion, LearnedLabel, LearnedPriors, PriorQuestions};
@@ -103,7 +109,8 @@ pub use context::seal::{Retrieval, Sealed};
 pub use context::tokens::{BudgetTokenizer, decode_tokens};
 pub use embed::{EmbedInput, EmbedOptions, EmbedProgress, EmbedReport, Manifest as EmbedManifest};
 pub use embed::{ManifestInput, OutputType, TooLong, embed};
-pub use encoder::look;
+pub use encoder::{ENCODER_TOKENIZER, ENCODER_WINDOW, Encoder, EncoderAccess, EncoderKey, EndpointSettings};
+pub use encoder::{Estimate, Tokens, is_at_endpoint, look};
 pub use error::{Error, Result};
 pub use explain::differences::{Decided, Difference, TraceComparison};
 pub use explain::replay::Replayed;
@@ -114,12 +121,14 @@ pub use explain::why_not::{Standing, WhereLost, WhyNot};
 pub use ingest::cache::{CACHE_BYTES_MAX, CacheOptions, CachePrune, CachePruned, CacheStatus, CachedModel};
 pub use ingest::cache::{prune as prune_cache, status as cache_status};
 pub use ingest::delete::{Deleted, delete, delete_selected};
-pub use ingest::given::{GivenOptions, Lengths, bare_vectors, index_vectors, read_vectors};
+pub use ingest::given::{GivenOptions, Lengths, bare_vectors, index_vectors, open_vectors, read_vectors};
 pub use ingest::inspect::{InspectedChunk, InspectedSection, Inspection};
 pub use ingest::repair::{Missing, RepairOptions, repair};
-pub use ingest::writer::add::{HANDED_OVER, add};
+pub use ingest::writer::add::{HANDED_OVER, add, add_file};
+pub use ingest::writer::create::create;
 pub use ingest::{IndexOptions, IndexReport, Issue, Progress, Removals, Stage, compact, compact_unless};
 pub use ingest::{dry_run, index, inspect};
+pub use line::Reach;
 pub use retrieve::dense::{NeighborSearch, VectorNeighbors, VectorsUsed};
 pub use retrieve::documents::CitedPlace;
 pub use retrieve::likelihood::NO_LIKELIHOODS;
@@ -127,6 +136,8 @@ pub use retrieve::links::{DocumentLinks, IncomingLink, LinkedSection, OutgoingLi
 pub use retrieve::probe::{Nearest, RowId};
 pub use retrieve::quoted::Phrases;
 pub use retrieve::request::{ChunkSearch, Explain, Fusion, LEXICAL_WEIGHT, Links, Mode, Weights};
+pub use retrieve::rerank::reading::{RerankedBy, Reranking};
+pub use retrieve::rerank::reranker::{Reranker, RerankerOptions};
 pub use retrieve::rules::known::NamedBy;
 pub use retrieve::rules::titles::TITLE_WEIGHT_DEFAULT;
 pub use retrieve::run::{DocumentRanking, RankSettings, RunQuery, RunRequest};
@@ -134,7 +145,7 @@ pub use retrieve::scope::{Filtered, NOT_REQUIRED, Required};
 pub use retrieve::search::{Hit, SearchResponse, Timings};
 pub use retrieve::searcher::{Names, Searcher, SearcherOptions};
 pub use retrieve::selection::FieldSummary;
-pub use service::assembled::{Assembled, AssembledTrace, Reassembled};
+pub use service::assembled::Assembled;
 pub use service::encoding::Embeddings;
 pub use service::roots::Writing;
 pub use service::{Asked, Service, ServiceOptions, Which};

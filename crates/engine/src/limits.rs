@@ -14,6 +14,9 @@ pub(crate) const QUERIES_MAX: usize = 32;
 /// The most candidates of an arm; each costs an id and a text.
 pub const CANDIDATES_MAX: usize = 100_000;
 
+/// The most candidates that a reranker reads; each costs a pass of a model.
+pub const RERANK_DEPTH_MAX: usize = 1_000;
+
 /// The widest beam of a graph.
 pub const EF_MAX: usize = 100_000;
 

@@ -9,11 +9,14 @@
 mod asked;
 pub(crate) mod assembled;
 mod changes;
+mod collections;
 pub(crate) mod encoding;
+mod reranking;
 pub(crate) mod roots;
 mod traced;
 mod writing;
 
+use std::borrow::Cow;
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
@@ -26,12 +29,14 @@ use crate::api::{self, Request as _};
 use crate::cancel::Cancel;
 use crate::context::endpoint::Endpoint;
 use crate::context::tokens::BudgetTokenizer;
+use crate::encoder::EncoderAccess;
 use crate::error::{AtPath, Error, Result};
 use crate::explain::why_not::WhyNot;
 use crate::limits;
 use crate::retrieve::links::DocumentLinks;
-use crate::retrieve::queue::Encoder;
+use crate::retrieve::queue::SharedEncoder;
 use crate::retrieve::request::Mode;
+use crate::retrieve::rerank::reranker::Reranker;
 use crate::retrieve::run::{DocumentRanking, RunQuery, RunRequest};
 use crate::retrieve::search::{SearchResponse, Timings};
 use crate::retrieve::searcher::{Names, Searcher, SearcherOptions};
@@ -42,6 +47,7 @@ use cento_collection::format::layout::CURRENT;
 use cento_collection::format::manifest::Manifest;
 use cento_collection::keep::snapshots::{At, snapshots, unread_snapshots};
 use changes::Changes;
+use collections::Collections;
 use roots::Writing;
 
 /// The tokenizers that need no file.
@@ -63,8 +69,12 @@ pub struct ServiceOptions {
     pub threads: usize,
     /// Another place of the collections' encoder: a card's name or a folder. It must be the same model.
     pub model: Option<String>,
+    /// The way encoders at endpoints are asked.
+    pub access: EncoderAccess,
     /// The generation of collections that answers; the current one is opened again when there is a newer one.
     pub at: At,
+    /// The rerankers that requests may name, beside those that were pulled; the first of them serves who names none.
+    pub rerankers: Vec<Arc<Reranker>>,
     /// The names that documents are found by.
     pub names: Names,
     /// The way collections may be changed; not at all by default.
@@ -79,7 +89,9 @@ impl Default for ServiceOptions {
             device: DeviceChoice::Auto,
             threads: 0,
             model: None,
+            access: EncoderAccess::default(),
             at: At::Current,
+            rerankers: Vec::new(),
             names: Names::default(),
             writing: None,
         }
@@ -111,13 +123,17 @@ impl<'a> From<&'a Path> for Which<'a> {
 /// Answers the requests of [`api`], from any number of threads.
 #[derive(Debug)]
 pub struct Service {
+    /// The collections aside, of which there may be more by now.
     options: ServiceOptions,
+    collections: Collections,
     /// By name; those of files.
     tokenizers: BTreeMap<String, BudgetTokenizer<'static>>,
     /// By folder.
     open: Mutex<HashMap<PathBuf, Arc<Mutex<Option<Open>>>>>,
-    /// By fingerprint and number type.
-    encoders: Mutex<HashMap<(String, String), Arc<Encoder>>>,
+    /// By fingerprint, number type and address, if it has one.
+    encoders: Mutex<HashMap<(String, String, Option<String>), Arc<SharedEncoder>>>,
+    /// Those that were pulled and asked for, by the name that they were asked for.
+    rerankers: Mutex<HashMap<String, Arc<Reranker>>>,
     /// By folder.
     changes: Mutex<HashMap<PathBuf, Arc<Mutex<Changes>>>>,
 }
@@ -134,12 +150,15 @@ impl Service {
     ///
     /// # Errors
     /// Those of [`BudgetTokenizer::named`].
-    pub fn new(options: ServiceOptions) -> Result<Self> {
+    pub fn new(mut options: ServiceOptions) -> Result<Self> {
+        let collections = Collections::new(std::mem::take(&mut options.collections));
         let mut tokenizers = BTreeMap::new();
         for (name, path) in &options.tokenizers {
             tokenizers.insert(name.clone(), BudgetTokenizer::named(&path.to_string_lossy())?);
         }
-        Ok(Self { options, tokenizers, open: Mutex::default(), encoders: Mutex::default(), changes: Mutex::default() })
+        let (open, encoders, rerankers, changes) =
+            (Mutex::default(), Mutex::default(), Mutex::default(), Mutex::default());
+        Ok(Self { options, collections, tokenizers, open, encoders, rerankers, changes })
     }
 
     /// Says if a tokenizer needs no file: those that are built in, and the encoder's own.
@@ -153,17 +172,7 @@ impl Service {
     /// # Errors
     /// [`Error::Io`], [`Error::NoCollections`] where there is none.
     pub fn collections_in(folder: &Path) -> Result<BTreeMap<String, PathBuf>> {
-        let mut collections = BTreeMap::new();
-        for entry in std::fs::read_dir(folder).at(folder)? {
-            let path = entry.at(folder)?.path();
-            if path.join(CURRENT).is_file() {
-                collections.insert(Self::name_of(&path)?, path);
-            }
-        }
-        if collections.is_empty() {
-            return Err(Error::NoCollections { folder: folder.to_owned() });
-        }
-        Ok(collections)
+        collections::found_in(folder)
     }
 
     /// The name of a collection in a folder: the folder's own, without a dot before it.
@@ -171,18 +180,12 @@ impl Service {
     /// # Errors
     /// [`Error::Setting`] if it has none, or one that is not UTF-8.
     pub fn name_of(folder: &Path) -> Result<String> {
-        let found = std::path::absolute(folder).at(folder)?;
-        let name = found.file_name().and_then(|name| name.to_str()).map(|name| name.trim_start_matches('.'));
-        name.filter(|name| !name.is_empty()).map(str::to_owned).ok_or_else(|| Error::Setting {
-            setting: "collection",
-            value: folder.display().to_string(),
-            reason: "has no name that can be written".to_owned(),
-        })
+        collections::name_of(folder)
     }
 
-    /// The names of the collections.
-    pub fn collections(&self) -> impl Iterator<Item = &str> {
-        self.options.collections.keys().map(String::as_str)
+    /// The collections by name, each with its folder, as they are now.
+    pub fn collections(&self) -> Arc<BTreeMap<String, PathBuf>> {
+        self.collections.all()
     }
 
     /// The best chunks for a query.
@@ -209,7 +212,8 @@ impl Service {
         cancel: &Cancel,
     ) -> Result<(SearchResponse, Timings)> {
         request.check()?;
-        let search = crate::ChunkSearch { cancel: cancel.clone(), ..request.resolve()? };
+        let rerank = self.reranking(request.rerank.as_ref())?;
+        let search = crate::ChunkSearch { cancel: cancel.clone(), rerank, ..request.resolve()? };
         let searcher = self.searcher(which.into(), cancel)?;
         let is_embedded = search.vector.is_none();
         let loading = if is_embedded { self.lend(&searcher, request.mode)? } else { Duration::ZERO };
@@ -231,13 +235,15 @@ impl Service {
     ) -> Result<Vec<DocumentRanking>> {
         request.check()?;
         let search = request.resolve()?;
+        let rerank = self.reranking_of_documents(request.rerank.as_ref())?;
         let searcher = self.searcher(which.into(), cancel)?;
         self.lend(&searcher, request.mode)?;
         let of = |query: &&str| RunQuery { text: (*query).to_owned(), scope: search.scope.clone() };
         let queries: Vec<RunQuery> = queries.iter().map(of).collect();
         let crate::ChunkSearch { k, candidates, mode, fusion, links, scan, ef, find, ref filter, .. } = search;
-        let filter = filter.clone();
+        let (filter, cancel) = (filter.clone(), cancel.clone());
         let run = RunRequest { k, candidates, mode, fusion, links, scan, ef, find, filter, ..RunRequest::default() };
+        let run = RunRequest { rerank, cancel, ..run };
         searcher.run(&queries, &run, &mut |_| {})
     }
 
@@ -313,7 +319,8 @@ impl Service {
         then: impl FnOnce(&Asked<'_>) -> Result<T, E>,
     ) -> Result<T, E> {
         request.check()?;
-        let search = crate::ChunkSearch { cancel: cancel.clone(), ..request.search().resolve()? };
+        let rerank = self.reranking(request.rerank.as_ref())?;
+        let search = crate::ChunkSearch { cancel: cancel.clone(), rerank, ..request.search().resolve()? };
         let searcher = self.searcher(which.into(), cancel)?;
         let tokenizer = self.tokenizer(&request.tokenizer, &searcher)?;
         let loading = self.lend(&searcher, request.mode)?;
@@ -394,7 +401,7 @@ impl Service {
     pub fn snapshots<'w>(&self, which: impl Into<Which<'w>>, cancel: &Cancel) -> Result<api::SnapshotList> {
         cancel.check()?;
         let folder = self.folder(which.into())?;
-        Ok(api::SnapshotList::new(snapshots(folder)?, unread_snapshots(folder)?))
+        Ok(api::SnapshotList::new(snapshots(&folder)?, unread_snapshots(&folder)?))
     }
 
     /// The contents of a collection.
@@ -403,7 +410,7 @@ impl Service {
     /// Those of opening it, [`Error::Cancelled`].
     pub fn status<'w>(&self, which: impl Into<Which<'w>>, cancel: &Cancel) -> Result<Status> {
         cancel.check()?;
-        Ok(status(self.folder(which.into())?, &self.options.at)?)
+        Ok(status(&self.folder(which.into())?, &self.options.at)?)
     }
 
     /// The number of files of a collection that changed after its last commit, or are gone.
@@ -414,7 +421,7 @@ impl Service {
         let which = which.into();
         let (searcher, folder) = (self.searcher(which, cancel)?, self.folder(which)?);
         let committed = Stamp::of(&folder.join(CURRENT))?.modified;
-        let changes = Arc::clone(lock(&self.changes).entry(folder.to_owned()).or_default());
+        let changes = Arc::clone(lock(&self.changes).entry(folder.into_owned()).or_default());
         let n_changed = lock(&changes).count(&searcher, committed, cancel)?;
         Ok(n_changed)
     }
@@ -426,7 +433,7 @@ impl Service {
     pub fn searcher(&self, which: Which<'_>, cancel: &Cancel) -> Result<Arc<Searcher>> {
         cancel.check()?;
         let folder = self.folder(which)?;
-        let place = Arc::clone(lock(&self.open).entry(folder.to_owned()).or_default());
+        let place = Arc::clone(lock(&self.open).entry(folder.to_path_buf()).or_default());
         let mut place = lock(&place);
         // Taken before the manifest is read: a commit in between is seen by the next request.
         let stamp = Stamp::of(&folder.join(CURRENT));
@@ -434,26 +441,24 @@ impl Service {
             if open.stamp == *stamp || self.options.at != At::Current {
                 return Ok(Arc::clone(&open.searcher));
             }
-            if Manifest::read(folder)?.checksum() == open.searcher.manifest().checksum() {
+            if Manifest::read(&folder)?.checksum() == open.searcher.manifest().checksum() {
                 open.stamp = *stamp;
                 return Ok(Arc::clone(&open.searcher));
             }
         }
-        let ServiceOptions { device, threads, names, ref model, ref at, .. } = self.options;
-        let options = SearcherOptions { model: model.clone(), device, threads, names, at: at.clone() };
-        let searcher = Arc::new(Searcher::open(folder, options)?); // says what is wrong with a folder that has no manifest
+        let ServiceOptions { device, threads, names, ref model, ref access, ref at, .. } = self.options;
+        let (model, access) = (model.clone(), access.clone());
+        let options = SearcherOptions { model, access, device, threads, names, at: at.clone() };
+        // Says what is wrong with a folder that has no manifest.
+        let searcher = Arc::new(Searcher::open(&folder, options)?);
         *place = Some(Open { stamp: stamp?, searcher: Arc::clone(&searcher) });
         Ok(searcher)
     }
 
-    fn folder<'a>(&'a self, which: Which<'a>) -> Result<&'a Path> {
+    fn folder<'a>(&self, which: Which<'a>) -> Result<Cow<'a, Path>> {
         match which {
-            Which::Folder(folder) => Ok(folder),
-            Which::Name(name) => {
-                let known = || self.options.collections.keys().cloned().collect();
-                let folder = self.options.collections.get(name).map(PathBuf::as_path);
-                folder.ok_or_else(|| Error::UnknownCollection { name: name.to_owned(), known: known() })
-            }
+            Which::Folder(folder) => Ok(Cow::Borrowed(folder)),
+            Which::Name(name) => self.collections.folder(name).map(Cow::Owned),
         }
     }
 
@@ -469,7 +474,8 @@ impl Service {
             return Ok(Duration::ZERO); // there is none, which whoever needs it says
         }
         let mut encoders = lock(&self.encoders); // held while one is loaded, so that it is loaded once
-        let key = (config.model_fingerprint.clone(), config.precision.clone());
+        let address = config.endpoint.as_ref().map(|_| config.model.clone());
+        let key = (config.model_fingerprint.clone(), config.precision.clone(), address);
         match encoders.get(&key) {
             Some(encoder) => searcher.lend(Arc::clone(encoder)),
             None => {

@@ -20,6 +20,8 @@ use crate::verify::{FileCheck, checksums, first_fault};
 
 /// Name of the card used when no model is named.
 pub const DEFAULT_MODEL: &str = "all-minilm-l6-v2";
+/// The name that stands for the one table of vectors that was pulled; the architecture of its card.
+pub const STATIC: &str = "static";
 
 /// The models of this machine.
 #[derive(Debug, Clone)]
@@ -219,20 +221,36 @@ impl Models {
 
     /// The folder of a card's name, or the folder itself when `spec` names one.
     ///
-    /// A card's exact name goes before a folder of that name (`./NAME` means the folder), which goes before the card's
-    /// name in another case and its hub repository. Reads sizes only.
+    /// A card's exact name, and [`STATIC`], go before a folder of that name (`./NAME` means the folder), which goes
+    /// before the card's name in another case and its hub repository. Reads sizes only.
     ///
     /// # Errors
-    /// [`Error::NotPulled`], [`Error::Damaged`], [`Error::NoFolder`] or [`Error::UnknownModel`].
+    /// [`Error::NotPulled`], [`Error::Damaged`], [`Error::NoFolder`] or [`Error::UnknownModel`]; [`Error::NoTable`] or
+    /// [`Error::SeveralTables`] for [`STATIC`].
     pub fn resolve(&self, spec: &str) -> Result<Located<'_>> {
         let path = Path::new(spec);
         match self.card(spec)? {
+            None if spec == STATIC => self.located(self.only_table()?),
             Some(card) if card.name == spec || !path.is_dir() => self.located(card),
             _ if path.is_dir() => {
                 let folder = fs::canonicalize(path).at(path)?;
                 Ok(Located { name: folder.display().to_string(), folder, card: None })
             }
             _ => Err(self.absent(spec)),
+        }
+    }
+
+    /// The only table of vectors among the cards.
+    fn only_table(&self) -> Result<&Card> {
+        let is_table = |architecture: Option<&str>| architecture == Some(STATIC);
+        let tables: Vec<&Card> = self.cards.iter().filter(|card| is_table(card.architecture.as_deref())).collect();
+        match tables.as_slice() {
+            [table] => Ok(table),
+            [] => {
+                let known = self.known.iter().filter(|known| is_table(Some(&known.architecture)));
+                Err(Error::NoTable { known: known.map(|known| known.name.clone()).collect() })
+            }
+            several => Err(Error::SeveralTables { names: several.iter().map(|card| card.name.clone()).collect() }),
         }
     }
 

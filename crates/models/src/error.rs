@@ -88,6 +88,18 @@ pub enum Error {
         /// Each with the name before it, separated by commas.
         revisions: String,
     },
+    /// Any table of vectors is asked for, and none was pulled.
+    #[error("no table of static vectors was pulled; well-known ones: {}", known.join(", "))]
+    NoTable {
+        /// Names of well-known ones.
+        known: Vec<String>,
+    },
+    /// Any table of vectors is asked for, and there are several.
+    #[error("several tables of static vectors were pulled: {}; name one", names.join(", "))]
+    SeveralTables {
+        /// The cards.
+        names: Vec<String>,
+    },
     /// Nothing says where models lie.
     #[error("no folder for models: set CENTO_MODELS to a folder, or HOME")]
     NoModelsFolder,

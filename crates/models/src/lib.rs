@@ -37,7 +37,7 @@ mod repository;
 mod tests;
 
 pub use card::{Card, CardFile, Prompts, Source, Use, cards};
-pub use catalogue::{DEFAULT_MODEL, Listed, Located, Models, Presence};
+pub use catalogue::{DEFAULT_MODEL, Listed, Located, Models, Presence, STATIC};
 pub use error::{Attempt, Error, Failure, Result};
 pub use hashes::Hashes;
 pub use known::{Known, known};

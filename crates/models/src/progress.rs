@@ -23,12 +23,12 @@ pub struct Found {
 pub struct Shape {
     /// Its use.
     pub of_use: Use,
-    /// The `model_type` of its configuration.
+    /// The `model_type` of its configuration; [`crate::STATIC`] for a table of vectors.
     pub architecture: String,
     /// As [`crate::Card::pooling`].
     pub pooling: String,
-    /// Length of a vector.
-    pub dimensions: usize,
+    /// Length of a vector; a table of vectors says it with its weights alone.
+    pub dimensions: Option<usize>,
     /// Tokens it reads of one text.
     pub max_tokens: usize,
     /// Words put before a text.

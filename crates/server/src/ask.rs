@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::error::Error as _;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use axum::body::{Body, Bytes, to_bytes};
@@ -40,7 +41,8 @@ struct Read {
     headers: HeaderMap,
     body: Bytes,
     collection: Option<String>,
-    job: Option<String>,
+    /// The parts of the address that have a name, but for the collection.
+    in_path: BTreeMap<String, String>,
     parameters: BTreeMap<String, String>,
 }
 
@@ -48,6 +50,8 @@ struct Read {
 pub(crate) struct Asked<'a> {
     app: &'a App,
     read: &'a Read,
+    /// The collections there are as it begins.
+    pub(crate) collections: &'a BTreeMap<String, PathBuf>,
     pub(crate) cancel: &'a Cancel,
 }
 
@@ -102,11 +106,11 @@ impl FromRequest<Arc<App>> for Ask {
         }
         let in_path = RawPathParams::from_request_parts(&mut parts, app).await;
         let in_path = in_path.map_err(|error| Refusal::value("path", error.body_text()))?;
-        let named = |name: &str| in_path.iter().find(|(known, _)| *known == name).map(|(_, value)| value.to_owned());
-        let (collection, job) = (named(COLLECTION), named(JOB));
-        let collection = collection.or_else(|| parameters.remove(COLLECTION));
+        let mut in_path: BTreeMap<String, String> =
+            in_path.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+        let collection = in_path.remove(COLLECTION).or_else(|| parameters.remove(COLLECTION));
         let body = read(&app.options, &parts.headers, body).await?;
-        let read = Read { method: parts.method, headers: parts.headers, body, collection, job, parameters };
+        let read = Read { method: parts.method, headers: parts.headers, body, collection, in_path, parameters };
         Ok(Self { app: Arc::clone(app), read: Arc::new(read) })
     }
 }
@@ -165,7 +169,10 @@ impl Ask {
         job: impl FnOnce(&Asked<'_>) -> Result<T, Refusal> + Send + 'static,
     ) -> Result<T, Refusal> {
         let (app, read) = (Arc::clone(&self.app), Arc::clone(&self.read));
-        let job = move |cancel: &Cancel| job(&Asked { app: &app, read: &read, cancel });
+        let job = move |cancel: &Cancel| {
+            let collections = app.service.collections();
+            job(&Asked { app: &app, read: &read, collections: &collections, cancel })
+        };
         self.app.work.run(lane, self.app.options.deadline, job).await
     }
 
@@ -175,7 +182,7 @@ impl Ask {
 
     /// The job that the address names.
     pub(crate) fn job(&self) -> &str {
-        self.read.job.as_deref().unwrap_or_default()
+        self.read.in_path(JOB)
     }
 
     /// An error if the address has a parameter that nothing reads.
@@ -219,6 +226,7 @@ impl Asked<'_> {
     /// # Errors
     /// Those of [`Jobs::begin`].
     pub(crate) fn begin(&self, what: (&str, Kind), work: Work) -> Result<JobAnswer, Refusal> {
+        self.cancel.check()?; // who was told that it took too long is not to find it done
         self.app.jobs.begin(&self.app.service, self.app.options.log, what, work)
     }
 
@@ -227,11 +235,12 @@ impl Asked<'_> {
     /// # Errors
     /// [`Refusal::value`] where several could be meant.
     pub(crate) fn collection(&self) -> Result<&str, Refusal> {
-        let mut known = self.app.service.collections();
+        let mut known = self.collections.keys();
         match (&self.read.collection, known.next(), known.next()) {
             (Some(named), ..) => Ok(named),
             (None, Some(only), None) => Ok(only),
-            (None, ..) => {
+            (None, None, _) => Err(Refusal::none_yet()),
+            (None, Some(_), Some(_)) => {
                 let several = Refusal::value(COLLECTION, "there is more than one collection; say which one is asked");
                 Err(several.hint("GET /v1/collections lists them; add ?collection=NAME"))
             }
@@ -251,8 +260,13 @@ impl Asked<'_> {
         Ok(api::parse(&self.read.body)?)
     }
 
+    /// The part of the address that has this name.
+    pub(crate) fn in_path(&self, name: &str) -> &str {
+        self.read.in_path(name)
+    }
+
     /// The body as it was sent.
-    pub(crate) fn body(&self) -> &[u8] {
+    pub(crate) fn body(&self) -> &Bytes {
         &self.read.body
     }
 
@@ -282,6 +296,10 @@ impl Asked<'_> {
 }
 
 impl Read {
+    fn in_path(&self, name: &str) -> &str {
+        self.in_path.get(name).map_or("", String::as_str)
+    }
+
     fn no_parameters(&self) -> Result<(), Refusal> {
         match self.parameters.keys().next() {
             Some(field) => {

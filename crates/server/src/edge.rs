@@ -2,9 +2,8 @@
 //!
 //! The log says when, what route, which status, how long; never an address as it was written, a key or a question.
 
-use std::io::Write as _;
 use std::sync::Arc;
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::Instant;
 
 use axum::extract::{MatchedPath, Request, State};
 use axum::http::{HeaderName, HeaderValue};
@@ -15,6 +14,7 @@ use uuid::Uuid;
 
 use crate::app::App;
 use crate::keys::Scope;
+use crate::log;
 use crate::options::Log;
 use crate::refusal::Refusal;
 
@@ -87,10 +87,9 @@ impl Open {
     fn log(&self, status: u16, refusal: Option<&Refusal>) {
         let time = self.began.elapsed();
         self.app.metrics.answered(&self.route, status, time);
-        let unix = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let told = |refusal: &&Refusal| self.app.options.log == Log::Words && refusal.cause.is_some();
-        let line = Line {
-            unix_ms: u64::try_from(unix.as_millis()).unwrap_or(u64::MAX),
+        log::line(&Line {
+            unix_ms: log::unix_ms(),
             request: self.id,
             method: &self.method,
             route: &self.route,
@@ -98,10 +97,7 @@ impl Open {
             ms: (time.as_secs_f64() * 1e6).round() / 1e3,
             code: refusal.map(|refusal| refusal.body.code.as_str()),
             cause: refusal.filter(told).and_then(|refusal| refusal.cause.as_deref()),
-        };
-        if let Ok(line) = serde_json::to_string(&line) {
-            let _ = writeln!(std::io::stderr().lock(), "{line}"); // work goes on when nobody hears it
-        }
+        });
     }
 }
 

@@ -4,7 +4,6 @@
 //! was. Those that ended are remembered until others take their places; a server that starts knows none.
 
 use std::collections::VecDeque;
-use std::io::Write as _;
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -18,6 +17,7 @@ use serde::Serialize;
 use serde_json::json;
 use uuid::Uuid;
 
+use crate::log;
 use crate::options::Log;
 use crate::refusal::{ErrorBody, Refusal};
 
@@ -248,17 +248,20 @@ impl Jobs {
         })
     }
 
-    /// Cancels all jobs and waits until they have ended, for so long at most. No other is begun.
-    pub(crate) fn end(&self, time: Duration) {
+    /// Cancels all jobs and waits until they have ended, for so long at most. No other is begun. The answer is how many
+    /// were at work.
+    pub(crate) fn end(&self, time: Duration) -> usize {
         let began = Instant::now();
         let mut known = self.known.lock();
         known.is_closed = true;
+        let n_running = known.jobs.iter().filter(|job| job.is_running()).count();
         known.jobs.iter().for_each(|job| job.cancel.cancel());
         while known.jobs.iter().any(|job| job.is_running())
             && let Some(left) = time.checked_sub(began.elapsed())
         {
             self.ended.wait_for(&mut known, left);
         }
+        n_running
     }
 }
 
@@ -323,10 +326,9 @@ impl Job {
     fn log(&self, cause: Option<String>) {
         let JobAnswer { id, kind, state, seconds, error, .. } = self.answer();
         let code = error.map(|error| error.code);
-        let line = json!({
+        log::line(&json!({
             "job": id, "kind": kind, "state": state, "seconds": seconds, "code": code, "cause": cause,
-        });
-        let _ = writeln!(std::io::stderr().lock(), "{line}"); // work goes on when nobody hears it
+        }));
     }
 }
 

@@ -6,6 +6,7 @@
 mod error;
 mod options;
 mod refusal;
+mod log;
 mod keys;
 mod guard;
 mod metrics;
@@ -18,12 +19,14 @@ mod listen;
 mod mcp;
 mod routes;
 
+use std::io::{self, Read};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use cento_engine::api::TextKind;
 use cento_engine::{Cancel, Service};
+use serde_json::json;
 use tokio::net::TcpListener;
 use tokio::runtime::{Builder, Runtime};
 use tokio_util::sync::CancellationToken;
@@ -35,7 +38,7 @@ use crate::work::Lane;
 pub use crate::error::{Error, Result};
 pub use crate::options::{
     DEFAULT_BODY_BYTES, DEFAULT_CONNECTIONS, DEFAULT_DEADLINE, DEFAULT_PORT, DEFAULT_QUEUE, DEFAULT_TOOL_TOKENS,
-    Folders, Log, LongTexts, ServerOptions,
+    Folders, Life, Log, LongTexts, ServerOptions,
 };
 
 /// Threads that read and write connections; answers are made on the engine's.
@@ -47,8 +50,8 @@ const END_TIME: Duration = Duration::from_secs(1);
 /// The time that jobs have to end when the server does; what is not committed then is as if it had never begun.
 const JOBS_END_TIME: Duration = Duration::from_secs(5);
 
-/// Serves the collections of a service over HTTP until the process is told to stop (Ctrl-C, or TERM). `listening` is
-/// called with the address once connections are accepted.
+/// Serves the collections of a service over HTTP until the process is told to stop (Ctrl-C, TERM, or as
+/// [`Life`] says). `listening` is called with the address once connections are accepted.
 ///
 /// # Errors
 /// [`Error::Unguarded`], [`Error::Keys`], [`Error::Listen`], [`Error::System`].
@@ -64,13 +67,17 @@ pub fn serve(service: Service, options: ServerOptions, listening: impl FnOnce(So
         let listener = TcpListener::bind(address).await.map_err(refused)?;
         let stop = CancellationToken::new();
         stop_on_signals(&stop)?;
+        if app.options.life == Life::Stdin {
+            stop_at_end(io::stdin(), &stop);
+        }
         warm_up(&app);
         listening(listener.local_addr().map_err(refused)?);
         let router = routes::router(Arc::clone(&app), mcp::route(&app, &stop));
         listen::accept(listener, Arc::clone(&app), router, stop).await;
         Ok(())
     })?;
-    app.jobs.end(JOBS_END_TIME);
+    let n_jobs = app.jobs.end(JOBS_END_TIME);
+    log::line(&json!({ "unix_ms": log::unix_ms(), "server": "stopped", "jobs_cancelled": n_jobs }));
     runtime.shutdown_timeout(END_TIME);
     Ok(())
 }
@@ -98,7 +105,7 @@ fn runtime() -> Result<Runtime> {
 /// Loads the encoders of all collections on an engine thread, so that the first question need not wait for them. What
 /// cannot be loaded is said to whoever asks.
 fn warm_up(app: &Arc<App>) {
-    for name in app.service.collections().map(str::to_owned) {
+    for name in app.service.collections().keys().cloned() {
         let (app, of_job) = (Arc::clone(app), Arc::clone(app));
         let load = move |cancel: &Cancel| {
             let loaded = of_job.service.embeddings(name.as_str(), &[], TextKind::Query, cancel);
@@ -118,6 +125,15 @@ fn stop_on_signals(stop: &CancellationToken) -> Result<()> {
         stop.cancel();
     });
     Ok(())
+}
+
+/// Reads on a thread that nothing waits for: a read of stdin cannot be ended.
+fn stop_at_end(mut input: impl Read + Send + 'static, stop: &CancellationToken) {
+    let stop = stop.clone();
+    std::thread::spawn(move || {
+        let _ = io::copy(&mut input, &mut io::sink()); // an input that cannot be read has ended
+        stop.cancel();
+    });
 }
 
 /// The signal that asks a process to end.

@@ -87,9 +87,10 @@ impl Metrics {
     }
 
     pub(crate) fn searched(&self, timings: &Timings) {
-        let Timings { embed, dense, lexical, fuse, texts } = *timings;
+        let Timings { embed, dense, lexical, fuse, rerank, texts } = *timings;
         let stages = [("embed", embed), ("dense", dense), ("lexical", lexical), ("fuse", fuse), ("texts", texts)];
-        for (stage, time) in stages {
+        let reranked = Some(("rerank", rerank)).filter(|_| !rerank.is_zero());
+        for (stage, time) in stages.into_iter().chain(reranked) {
             self.stages.get_or_create(&OfStage { stage }).observe(time.as_secs_f64());
         }
     }

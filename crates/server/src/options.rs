@@ -52,6 +52,18 @@ pub struct ServerOptions {
     pub log: Log,
     /// The way answers speak of folders of this machine.
     pub folders: Folders,
+    /// The end of the server.
+    pub life: Life,
+}
+
+/// The end of a server, if it is not told to stop before.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Life {
+    /// It goes on until a signal ends it.
+    #[default]
+    Signals,
+    /// The end of stdin: whoever started the server holds the other end, and the system closes it however they end.
+    Stdin,
 }
 
 /// The way answers speak of folders of this machine.
@@ -100,6 +112,7 @@ impl Default for ServerOptions {
             long_texts: LongTexts::default(),
             log: Log::default(),
             folders: Folders::default(),
+            life: Life::default(),
         }
     }
 }

@@ -3,7 +3,8 @@
 use axum::http::header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
-use cento_engine::{Error, api::Fault};
+use cento_engine::api::Fault;
+use cento_engine::{CollectionError, Error};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -63,6 +64,11 @@ impl Refusal {
         self
     }
 
+    /// No collection is served that could be asked.
+    pub(crate) fn none_yet() -> Self {
+        Self::new(StatusCode::NOT_FOUND, "unknown_collection", "there is no collection yet").of("collection")
+    }
+
     /// Too much is asked at once.
     pub(crate) fn busy() -> Self {
         Self::new(StatusCode::TOO_MANY_REQUESTS, "busy", "too many requests wait already")
@@ -96,7 +102,11 @@ impl From<Error> for Refusal {
             | Error::UnknownCollection { .. }
             | Error::NotTraced { .. }
             | Error::AmbiguousName { .. }
-            | Error::OutOfRange { .. } => StatusCode::NOT_FOUND,
+            | Error::OutOfRange { .. }
+            | Error::Collection(CollectionError::UnknownGeneration { .. } | CollectionError::UnknownSnapshot { .. }) => {
+                StatusCode::NOT_FOUND
+            }
+            Error::CollectionTaken { .. } => StatusCode::CONFLICT,
             Error::Request { .. }
             | Error::UnknownField { .. }
             | Error::Setting { .. }
@@ -105,6 +115,7 @@ impl From<Error> for Refusal {
             | Error::EmptyQuery
             | Error::NoEncoder
             | Error::NoWords
+            | Error::NoAnswer { .. }
             | Error::TooManyResults { .. }
             | Error::AnswerTooLarge { .. } => StatusCode::BAD_REQUEST,
             _ => return Self::own(&fault.code, fault.message), // files, models and devices of the server
@@ -112,8 +123,9 @@ impl From<Error> for Refusal {
         let data = fault.data.unwrap_or_default();
         let named = |key: &str| data.get(key).and_then(|value| value.as_str()).map(str::to_owned);
         let parameter = named("field").or_else(|| named("setting"));
-        let parameter = parameter.or_else(|| of_code(&fault.code).map(str::to_owned));
+        let parameter = parameter.or_else(|| field_of(&error, &fault.code).map(str::to_owned));
         let hint = match &error {
+            Error::Collection(_) => Some("ask another generation with \"on\"".to_owned()),
             Error::UnknownCollection { .. } => Some("GET /v1/collections lists them".to_owned()),
             Error::UnknownField { nearest: Some(nearest), .. } => Some(format!("the field {nearest:?} is near")),
             Error::NoEncoder => Some("send \"vector\": [...], or \"mode\": \"lexical\"".to_owned()),
@@ -126,12 +138,18 @@ impl From<Error> for Refusal {
     }
 }
 
-/// The field that an error of a code is about, where its data does not say.
-fn of_code(code: &str) -> Option<&'static str> {
+/// The field that an error is about, where its data does not say.
+fn field_of(error: &Error, code: &str) -> Option<&'static str> {
     match code {
+        _ if matches!(error, Error::Filter(_)) => Some("filter"),
         "empty_query" => Some("query"),
         "too_many_results" => Some("k"),
-        "unknown_collection" => Some("collection"),
+        "unknown_collection" | "collection_taken" => Some("collection"),
+        "unknown_generation" | "unknown_snapshot" => Some("on"),
+        "budget_too_small" => Some("budget"),
+        "include" | "include_too_long" => Some("include"),
+        "strategy" => Some("strategy"),
+        _ if code.starts_with("policy") => Some("policy"),
         _ => None, // several, or none
     }
 }

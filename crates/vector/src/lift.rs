@@ -8,6 +8,8 @@
 //! bit for bit; the squared length is centred, so that it takes no more of the unit sphere than it must.
 //! Shapes: D coordinates given, `D + added` stored.
 
+use crate::rows::Scalar;
+
 /// The order that unit vectors are to stand for. `exponent` bounds the lengths of rows: `2^exponent`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lift {
@@ -111,6 +113,19 @@ impl Lift {
         }
     }
 
+    /// The most by which a cosine of `dimensions` coordinates, taken in 32 bits with a lifted row, may be off the one
+    /// that ranks by [`Lift::score`]. Where one row is far longer than others, this is more than the others differ.
+    pub fn cosine_error(dimensions: usize, scalar: Scalar) -> f64 {
+        let unit = f64::from(f32::EPSILON) / 2.0;
+        let of_sum = (dimensions + 8) as f64 * unit; // both vectors are of unit length: Cauchy and Schwarz
+        // The given coordinates are what is stored; those added were made of them before they were rounded.
+        let of_row = match scalar {
+            Scalar::F32 => 4.0 * unit,
+            Scalar::F16 => 4.0 * f64::from(half::f16::EPSILON),
+        };
+        of_sum + of_row
+    }
+
     /// The direction of the vector that a stored row is of, of unit length; zeros for a vector of zeros.
     pub fn direction(self, row: &[f32]) -> Vec<f32> {
         let given = &row[..row.len() - self.added()];
@@ -177,6 +192,42 @@ mod tests {
                         let score = lift.score(query, &stored[at]).unwrap();
                         assert_eq!(score, truth(at), "{lift:?}: a vector comes back bit for bit");
                     }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_cosine_in_32_bits_is_off_by_no_more_than_its_error() {
+        let mut random = Random::new(12);
+        let mut rows = vectors(&mut random, 1.0);
+        rows.extend(vectors(&mut random, 512.0));
+        let queries = vectors(&mut random, 3.0).into_iter().skip(1).step_by(20);
+        for (query, exponent) in queries.flat_map(|query| [9, 40].map(|exponent| (query.clone(), exponent))) {
+            for lift in [Lift::InnerProduct { exponent }, Lift::Euclidean { exponent }] {
+                let lifted = lift.query(&query).unwrap();
+                for (row, scalar) in rows.iter().flat_map(|row| [(row, Scalar::F32), (row, Scalar::F16)]) {
+                    let mut stored = lift.row(row);
+                    if scalar == Scalar::F16 {
+                        stored.iter_mut().for_each(|value| *value = half::f16::from_f32(*value).to_f32());
+                    }
+                    let given = &stored[..DIMENSIONS];
+                    // Of the coordinates that are stored, by which a row is scored: as the paper has them, in 64 bits.
+                    let (ideal, length) = match lift {
+                        Lift::Cosine | Lift::InnerProduct { .. } => (dot(&query, given), dot(&query, &query).sqrt()),
+                        Lift::Euclidean { exponent } => {
+                            let factor = 4.0 * 3_f64.sqrt() * 2_f64.powi(-exponent);
+                            let centred = 3_f64.sqrt() * (4.0 * dot(given, given) - 0.5);
+                            (
+                                factor * dot(&query, given) - centred,
+                                (1.0 + factor * factor * dot(&query, &query)).sqrt(),
+                            )
+                        }
+                    };
+                    let found: f32 = lifted.iter().zip(&stored).map(|(a, b)| a * b).sum();
+                    let error = (f64::from(found) - ideal / length).abs();
+                    let bound = Lift::cosine_error(stored.len(), scalar);
+                    assert!(error <= bound, "{lift:?}, {scalar:?}: {error:e} is more than {bound:e}");
                 }
             }
         }

@@ -88,6 +88,7 @@ pub(super) fn manifest(
         searched_for: Vec::new(),
         support: None,
         endpoint: None,
+        rerank: None,
         windows: None,
         second_search: None,
         repair: None,

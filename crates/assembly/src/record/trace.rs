@@ -115,6 +115,9 @@ pub struct Manifest {
     /// The language model that was asked by whoever drove a repair, and what it said; none if none was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub endpoint: Option<EndpointRecord>,
+    /// The reranker that read the best candidates, and its scores; none if none did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rerank: Option<RerankRecord>,
     /// The radii of windows, where they go by the question or by the type of a document.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub windows: Option<Radii>,
@@ -246,6 +249,28 @@ pub enum Outcome {
     NothingRelevant,
     /// Only the line that says from which budget on something is delivered.
     NothingFits,
+}
+
+/// The part of a reranker in a context.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RerankRecord {
+    /// Its name.
+    pub model: String,
+    /// Its fingerprint; of an endpoint, that of its name and address.
+    pub fingerprint: String,
+    /// Candidates of each question that it was to read.
+    pub depth: usize,
+    /// Its scores, by what was read.
+    pub scores: Vec<PairScore>,
+}
+
+/// The score of a question and a passage.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PairScore {
+    /// BLAKE3 of both, in hex.
+    pub pair: String,
+    /// The logarithm of the odds that the passage answers.
+    pub logit: f32,
 }
 
 /// Tokens of one section.

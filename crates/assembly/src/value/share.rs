@@ -6,11 +6,17 @@
 //! the neighbour's own score gives, so peaks keep their order, and neighbours of peaks rise above chunks that are no
 //! better and stand alone.
 //!
+//! Where a reranker read some of the chunks, its probabilities take the place of the peaks that scores tell: it was
+//! trained to say how likely a text answers, which a score only ranks. What it did not read stood behind what it read,
+//! and is no likelier than the least of that. How far evidence runs is still told by the scores: nobody read the
+//! neighbours.
+//!
 //! Source: ours; that relevant chunks cluster is what dsRAG's segments and sentence windows live on, with a constant
 //! each.
 //! Shapes: N candidates, by place.
 //! - `z = (score - median) / (1.4826 * median absolute deviation)` of the found candidates.
 //! - Peaks: `p = sigmoid(mu_peak z - t + logit(PRIOR))`, `t` such that they add up to 1.
+//! - Peaks where R of them were read: `q_i` of those, `min(p_i, min q)` of the others, over their sum.
 //! - Runs of L: a run that reaches a chunk takes it in with the odds `(L - 1) exp(mu_run z - t_L)`, where `t_L` puts as
 //!   many chunks in runs as the peaks' documents have room for; `v_i = max(p_i, a_i v of the neighbour)`, from the left
 //!   and from the right.
@@ -55,23 +61,24 @@ const OFFSET_MAX: f64 = 660.0;
 /// A score that is not a finite number.
 pub(crate) fn of_candidates(candidates: &[&Candidate], lines: &Lines) -> Result<Vec<f64>> {
     let scores: Vec<Option<f64>> =
-        lines.candidates.iter().map(|&at| (!candidates[at].is_neighbor).then_some(candidates[at].relevance)).collect();
-    let by_place = likelihoods(lines, &scores)?;
+        lines.candidates.iter().map(|&at| (!candidates[at].is_neighbor).then(|| candidates[at].fused())).collect();
+    let read: Vec<Option<f64>> = lines.candidates.iter().map(|&at| candidates[at].probability()).collect();
+    let by_place = likelihoods(lines, &scores, &read)?;
     Ok((0..candidates.len()).map(|candidate| by_place[lines.place(candidate)]).collect())
 }
 
 /// The likelihood of each place. `scores` by place; none for what retrieval did not find, which is taken to score as
-/// the least of what it did.
+/// the least of what it did. `read` are the probabilities of a reranker.
 ///
 /// # Errors
 /// A score that is not a finite number.
-fn likelihoods(lines: &Lines, scores: &[Option<f64>]) -> Result<Vec<f64>> {
+fn likelihoods(lines: &Lines, scores: &[Option<f64>], read: &[Option<f64>]) -> Result<Vec<f64>> {
     let n = lines.len();
     if n == 0 {
         return Ok(Vec::new());
     }
     let z = deviations(scores)?;
-    let peaks = normalized(Ratios::new(&z, MU_PEAK).adding_up_to_one());
+    let peaks = as_read(normalized(Ratios::new(&z, MU_PEAK).adding_up_to_one()), read);
     let mut of_document = vec![0.0; n];
     for document in &lines.documents {
         of_document[document.clone()].fill(document.len() as f64);
@@ -99,6 +106,16 @@ fn likelihoods(lines: &Lines, scores: &[Option<f64>]) -> Result<Vec<f64>> {
         mean.iter_mut().zip(spread).for_each(|(mean, value)| *mean += value / RUN_LENGTHS.len() as f64);
     }
     Ok(mean)
+}
+
+/// Peaks with the probabilities of a reranker in place of those that it read.
+fn as_read(mut peaks: Vec<f64>, read: &[Option<f64>]) -> Vec<f64> {
+    let probable = |read: f64| read.max(f64::MIN_POSITIVE);
+    let Some(least) = read.iter().flatten().copied().map(probable).reduce(f64::min) else { return peaks };
+    for (peak, read) in peaks.iter_mut().zip(read) {
+        *peak = read.map_or(peak.min(least), probable);
+    }
+    normalized(peaks)
 }
 
 /// Likelihood ratios of the scores alone: `exp(mu z)`, the greatest taken for 1.
@@ -208,7 +225,7 @@ mod tests {
         let candidates: Vec<&Candidate> = candidates.iter().collect();
         let lines = Lines::new(&candidates);
         let scores: Vec<Option<f64>> = lines.candidates.iter().map(|&at| chunks[at].2).collect();
-        let by_place = likelihoods(&lines, &scores).unwrap();
+        let by_place = likelihoods(&lines, &scores, &vec![None; chunks.len()]).unwrap();
         (0..chunks.len()).map(|at| by_place[lines.place(at)]).collect()
     }
 
@@ -276,7 +293,30 @@ mod tests {
         assert_eq!(likelihoods_of(&[("a", 0, Some(0.3))]), [1.0]);
         let unseen = likelihoods_of(&[("a", 0, None), ("b", 0, None)]);
         assert!(unseen.iter().all(|p| (p - 0.5).abs() < 1e-6), "{unseen:?}");
-        assert!(likelihoods(&Lines::new(&[&candidate("a", 0, "x", 0.0)]), &[Some(f64::NAN)]).is_err());
+        assert!(likelihoods(&Lines::new(&[&candidate("a", 0, "x", 0.0)]), &[Some(f64::NAN)], &[None]).is_err());
+    }
+
+    #[test]
+    fn what_was_read_has_its_probability_and_nothing_unread_is_likelier() {
+        let peaks = |read: &[Option<f64>]| as_read(vec![0.5, 0.3, 0.15, 0.05], read);
+        assert_eq!(peaks(&[None; 4]), [0.5, 0.3, 0.15, 0.05]);
+        let read = peaks(&[Some(0.2), Some(0.6), None, None]);
+        let close = |a: f64, b: f64| assert!((a - b).abs() < 1e-12, "{a} {b}");
+        [0.2, 0.6, 0.15, 0.05].iter().zip(&read).for_each(|(expected, found)| close(*expected, *found));
+        let refused = peaks(&[Some(1e-9), Some(0.0), None, None]);
+        assert!(refused[0] > 0.999 && refused[1] == refused[2] && refused[2] == refused[3], "{refused:?}");
+        assert!(peaks(&[Some(0.0); 4]).iter().all(|peak| (peak - 0.25).abs() < 1e-12));
+        let mut found = candidate("a", 0, "x", 1.7);
+        found.arms.push(crate::fuse::Contribution {
+            arm: crate::RERANK.to_owned(),
+            rank: Some(4),
+            raw: Some(2.0),
+            normalized: Some(0.88),
+            weight: 1.0,
+            contribution: 0.9,
+        });
+        close(found.fused(), 0.8);
+        assert_eq!(found.probability(), Some(0.88));
     }
 
     proptest! {

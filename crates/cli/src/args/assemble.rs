@@ -36,6 +36,13 @@ pub(crate) struct Assemble {
     /// Marks around the texts: lean or full [default: the file's, or lean]
     #[arg(long, value_name = "MARKS")]
     pub(crate) marks: Option<Marks>,
+    /// Deliver this chunk (DOCUMENT#NUMBER, as the trace has it), or all of a document, whatever else is delivered
+    /// (repeatable) [default: the file's]
+    #[arg(long, value_name = "ID")]
+    pub(crate) include: Vec<String>,
+    /// Do not deliver this chunk, or anything of a document (repeatable) [default: the file's]
+    #[arg(long, value_name = "ID")]
+    pub(crate) exclude: Vec<String>,
     /// The language of stemming and stop words, or none [default: the file's, or english]
     #[arg(long, value_name = "LANGUAGE")]
     pub(crate) language: Option<Language>,

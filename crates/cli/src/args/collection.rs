@@ -6,6 +6,7 @@ use cento_engine::{ChunkTokens, Distance, HeaderStyle, Language, Pooling, Precis
 use clap::{Args, Subcommand, ValueEnum};
 
 use super::cache::{ByteCount, CachePlace};
+use super::encoder::ElsewhereIndexed;
 use super::query::{At, Device};
 
 #[derive(Debug, Args)]
@@ -15,11 +16,12 @@ pub(crate) struct Index {
     pub(crate) paths: Vec<String>,
     #[command(flatten)]
     pub(crate) given: Given,
-    /// How files are read: auto, md, text, html, jsonl, csv or beir
+    /// How files are read: auto, beir, or as one format: md, text, html, jsonl, csv, pdf, docx, doc, odt, rtf, pptx,
+    /// ppt, odp, epub, xlsx, xlsb, xls, ods, ipynb or eml
     #[arg(long, value_name = "FORMAT", default_value = "auto")]
     pub(crate) format: corpus::ReadAs,
-    /// The encoder: the name of a model card or a sentence-transformers folder [default: the collection's, or
-    /// all-minilm-l6-v2]
+    /// The encoder: the name of a model card, a sentence-transformers folder, or openai:NAME@URL, an OpenAI-compatible
+    /// endpoint whose key is taken from CENTO_ENCODER_KEY alone [default: the collection's, or all-minilm-l6-v2]
     #[arg(long, value_name = "NAME|DIR")]
     pub(crate) model: Option<String>,
     /// The header embedded with each chunk: structured, flat, last (flat with the innermost heading alone) or none
@@ -66,6 +68,8 @@ pub(crate) struct Index {
     #[arg(long, value_parser = clap::builder::BoolishValueParser::new(), help_heading = "Embedding cache")]
     pub(crate) no_cache: bool,
     #[command(flatten)]
+    pub(crate) elsewhere: ElsewhereIndexed,
+    #[command(flatten)]
     pub(crate) compaction: NoCompact,
     /// Remove documents whose files are gone even if a whole folder of PATH is, or if they are more than half (and ten
     /// or more); without this such a run is refused, for a disk may not be there
@@ -74,7 +78,7 @@ pub(crate) struct Index {
     /// Read and chunk, but embed and write nothing
     #[arg(long, value_parser = clap::builder::BoolishValueParser::new())]
     pub(crate) dry_run: bool,
-    /// Write the full report, file by file, as JSON
+    /// Write the full report, file by file, as JSON; `cento status --files` shows what was got out of them
     #[arg(long, value_name = "FILE")]
     pub(crate) report: Option<PathBuf>,
 }
@@ -84,10 +88,15 @@ const GIVEN: &str = "Vectors of your own";
 /// Vectors that are given in place of files to embed.
 #[derive(Debug, Args)]
 pub(crate) struct Given {
-    /// Instead of PATH, make a collection without an encoder of these vectors, a row each: .npy (float32, float16,
-    /// float64), .fvecs or .bvecs. A row whose id is there replaces the document; none is removed
+    /// Instead of PATH, make a collection without an encoder of these vectors, a row each: .npy, .fvecs, .bvecs, .hdf5
+    /// or .parquet (with ids, texts and metadata in columns beside them). A row whose id is there replaces the
+    /// document; none is removed
     #[arg(long, value_name = "FILE", help_heading = GIVEN, conflicts_with_all = FOR_PATHS)]
     pub(crate) from_vectors: Option<PathBuf>,
+    /// The column of a .parquet file that holds the vectors [default: the only one of lists of floats], or the dataset
+    /// of an .hdf5 file [default: train]
+    #[arg(long, value_name = "NAME", requires = "from_vectors", help_heading = GIVEN)]
+    pub(crate) vector_column: Option<String>,
     /// The ids of the vectors, a line each [default: those of the texts, or the numbers of the rows from 0]
     #[arg(long, value_name = "FILE", requires = "from_vectors", help_heading = GIVEN)]
     pub(crate) ids: Option<PathBuf>,
@@ -109,8 +118,21 @@ pub(crate) struct Given {
 }
 
 /// Options of files and encoders, which mean nothing to vectors that are given.
-const FOR_PATHS: [&str; 8] =
-    ["paths", "model", "header", "chunk_tokens", "pooling", "late_window", "precision", "dry_run"];
+const FOR_PATHS: [&str; 13] = [
+    "paths",
+    "model",
+    "header",
+    "chunk_tokens",
+    "pooling",
+    "late_window",
+    "precision",
+    "dry_run",
+    "encoder_tokenizer",
+    "encoder_window",
+    "encoder_dimensions",
+    "query_prompt",
+    "document_prompt",
+];
 
 #[derive(Debug, Args)]
 pub(crate) struct Get {
@@ -191,7 +213,7 @@ pub(crate) struct Memory {
 
 #[derive(Debug, Args)]
 pub(crate) struct Repair {
-    /// Load the collection's encoder from another place
+    /// Load the collection's encoder from another place: a card, a folder, or openai:NAME@URL
     #[arg(long, value_name = "NAME|DIR")]
     pub(crate) model: Option<String>,
     #[command(flatten)]
@@ -230,6 +252,10 @@ pub(crate) enum Snapshot {
 
 #[derive(Debug, Args)]
 pub(crate) struct Status {
+    /// Show what readers got out of each file that is no plain text, and what not, the suspicious first: pages,
+    /// characters, pages without text, what was refused and why
+    #[arg(long, value_parser = clap::builder::BoolishValueParser::new())]
+    pub(crate) files: bool,
     #[command(flatten)]
     pub(crate) at: At,
 }
@@ -238,7 +264,8 @@ pub(crate) struct Status {
 pub(crate) struct Inspect {
     /// The file
     pub(crate) file: String,
-    /// How files are read: auto, md, text, html, jsonl, csv or beir
+    /// How files are read: auto, beir, or as one format: md, text, html, jsonl, csv, pdf, docx, doc, odt, rtf, pptx,
+    /// ppt, odp, epub, xlsx, xlsb, xls, ods, ipynb or eml
     #[arg(long, value_name = "FORMAT", default_value = "auto")]
     pub(crate) format: corpus::ReadAs,
     /// The encoder whose tokens count

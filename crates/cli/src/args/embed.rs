@@ -7,6 +7,7 @@ use clap::{Args, ValueEnum};
 
 use super::cache::CachePlace;
 use super::collection::Vectors;
+use super::encoder::Elsewhere;
 use super::query::Device;
 
 /// What `cento embed` takes.
@@ -21,9 +22,12 @@ pub(crate) struct Embed {
     /// What the texts are, which decides the model's prompt
     #[arg(long, value_enum, default_value_t = TextKind::Document)]
     pub(crate) kind: TextKind,
-    /// The encoder: the name of a model card or a sentence-transformers folder
+    /// The encoder: the name of a model card, a sentence-transformers folder, or openai:NAME@URL, an OpenAI-compatible
+    /// endpoint whose key is taken from CENTO_ENCODER_KEY alone
     #[arg(long, value_name = "NAME|DIR", default_value = cento_engine::DEFAULT_MODEL)]
     pub(crate) model: String,
+    #[command(flatten)]
+    pub(crate) elsewhere: Elsewhere,
     #[command(flatten)]
     pub(crate) device: Device,
     /// Number type the encoder computes in: f32, the reference; bf16 (f16 on a GPU) or, on the CPU, int8, which are
@@ -50,7 +54,8 @@ pub(crate) struct Embed {
     /// Forget what an interrupted run left, and make a result anew that is there already
     #[arg(long, value_parser = clap::builder::BoolishValueParser::new())]
     pub(crate) restart: bool,
-    /// Take vectors from the embedding cache where it has them, and keep new ones there
+    /// Take vectors from the embedding cache where it has them, and keep new ones there; always so with an encoder at
+    /// an endpoint
     #[arg(long, value_parser = clap::builder::BoolishValueParser::new(), help_heading = "Embedding cache")]
     pub(crate) use_cache: bool,
     #[command(flatten)]

@@ -6,6 +6,7 @@ mod groups;
 mod query;
 mod trace;
 mod embed;
+mod encoder;
 mod assemble;
 mod cache;
 mod evaluation;
@@ -29,12 +30,15 @@ pub(crate) use self::evaluation::{
     Priors, Tune,
 };
 pub(crate) use self::query::{
-    At, Context, Endpoint, Fusion, LexicalScore, Links, Mode, OF_CONTEXTS, Phrases, ResultFormat, Retrieval, Run,
-    Search, Ties,
+    At, Context, Endpoint, Fusion, LexicalScore, Links, Mode, OF_CONTEXTS, Phrases, Rerank, ResultFormat, Retrieval,
+    Run, Search, Ties,
 };
 pub(crate) use self::serve::{Mcp, Serve, Serving};
 pub(crate) use self::settings::{Config, Trust};
 pub(crate) use self::trace::{Diff, Replay, Schema, Why, WhyNot};
+
+/// The command that a child is started with.
+pub(crate) const READ: &str = "read";
 
 /// What stands below the first page of help.
 const BELOW: &str = "\
@@ -81,6 +85,9 @@ pub(crate) struct Global {
     /// The folder of the collection
     #[arg(long, global = true, value_name = "DIR", default_value = ".cento", help_heading = "Global options")]
     pub(crate) collection: PathBuf,
+    /// The same as the command line names it, where it does: it may be a link.
+    #[arg(skip)]
+    pub(crate) named: Option<PathBuf>,
     /// How many threads work; 0 takes one per core. Results do not depend on it
     #[arg(long, global = true, value_name = "N", default_value_t = 0, value_parser = threads(), help_heading = "Global options")]
     pub(crate) threads: usize,
@@ -93,6 +100,9 @@ pub(crate) struct Global {
     /// Read this settings file instead of your own and of cento.toml in the current folder
     #[arg(long, global = true, value_name = "FILE", help_heading = "Global options")]
     pub(crate) config: Option<PathBuf>,
+    /// The way encoders at endpoints are asked: no option, for a key is none.
+    #[arg(skip)]
+    pub(crate) access: cento_engine::EncoderAccess,
 }
 
 #[derive(Debug, Subcommand)]
@@ -262,6 +272,15 @@ pub(crate) enum Command {
     Snapshot(Snapshot),
     /// Show what the collection holds
     Status(Status),
+    /// Read one file from stdin, as a child of Cento that can do nothing else.
+    ///
+    /// Cento starts this itself, for files whose parsers might do harm. Stdin is one line of JSON (format, name, size,
+    /// limits) and then the bytes of the file; stdout is a line of JSON for each document, and one at the end. Before
+    /// it takes a byte of the file the process gives up every path, the network, other processes, new descriptors, and
+    /// memory and processor time beyond its limits: by limits of the system, and on Linux by Landlock and a list of
+    /// system calls. It reads no settings.
+    #[command(hide = true)]
+    Read,
     /// Check the collection for damage, and say what a repair keeps
     Doctor,
     /// Set damaged segments aside, and keep what can be read of them.

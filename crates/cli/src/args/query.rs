@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use cento_engine::api::{Budget, DEFAULT_RESULTS, DEFAULT_TOKENIZER};
+use cento_engine::api::{Budget, DEFAULT_RERANK_DEPTH, DEFAULT_RESULTS, DEFAULT_TOKENIZER};
 use cento_engine::{DeviceChoice, Format, Marks, Order, Strategy, VectorColumn, Weights};
 use clap::{Args, ValueEnum};
 
@@ -74,7 +74,7 @@ pub(crate) struct Retrieval {
     /// `cento fields` lists the fields, `cento list --help` says how filters are written
     #[arg(long, value_name = "EXPR")]
     pub(crate) filter: Option<String>,
-    /// Load the collection's encoder from another place
+    /// Load the collection's encoder from another place: a card, a folder, or openai:NAME@URL
     #[arg(long, value_name = "NAME|DIR")]
     pub(crate) model: Option<String>,
     #[command(flatten)]
@@ -85,6 +85,30 @@ pub(crate) struct Retrieval {
     #[arg(long, value_parser = clap::builder::BoolishValueParser::new())]
     pub(crate) timings: bool,
 }
+
+/// A model that reads the best candidates again.
+#[derive(Debug, Args)]
+pub(crate) struct Rerank {
+    /// Have the best candidates read again, each together with the question, and ordered by what this model says: a
+    /// reranker that was pulled, a folder with a cross-encoder, or rerank:NAME@URL for the model NAME of a server with
+    /// /v1/rerank (rerank:bge@http://localhost:8181/v1). A key is taken from CENTO_RERANK_KEY alone
+    #[arg(long, value_name = "MODEL", help_heading = RERANKING)]
+    pub(crate) rerank: Option<String>,
+    /// The number of best candidates that are read; they stand before all others
+    #[arg(long, value_name = "N", default_value_t = DEFAULT_RERANK_DEPTH, help_heading = RERANKING)]
+    pub(crate) rerank_depth: usize,
+}
+
+/// The time that a model may read.
+#[derive(Debug, Args)]
+pub(crate) struct RerankTime {
+    /// Stop reading after so many seconds; what was not read stands behind what was, and a warning says how much that
+    /// is [default: all is read]
+    #[arg(long, value_name = "SECONDS", requires = "rerank", allow_negative_numbers = true, help_heading = RERANKING)]
+    pub(crate) rerank_seconds: Option<f64>,
+}
+
+const RERANKING: &str = "Reranking";
 
 #[derive(Debug, Args)]
 pub(crate) struct Search {
@@ -108,6 +132,10 @@ pub(crate) struct Search {
     /// which the score is not; .5 is where contexts take a collection to have no answer. Needs --mode hybrid or dense
     #[arg(long, value_name = "P", allow_negative_numbers = true)]
     pub(crate) min_score: Option<f64>,
+    #[command(flatten)]
+    pub(crate) rerank: Rerank,
+    #[command(flatten)]
+    pub(crate) rerank_time: RerankTime,
     /// Show what every retriever and every term contributed
     #[arg(long, value_parser = clap::builder::BoolishValueParser::new())]
     pub(crate) explain: bool,
@@ -170,6 +198,10 @@ pub(crate) struct Context {
     #[command(flatten)]
     pub(crate) endpoint: Endpoint,
     #[command(flatten)]
+    pub(crate) rerank: Rerank,
+    #[command(flatten)]
+    pub(crate) rerank_time: RerankTime,
+    #[command(flatten)]
     pub(crate) retrieval: Retrieval,
     /// How wide the beam is that walks a graph: wider is better and slower; at least --candidates, which is the default
     #[arg(long, value_name = "N", conflicts_with = "exact")]
@@ -209,6 +241,8 @@ pub(crate) struct Run {
     /// How many documents each topic gets
     #[arg(short, long = "k", value_name = "K", default_value_t = cento_engine::CANDIDATE_DEPTH)]
     pub(crate) k: usize,
+    #[command(flatten)]
+    pub(crate) rerank: Rerank,
     #[command(flatten)]
     pub(crate) retrieval: Retrieval,
     /// How wide the beam is that walks a graph: wider is better and slower; at least --candidates, which is the default

@@ -20,7 +20,11 @@ pub(crate) struct Serving {
     /// A tokenizer.json that budgets may be counted with, by a name (repeatable)
     #[arg(long, value_name = "NAME=FILE")]
     pub(crate) tokenizers: Vec<String>,
-    /// Load the collections' encoder from another place
+    /// A reranker that requests may name, as `cento search --rerank` takes it (repeatable), loaded at the start. The
+    /// first one reads for every tool of MCP, and answers /v1/rerank
+    #[arg(long, value_name = "MODEL")]
+    pub(crate) rerank: Vec<String>,
+    /// Load the collections' encoder from another place: a card, a folder, or openai:NAME@URL
     #[arg(long, value_name = "NAME|DIR")]
     pub(crate) model: Option<String>,
     #[command(flatten)]
@@ -66,8 +70,8 @@ pub(crate) struct Serve {
     /// Write the words of failures of the server itself to the log, with the files they name [default: their codes]
     #[arg(long, value_parser = clap::builder::BoolishValueParser::new())]
     pub(crate) log_causes: bool,
-    /// Let clients change the collections: add documents, index files under --root, delete, compact. Where keys are
-    /// asked for, only those of scope `write` may
+    /// Let clients change the collections: add documents and files, index what is under --root, delete, compact; with
+    /// --collections, make new ones. Where keys are asked for, only those of scope `write` may
     #[arg(long, value_parser = clap::builder::BoolishValueParser::new())]
     pub(crate) writable: bool,
     /// A file or folder that clients may have indexed, called by its label (repeatable); nothing outside is read
@@ -77,6 +81,9 @@ pub(crate) struct Serve {
     /// names alone]
     #[arg(long, value_parser = clap::builder::BoolishValueParser::new())]
     pub(crate) show_folders: bool,
+    /// End when stdin does, so that no program leaves behind a server that it started and holds the other end of
+    #[arg(long, value_parser = clap::builder::BoolishValueParser::new())]
+    pub(crate) until_stdin_ends: bool,
     #[command(flatten)]
     pub(crate) cache: CachePlace,
     #[command(flatten)]

@@ -3,9 +3,7 @@
 use std::path::Path;
 
 use cento_engine::api::{self, Budget};
-use cento_engine::{
-    Assembled, AssembledTrace, Cancel, Reassembled, Service, ServiceOptions, read_bounded, take_bounded,
-};
+use cento_engine::{Assembled, AssembledTrace, Cancel, Service, ServiceOptions, read_bounded, take_bounded};
 
 use crate::args::{Assemble, Global};
 use crate::commands::context::{explain, remark};
@@ -43,15 +41,11 @@ pub(crate) fn execute(args: &Assemble, global: &Global) -> anyhow::Result<Outcom
 }
 
 /// Follows the trace of an assembly again.
-pub(crate) fn replay(trace: &AssembledTrace, global: &Global) -> anyhow::Result<Outcome> {
-    let Reassembled { context, same } = service(&trace.request)?.reassemble(trace, &Cancel::default())?;
+pub(crate) fn replay(trace: AssembledTrace, global: &Global) -> anyhow::Result<Outcome> {
+    let service = service(&trace.request)?;
+    let (context, answer) = service.reassemble(&api::ReassembleRequest { trace }, &Cancel::default())?;
+    let same = answer.same;
     if global.json {
-        let answer = serde_json::json!({
-            "version": api::VERSION,
-            "same": same,
-            "context": context.counted(),
-            "n_tokens": context.n_tokens,
-        });
         output::json(&answer)?;
     } else if same {
         println!("{}", context.text);
@@ -85,6 +79,11 @@ fn request(args: &Assemble, global: &Global) -> anyhow::Result<api::AssembleRequ
     request.order = args.order.unwrap_or(request.order);
     request.marks = args.marks.unwrap_or(request.marks);
     request.language = args.language.map(|language| language.to_string()).or(request.language);
+    for (ids, of_file) in [(&args.include, &mut request.include), (&args.exclude, &mut request.exclude)] {
+        if !ids.is_empty() {
+            of_file.clone_from(ids);
+        }
+    }
     if let Some(tokenizer) = &args.tokenizer {
         request.tokenizer.clone_from(tokenizer);
     }

@@ -51,6 +51,7 @@ pub(crate) fn request(args: &Context, global: &Global) -> anyhow::Result<api::Co
         score_vectors: searched.score_vectors,
         within: searched.within,
         filter: searched.filter,
+        rerank: options::rerank(&args.rerank, args.rerank_time.rerank_seconds),
     })
 }
 
@@ -127,7 +128,8 @@ pub(crate) fn execute(args: &Context, invocation: &Invocation) -> anyhow::Result
     let global = &invocation.cli.global;
     let request = request(args, global)?;
     let endpoint = options::endpoint(&args.endpoint, invocation.endpoint_author)?;
-    let (service, _) = options::service(global, &args.retrieval, Some(&request.tokenizer))?;
+    let rerankers = options::rerankers(&args.rerank, &args.retrieval, invocation)?;
+    let (service, _) = options::service(global, &args.retrieval, Some(&request.tokenizer), rerankers)?;
     let folder = global.collection.as_path();
     service.ask(folder, &request, endpoint.as_ref(), &Cancel::default(), |asked| answer(args, global, asked))
 }

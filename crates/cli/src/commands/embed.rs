@@ -22,6 +22,8 @@ struct Answer<'a> {
 pub(crate) fn execute(args: &Embed, global: &Global) -> anyhow::Result<Outcome> {
     let options = EmbedOptions {
         model: Some(args.model.clone()),
+        endpoint: args.elsewhere.settings(),
+        access: args.elsewhere.access(&global.access),
         kind: kind(args.kind),
         device: args.device.device,
         precision: args.precision,
@@ -34,7 +36,9 @@ pub(crate) fn execute(args: &Embed, global: &Global) -> anyhow::Result<Outcome> 
         },
         output_type: args.output_type,
         ranges: args.ranges.clone(),
-        cache: args.use_cache.then(|| options::cache(&args.cache)).transpose()?,
+        cache: (args.use_cache || cento_engine::is_at_endpoint(&args.model))
+            .then(|| options::cache(&args.cache))
+            .transpose()?,
         restart: args.restart,
     };
     crate::interrupt::end_on_interrupt("what was embedded is kept: run the same command again to go on")?;

@@ -1,6 +1,6 @@
 //! `cento index`: bring a collection up to date with files and folders.
 
-use cento_engine::{IndexReport, Issue, OsFs, Root};
+use cento_engine::{Estimate, IndexReport, Issue, OsFs, Root, Suspicion};
 
 use crate::args::{Global, Index};
 use crate::exit_code::Outcome;
@@ -18,6 +18,9 @@ struct Answer<'a> {
     is_given: bool,
     #[serde(flatten)]
     report: &'a IndexReport,
+    /// Of a dry run, for an encoder at an endpoint.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    price: Option<f64>,
 }
 
 pub(crate) fn execute(args: &Index, global: &Global) -> anyhow::Result<Outcome> {
@@ -26,7 +29,7 @@ pub(crate) fn execute(args: &Index, global: &Global) -> anyhow::Result<Outcome> 
         .iter()
         .map(|path| Root::parse(path).map_err(cento_engine::Error::from))
         .collect::<Result<Vec<_>, _>>()?;
-    let options = options::index(args, global.threads)?;
+    let options = options::index(args, global)?;
     crate::interrupt::end_on_interrupt(
         "the collection is as it was, and what was embedded is kept: run the same command again to go on",
     )?;
@@ -42,7 +45,9 @@ pub(crate) fn execute(args: &Index, global: &Global) -> anyhow::Result<Outcome> 
     bar.finish();
     let report = report?;
     let is_given = args.given.from_vectors.is_some();
-    let answer = Answer { version: output::JSON_VERSION, dry_run: args.dry_run, is_given, report: &report };
+    let price = |per_million: f64| Some(report.estimate.as_ref()?.n_tokens as f64 / 1e6 * per_million);
+    let price = args.elsewhere.price_per_million_tokens.and_then(price);
+    let answer = Answer { version: output::JSON_VERSION, dry_run: args.dry_run, is_given, report: &report, price };
     if let Some(path) = &args.report {
         let json = serde_json::to_vec_pretty(&answer)?;
         output::whole_file(path, &json, Readers::Usual)?;
@@ -54,6 +59,10 @@ pub(crate) fn execute(args: &Index, global: &Global) -> anyhow::Result<Outcome> 
         issues("failed", &report.failed);
         lossy_remark(&report.failed);
         issues("noticed", &report.warnings);
+        issues("suspicious", &suspicious(&report));
+        if let Some(confinement) = report.confinement.filter(|held| !held.is_full()) {
+            eprintln!("files were read in children that are confined as far as this system can: {confinement}");
+        }
         report.notes.iter().for_each(|note| eprintln!("{note}"));
     }
     if global.json {
@@ -63,6 +72,12 @@ pub(crate) fn execute(args: &Index, global: &Global) -> anyhow::Result<Outcome> 
     }
     let is_whole = report.unread.is_empty() && report.failed.is_empty() && report.kept.is_empty();
     Ok(if is_whole { Outcome::Done } else { Outcome::Partial })
+}
+
+/// Files whose text is not what stands in them, each with its first reason.
+fn suspicious(report: &IndexReport) -> Vec<Issue> {
+    let files = report.files.iter().filter(|file| file.suspicion == Suspicion::Suspicious);
+    files.map(|file| Issue { path: file.origin.clone(), reason: file.remarks.join("; ") }).collect()
 }
 
 /// Names documents whose files are there and could not be read.
@@ -116,6 +131,9 @@ fn summary(answer: &Answer<'_>) {
     } else {
         embedded(report);
     }
+    if let Some(estimate) = &report.estimate {
+        println!("{}", estimated(estimate, answer.price));
+    }
     if report.n_truncated > 0 {
         println!(
             "{} chunks are longer than the encoder's window and were embedded by their beginning",
@@ -127,6 +145,21 @@ fn summary(answer: &Answer<'_>) {
     } else if !answer.dry_run {
         println!("generation {}", report.generation);
     }
+}
+
+fn estimated(estimate: &Estimate, price: Option<f64>) -> String {
+    let Estimate { n_texts, n_tokens, n_requests, seconds, tokenizer } = estimate;
+    let count = output::count;
+    let mut said = format!(
+        "would ask for {} texts of {} tokens ({tokenizer}) in about {} requests: {seconds:.1} s at the pace of the first",
+        count(*n_texts),
+        count(*n_tokens),
+        count(*n_requests),
+    );
+    if let Some(price) = price {
+        said += &format!("; price {price:.6}");
+    }
+    said
 }
 
 fn embedded(report: &IndexReport) {

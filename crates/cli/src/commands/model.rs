@@ -84,7 +84,10 @@ fn pull(models: &Models, name: &str, global: &Global) -> anyhow::Result<Outcome>
 fn told(found: &Found) -> String {
     let Found { repository, revision, license, n_bytes, shape } = found;
     let kind = match shape.of_use {
-        Use::Encoder => format!("{} pooling, {} dimensions", shape.pooling, shape.dimensions),
+        Use::Encoder => match shape.dimensions {
+            Some(dimensions) => format!("{} pooling, {dimensions} dimensions", shape.pooling),
+            None => format!("{} pooling", shape.pooling),
+        },
         Use::Reranker => "reranker".to_owned(),
     };
     let prompt = |name: &str, prompt: &str| match prompt {
@@ -160,7 +163,10 @@ fn list_all(models: &Models, global: &Global) -> anyhow::Result<Outcome> {
             known.license.clone(),
             known.max_tokens.to_string(),
             known.dimensions.to_string(),
-            format!("1/{}", n_times_slower.round().max(1.0)),
+            match known.n_layers {
+                0 => "table".to_owned(),
+                _ => format!("1/{}", n_times_slower.round().max(1.0)),
+            },
             obstacle.as_ref().map_or_else(|| "yes".to_owned(), |obstacle| format!("no: {obstacle}")),
         ]
     });
@@ -177,7 +183,10 @@ fn list_all(models: &Models, global: &Global) -> anyhow::Result<Outcome> {
         "runs",
     ];
     println!("\n{}", output::table(&columns, rows));
-    println!("\nspeed: tokens/s beside the default model's, by the parameters that each token passes");
+    println!(
+        "\nspeed: tokens/s beside the default model's, by the parameters that each token passes; \
+         a table of static vectors has none, its tokenizer decides"
+    );
     Ok(Outcome::Done)
 }
 

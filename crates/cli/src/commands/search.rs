@@ -2,22 +2,28 @@
 
 use std::path::Path;
 
+use cento_engine::api::Request as _;
 use cento_engine::{Cancel, NO_LIKELIHOODS, Scan, Searcher, Service, Timings, api};
 
 use crate::args::{Global, ResultFormat, Search};
 use crate::exit_code::Outcome;
+use crate::settings::Invocation;
 use crate::{options, output};
 
-pub(crate) fn execute(args: &Search, global: &Global) -> anyhow::Result<Outcome> {
+pub(crate) fn execute(args: &Search, invocation: &Invocation) -> anyhow::Result<Outcome> {
+    let global = &invocation.cli.global;
     if args.vector.as_deref() == Some(Path::new("-")) && args.query.as_deref() == Some("-") {
         return Err(options::usage("--vector -: stdin has the question already"));
     }
     let query = args.query.as_deref().map(options::query).transpose()?.unwrap_or_default();
     let asked = options::asked(query, args.k, &args.retrieval, Scan::Auto);
     let ef = options::ef(args.ef, asked.candidates)?;
-    let request = api::SearchRequest { ef, min_score: args.min_score, explain: args.explain, ..asked };
+    let rerank = options::rerank(&args.rerank, args.rerank_time.rerank_seconds);
+    let request = api::SearchRequest { ef, min_score: args.min_score, rerank, explain: args.explain, ..asked };
     request.resolve()?; // a filter that is none is said before the collection is opened
-    let (service, searcher) = options::service(global, &args.retrieval, None)?;
+    request.check()?; // and a time that is none, before a model is loaded
+    let rerankers = options::rerankers(&args.rerank, &args.retrieval, invocation)?;
+    let (service, searcher) = options::service(global, &args.retrieval, None, rerankers)?;
     let Some(path) = &args.vector else { return answer(args, global, &service, &searcher, &request, true) };
     let vectors = options::vectors(path, &searcher)?;
     let is_alone = vectors.len() == 1;
@@ -80,11 +86,12 @@ fn answer(
 pub(crate) fn print_timings(timings: &Timings) {
     let ms = |time: std::time::Duration| time.as_secs_f64() * 1e3;
     eprintln!(
-        "embed {:.2} ms, dense {:.2} ms, lexical {:.2} ms, fuse {:.2} ms, texts {:.2} ms",
+        "embed {:.2} ms, dense {:.2} ms, lexical {:.2} ms, fuse {:.2} ms, {}texts {:.2} ms",
         ms(timings.embed),
         ms(timings.dense),
         ms(timings.lexical),
         ms(timings.fuse),
+        if timings.rerank.is_zero() { String::new() } else { format!("rerank {:.2} ms, ", ms(timings.rerank)) },
         ms(timings.texts)
     );
 }

@@ -2,16 +2,19 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
-use cento_engine::{Names, Root, Service, ServiceOptions, Writing};
-use cento_server::{Folders, Log, LongTexts, ServerOptions};
+use cento_engine::{Names, Reranker, Root, Service, ServiceOptions, Writing};
+use cento_server::{Folders, Life, Log, LongTexts, ServerOptions};
 
-use crate::args::{Global, Mcp, Serve, Serving};
+use crate::args::{Mcp, Serve, Serving};
 use crate::exit_code::Outcome;
 use crate::options;
+use crate::settings::Invocation;
 
-pub(crate) fn serve(args: &Serve, global: &Global) -> anyhow::Result<Outcome> {
+pub(crate) fn serve(args: &Serve, invocation: &Invocation) -> anyhow::Result<Outcome> {
+    let global = &invocation.cli.global;
     let options = ServerOptions {
         address: args.listen,
         keys: args.api_keys.clone(),
@@ -23,21 +26,23 @@ pub(crate) fn serve(args: &Serve, global: &Global) -> anyhow::Result<Outcome> {
         long_texts: if args.auto_truncate { LongTexts::Truncated } else { LongTexts::Refused },
         log: if args.log_causes { Log::Words } else { Log::Codes },
         folders: if args.show_folders { Folders::Shown } else { Folders::Named },
+        life: if args.until_stdin_ends { Life::Stdin } else { Life::Signals },
         ..of_both(&args.serving)
     };
     let names = if args.show_folders { Names::AndPaths } else { Names::Alone };
-    let service = service(&args.serving, global, names, writing(args)?)?;
-    let names: Vec<String> = service.collections().map(str::to_owned).collect();
+    let service = service(&args.serving, invocation, names, writing(args)?)?;
+    let names: Vec<String> = service.collections().keys().cloned().collect();
     cento_server::serve(service, options, |address| {
         if !global.quiet {
-            eprintln!("http://{address} answers for {}; GET /openapi.json says how", names.join(", "));
+            let names = if names.is_empty() { "no collection yet".to_owned() } else { names.join(", ") };
+            eprintln!("http://{address} answers for {names}; GET /openapi.json says how");
         }
     })?;
     Ok(Outcome::Done)
 }
 
-pub(crate) fn mcp(args: &Mcp, global: &Global) -> anyhow::Result<Outcome> {
-    let service = service(&args.serving, global, Names::AndPaths, None)?;
+pub(crate) fn mcp(args: &Mcp, invocation: &Invocation) -> anyhow::Result<Outcome> {
+    let service = service(&args.serving, invocation, Names::AndPaths, None)?;
     cento_server::serve_pipes(service, of_both(&args.serving))?;
     Ok(Outcome::Done)
 }
@@ -62,7 +67,8 @@ fn writing(args: &Serve) -> anyhow::Result<Option<Writing>> {
         }
         roots.push(root);
     }
-    Ok(Some(Writing { roots, cache: Some(options::cache(&args.cache)?) }))
+    let (cache, new_collections) = (Some(options::cache(&args.cache)?), args.serving.collections.clone());
+    Ok(Some(Writing { roots, cache, guard: Some(options::guard()?), new_collections }))
 }
 
 fn of_both(serving: &Serving) -> ServerOptions {
@@ -75,10 +81,22 @@ fn of_both(serving: &Serving) -> ServerOptions {
 }
 
 /// The service behind a server; a collection that cannot be opened is said now.
-fn service(serving: &Serving, global: &Global, names: Names, writing: Option<Writing>) -> anyhow::Result<Service> {
+fn service(
+    serving: &Serving,
+    invocation: &Invocation,
+    names: Names,
+    writing: Option<Writing>,
+) -> anyhow::Result<Service> {
+    let global = &invocation.cli.global;
     let collections = match &serving.collections {
-        Some(folder) => Service::collections_in(folder)?,
-        None => [(Service::name_of(&global.collection)?, global.collection.clone())].into(),
+        Some(folder) => match Service::collections_in(folder) {
+            Err(cento_engine::Error::NoCollections { .. }) if writing.is_some() => BTreeMap::new(), // the first is made
+            found => found?,
+        },
+        None => {
+            let named = global.named.as_ref().unwrap_or(&global.collection);
+            [(Service::name_of(named)?, global.collection.clone())].into()
+        }
     };
     let service = Service::new(ServiceOptions {
         collections,
@@ -90,15 +108,24 @@ fn service(serving: &Serving, global: &Global, names: Names, writing: Option<Wri
         device: serving.device.device,
         threads: global.threads,
         model: serving.model.clone(),
+        rerankers: rerankers(serving, invocation)?,
+        access: global.access.clone(),
         names,
         writing,
         ..ServiceOptions::default()
     })?;
-    for name in service.collections() {
-        let searcher = service.searcher(name.into(), &cento_engine::Cancel::default())?;
+    for name in service.collections().keys() {
+        let searcher = service.searcher(name.as_str().into(), &cento_engine::Cancel::default())?;
         searcher.warnings().iter().for_each(|warning| eprintln!("warning: {name}: {warning}"));
     }
     Ok(service)
+}
+
+/// The rerankers that requests may name.
+fn rerankers(serving: &Serving, invocation: &Invocation) -> anyhow::Result<Vec<Arc<Reranker>>> {
+    let (device, threads) = (serving.device.device, invocation.cli.global.threads);
+    let open = |model: &String| options::reranker(model, device, threads, invocation.rerank_author).map(Arc::new);
+    serving.rerank.iter().map(open).collect()
 }
 
 fn tokenizer(named: &str) -> anyhow::Result<(String, PathBuf)> {

@@ -52,6 +52,7 @@ const ALLOWED: [(May, &[&str]); 8] = [
             "min-score",
             "mode",
             "phrases",
+            "rerank-depth",
             "score-vectors",
             "ties",
             "title-weight",

@@ -37,7 +37,15 @@ pub(super) fn with_environment(command: Command) -> Command {
 }
 
 /// Variables that are no option: where pulled encoders are, a key, a choice of instructions, what tests read.
-const NO_OPTIONS: [&str; 5] = ["CENTO_MODELS", "CENTO_ENDPOINT_KEY", "CENTO_SIMD", "CENTO_MODEL_DIR", "CENTO_CLIENTS"];
+const NO_OPTIONS: [&str; 7] = [
+    "CENTO_MODELS",
+    "CENTO_ENDPOINT_KEY",
+    "CENTO_RERANK_KEY",
+    "CENTO_ENCODER_KEY",
+    "CENTO_SIMD",
+    "CENTO_MODEL_DIR",
+    "CENTO_CLIENTS",
+];
 
 /// Warns of variables of the environment that look like settings and are none, each with the nearest that is one.
 pub(super) fn strange_variables(command: &Command, names: impl Iterator<Item = String>) -> Vec<String> {

@@ -19,9 +19,10 @@ pub(crate) mod trust;
 pub(crate) mod show;
 
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use cento_engine::{EncoderAccess, EncoderKey, Reach};
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Command, FromArgMatches};
 
@@ -38,6 +39,8 @@ pub(crate) struct Invocation {
     pub(crate) names_collection: bool,
     /// Who named the endpoint, if one is named.
     pub(crate) endpoint_author: Author,
+    /// Who named the reranker, if one is named.
+    pub(crate) rerank_author: Author,
     /// The encoder, if one is named.
     pub(crate) named_model: Option<String>,
 }
@@ -68,7 +71,8 @@ pub(crate) fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Inv
     let arguments: Vec<OsString> = arguments.into_iter().collect();
     let settings = Settings::find(&arguments).map_err(Stop::File)?;
     let matches = settings.command().try_get_matches_from(arguments).map_err(Stop::Clap)?;
-    let cli = Cli::from_arg_matches(&matches).map_err(Stop::Clap)?;
+    let mut cli = Cli::from_arg_matches(&matches).map_err(Stop::Clap)?;
+    cli.global.access = access(settings.author_of("model", &matches)).map_err(Stop::File)?;
     refuse_idle(&matches).map_err(Stop::File)?;
     // These look at settings and obey none that could do harm.
     let looks =
@@ -82,10 +86,34 @@ pub(crate) fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Inv
         warnings.iter().for_each(|warning| eprintln!("warning: {warning}"));
     }
     let names_collection = matches.value_source("collection") == Some(ValueSource::CommandLine);
+    if names_collection {
+        cli.global.named = Some(cli.global.collection.clone());
+        cli.global.collection = followed(cli.global.collection);
+    }
     let endpoint_author = settings.author_of("endpoint", &matches);
+    let rerank_author = settings.author_of("rerank", &matches);
     let options = matches.subcommand().map(|(_, options)| options);
     let named_model = options.and_then(|options| options.try_get_one::<String>("model").ok()?).cloned();
-    Ok(Invocation { cli, settings, names_collection, endpoint_author, named_model })
+    Ok(Invocation { cli, settings, names_collection, endpoint_author, rerank_author, named_model })
+}
+
+/// The folder that the user's own link leads to; a folder as it is. Nobody can plant what a user names.
+fn followed(named: PathBuf) -> PathBuf {
+    let plain: PathBuf = named.components().collect(); // a slash at the end would hide a link
+    if plain.is_symlink() { plain.canonicalize().unwrap_or(named) } else { named }
+}
+
+/// The way encoders at endpoints are asked. The key comes from the environment alone; it is not meant for a host that
+/// the file of a folder names, and such a host must be public.
+fn access(author: Author) -> anyhow::Result<EncoderAccess> {
+    let name = EncoderKey::NAME;
+    let key = std::env::var_os(name).map(OsString::into_string).transpose();
+    let key = key.map_err(|_| anyhow::anyhow!("{name}: is not UTF-8"))?;
+    let reach = match author {
+        Author::User => Reach::Any,
+        Author::Folder => Reach::Public,
+    };
+    Ok(EncoderAccess { key: key.as_deref().and_then(EncoderKey::parse), reach, ..EncoderAccess::default() })
 }
 
 /// An error for options of contexts on the command line of a run that makes none; settings may speak of contexts that

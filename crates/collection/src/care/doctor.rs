@@ -11,12 +11,12 @@ use serde::Serialize;
 
 use crate::error::{AtPath, Error, Result};
 use crate::format::config::VectorColumn;
-use crate::format::deletes;
 use crate::format::layout::{CURRENT, GENERATIONS, OURS, SEGMENTS, SNAPSHOTS};
 use crate::format::losses::Loss;
 use crate::format::manifest::{Manifest, SegmentEntry};
 use crate::format::names;
 use crate::format::segment::{self, Column, Salvage, Segment};
+use crate::format::{deletes, files};
 use crate::fs::Folder;
 use crate::keep::named::{self, Snapshots};
 
@@ -264,6 +264,9 @@ fn check_documents(segment: &Segment) -> Result<()> {
 /// Files in the folder that nothing uses.
 fn remarks(folder: &Folder, manifest: &Manifest, snapshots: Snapshots) -> Result<Vec<String>> {
     let mut remarks = Vec::new();
+    if let Some(Err(error)) = manifest.reports.as_deref().map(|name| files::read(folder, name)) {
+        remarks.push(format!("{}; the next index run makes it anew", crate::describe(&error)));
+    }
     for name in folder.names().at(folder.path())? {
         if !OURS.contains(&name.as_str()) {
             remarks.push(format!("{name} is no part of the collection"));

@@ -335,6 +335,7 @@ impl<V: LostVectors> Repair<'_, V> {
             deleted: &|at| examined[at].deleted.clone().unwrap_or_default(),
             losses,
             stale: manifest.stale.clone(),
+            reports: manifest.reports.clone(),
             calibration,
             is_answered_alike: false,
         };

@@ -68,6 +68,31 @@ pub struct CollectionConfig {
     /// one chunk.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub given: Option<GivenVectors>,
+    /// The use of an encoder that is at an endpoint.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub endpoint: Option<EndpointEncoder>,
+}
+
+/// The use that a collection makes of an encoder at an endpoint. Its address is in the model's name; a key is nowhere.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct EndpointEncoder {
+    /// Values of each vector, where the server is asked to shorten them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dimensions: Option<usize>,
+    /// The tokenizer that texts are counted and cut with.
+    pub tokenizer: String,
+    /// Tokens of a text that are sent.
+    pub window_tokens: usize,
+    /// Put before each query.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub query_prompt: String,
+    /// Put before each text that queries may find.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub document_prompt: String,
+    /// The vectors of a few fixed texts, by which the model is known again: the first values of each, 32-bit floats,
+    /// little-endian, in base64.
+    pub probes: String,
 }
 
 /// The name and the fingerprint of the encoder in a collection that has none.

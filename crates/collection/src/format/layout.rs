@@ -15,6 +15,8 @@ pub const GENERATIONS: &str = "manifests";
 pub const SEGMENTS: &str = "segments";
 /// The tombstones.
 pub const DELETES: &str = "deletes";
+/// The reports on files.
+pub const REPORTS: &str = "reports";
 /// The pins of readers.
 pub const PINS: &str = "pins";
 /// The generations with a name.
@@ -23,8 +25,8 @@ pub const SNAPSHOTS: &str = "snapshots";
 pub const QUARANTINE: &str = "quarantine";
 
 /// All that the folder of a collection may hold.
-pub const OURS: [&str; 9] =
-    [LOCK, CURRENT, "manifest.json.tmp", GENERATIONS, SEGMENTS, DELETES, PINS, SNAPSHOTS, QUARANTINE];
+pub const OURS: [&str; 10] =
+    [LOCK, CURRENT, "manifest.json.tmp", GENERATIONS, SEGMENTS, DELETES, REPORTS, PINS, SNAPSHOTS, QUARANTINE];
 
 /// Bytes of the files in a folder and the folders below it.
 ///

@@ -43,6 +43,9 @@ pub struct Manifest {
     /// Documents whose files could not be read when they were indexed last.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stale: Vec<Stale>,
+    /// File under `reports/` with the reports on files, if there are any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reports: Option<String>,
     /// The meaning of its cosines; none where that was not measured yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub calibration: Option<Calibration>,
@@ -155,6 +158,11 @@ impl Manifest {
 
     /// A name in it that Cento does not give: it might lead anywhere.
     fn strange_name(&self) -> Option<&str> {
+        let reports = self.reports.as_deref().filter(|name| !names::is_reports(name));
+        reports.or_else(|| self.strange_name_of_segment())
+    }
+
+    fn strange_name_of_segment(&self) -> Option<&str> {
         self.segments.iter().find_map(|entry| {
             let segment = Some(&entry.name).filter(|name| !names::is_segment(name));
             let tombstones = entry.deletes.as_ref().filter(|name| !names::is_tombstones(name));
@@ -209,6 +217,7 @@ mod tests {
             pooling: Pooling::Plain,
             late: None,
             given: None,
+            endpoint: None,
         };
         Manifest {
             format: FORMAT,
@@ -219,6 +228,7 @@ mod tests {
             segments: Vec::new(),
             losses: Vec::new(),
             stale: Vec::new(),
+            reports: None,
             calibration: None,
         }
     }

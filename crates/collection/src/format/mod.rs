@@ -12,3 +12,4 @@ pub mod text;
 pub mod metadata;
 pub mod segment;
 pub mod deletes;
+pub mod files;

@@ -33,6 +33,11 @@ pub fn written_by(name: &str) -> Option<u64> {
     generation(name.split_once('-')?.0)
 }
 
+/// Tells whether this names the reports of a generation.
+pub fn is_reports(name: &str) -> bool {
+    generation(name).is_some()
+}
+
 /// Tells whether this names a pin.
 pub fn is_pin(name: &str) -> bool {
     generation(name).is_some()

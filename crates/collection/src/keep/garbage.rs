@@ -10,7 +10,7 @@ use std::path::Path;
 
 use super::{named, pins};
 use crate::error::{AtPath, Error, Result};
-use crate::format::layout::{DELETES, GENERATIONS, SEGMENTS};
+use crate::format::layout::{DELETES, GENERATIONS, REPORTS, SEGMENTS};
 use crate::format::manifest::{Manifest, SegmentEntry};
 use crate::format::names;
 use crate::fs::Fs;
@@ -68,6 +68,17 @@ fn collect(fs: &dyn Fs, folder: &Path, current: &Manifest, previous: Option<&Man
     remove(fs, &folder.join(SEGMENTS), is_others, |path| fs.remove_dir(path))?;
     let is_others = |name: &str| names::is_tombstones(name) && !deletes.contains(name) && !may_be_needed(name);
     remove(fs, &folder.join(DELETES), is_others, |path| fs.remove_file(path))?;
+    let place = folder.join(REPORTS);
+    if place.exists() {
+        let reports: BTreeSet<&String> = kept.iter().filter_map(|manifest| manifest.reports.as_ref()).collect();
+        let is_others = |name: &str| {
+            let written_by = names::generation(name);
+            let of_unread = !unread.is_empty() && written_by <= Some(current.generation);
+            let of_contender = fs.is_contested() && written_by >= Some(current.generation);
+            names::is_reports(name) && !reports.contains(&name.to_owned()) && !of_unread && !of_contender
+        };
+        remove(fs, &place, is_others, |path| fs.remove_file(path))?;
+    }
     free.remove(fs)?;
     Ok(unread)
 }

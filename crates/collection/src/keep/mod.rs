@@ -5,4 +5,5 @@ pub mod pins;
 pub mod named;
 pub mod snapshots;
 pub mod generation;
+pub mod reports;
 pub mod garbage;

@@ -19,7 +19,7 @@ use crate::format::losses::{Loss, Stale};
 use crate::format::manifest::{FORMAT, Manifest, SegmentEntry};
 use crate::fs::Fs;
 use crate::keep::generation::Generation;
-use crate::keep::{garbage, pins};
+use crate::keep::{garbage, pins, reports};
 
 /// A segment that was written and is not yet named.
 pub struct NewSegment {
@@ -58,6 +58,8 @@ pub struct Base<'a> {
     pub losses: Vec<Loss>,
     /// The documents that the next generation reports as stale.
     pub stale: Vec<Stale>,
+    /// The name of its reports on files.
+    pub reports: Option<String>,
     /// The meaning of the next generation's cosines.
     pub calibration: Option<Calibration>,
     /// True if the next generation only lies differently on the disk: then it stands for this one, which need not stay.
@@ -101,6 +103,7 @@ impl Commit {
             deleted: &|at| old.map(|old| old.segments[at].deleted.clone()).unwrap_or_default(),
             losses: old.map(|old| old.manifest.losses.clone()).unwrap_or_default(),
             stale: old.map(|old| stale_without(old, &self.deleted)).transpose()?.unwrap_or_default(),
+            reports: old.map(|old| reports::without(fs, folder, old, &self.deleted)).transpose()?.flatten(),
             calibration: old.map(|old| old.calibration_without(&self.deleted)).transpose()?.flatten(),
             is_answered_alike: false,
         };
@@ -128,6 +131,7 @@ impl Commit {
             segments,
             losses: base.losses,
             stale: base.stale,
+            reports: base.reports,
             calibration: base.calibration,
         };
         pins::create(fs, folder, generation)?;

@@ -276,6 +276,7 @@ fn merge(
         deleted: &|at| open.segments[at].deleted.clone(),
         losses: manifest.losses.clone(),
         stale: manifest.stale.clone(),
+        reports: manifest.reports.clone(),
         calibration: manifest.calibration.clone(),
         is_answered_alike: true,
     };

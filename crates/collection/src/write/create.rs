@@ -4,7 +4,7 @@ use std::io::ErrorKind;
 use std::path::Path;
 
 use crate::error::{AtPath, Error, Result};
-use crate::format::layout::{DELETES, GENERATIONS, OURS, PINS, QUARANTINE, SEGMENTS, SNAPSHOTS};
+use crate::format::layout::{DELETES, GENERATIONS, OURS, PINS, QUARANTINE, REPORTS, SEGMENTS, SNAPSHOTS};
 use crate::format::names;
 use crate::fs::{Folder, Fs, create_private_folders, sync_parents};
 
@@ -44,6 +44,7 @@ fn check_leftovers(folder: &Folder) -> Result<()> {
             GENERATIONS => names::is_manifest,
             SEGMENTS => names::is_segment,
             DELETES => names::is_tombstones,
+            REPORTS => names::is_reports,
             PINS => names::is_pin,
             SNAPSHOTS | QUARANTINE => |_| true,
             name if OURS.contains(&name) => continue,

@@ -95,7 +95,7 @@ fn where_ignore_rules_cannot_be_read_nothing_is() {
 #[test]
 fn a_file_that_holds_no_text_now_is_told_from_one_that_is_not_there() {
     let folder = tempfile::tempdir().unwrap();
-    let root = root_of(&folder, &["a.md", "d.pdf"]);
+    let root = root_of(&folder, &["a.md", "d.png"]);
     fs::write(folder.path().join("b.md"), "b\0").unwrap();
     fs::write(folder.path().join("c.md"), "long").unwrap();
     let walk = walk(&root, &ReadOptions { max_file_bytes: 3, ..ReadOptions::default() }).unwrap();

@@ -1,9 +1,8 @@
 //! The bytes of a file as text.
 
-use std::fs::File;
 use std::path::Path;
 
-use super::encoding::{is_utf16, of_utf16, read_whole};
+use super::encoding::{Bytes, is_utf16, of_utf16, read_whole};
 use super::options::ReadOptions;
 use crate::document::TextKind;
 use crate::error::{Error, Result};
@@ -16,7 +15,7 @@ pub(super) struct Decoded {
 }
 
 impl Decoded {
-    pub(super) fn read(file: File, path: &Path, options: &ReadOptions) -> Result<Self> {
+    pub(super) fn read(file: Bytes, path: &Path, options: &ReadOptions) -> Result<Self> {
         Self::new(read_whole(file, path, options.max_file_bytes)?, path, options)
     }
 

@@ -2,7 +2,7 @@
 //!
 //! Text that was UTF-16 is extracted: its places are those of the converted text, not of the file.
 
-use std::fs::File;
+use std::fmt;
 use std::io::{self, BufRead, BufReader, Cursor, Read};
 use std::path::Path;
 
@@ -46,18 +46,29 @@ pub(super) fn of_utf16(bytes: &[u8], path: &Path, invalid: NotUtf8) -> Result<(S
     }
 }
 
+/// The bytes of a file as they come: from the file itself, or over a pipe.
+pub type Bytes = Box<dyn Read + Send>;
+
 /// A file read record by record.
-#[derive(Debug)]
 pub(super) enum Input {
     /// As it is.
-    File(BufReader<File>),
+    File(BufReader<Bytes>),
     /// As UTF-8; UTF-16 is converted whole.
     Converted(Cursor<Vec<u8>>),
 }
 
+impl fmt::Debug for Input {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::File(_) => "File",
+            Self::Converted(_) => "Converted",
+        })
+    }
+}
+
 impl Input {
-    /// Opens a file; with it come the remarks on its conversion.
-    pub(super) fn open(file: File, path: &Path, options: &ReadOptions) -> Result<(Self, Vec<String>)> {
+    /// Begins to read; with it come the remarks on its conversion.
+    pub(super) fn open(file: Bytes, path: &Path, options: &ReadOptions) -> Result<(Self, Vec<String>)> {
         let mut file = BufReader::with_capacity(64 * 1024, file);
         if !is_utf16(file.fill_buf().map_err(Error::io(path))?) {
             return Ok((Self::File(file), Vec::new()));

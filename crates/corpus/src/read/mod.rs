@@ -12,6 +12,7 @@ mod front_matter;
 mod html;
 mod jsonl;
 mod markdown;
+mod parsed;
 pub(crate) mod parts;
 mod records;
 mod text;
@@ -20,18 +21,21 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use crate::budget::Excess;
-use crate::document::Document;
+use crate::document::{Document, TextKind};
 use crate::error::{Error, Result};
-use crate::folder::FoundFile;
+use crate::extraction::Extraction;
+use crate::folder::{FoundFile, RecordIds};
 use crate::format::{Format, ReadAs};
 use crate::metadata::Metadata;
 
 use self::decoded::{Decoded, decode_lossily, file_stem};
+pub use self::encoding::Bytes;
 use self::encoding::Input;
 pub(crate) use self::encoding::is_utf16;
 use self::options::NotUtf8;
 pub use self::options::{LINE_BYTES_MAX, MAX_FILE_BYTES, ReadOptions};
-pub use self::records::{Record, Records};
+use self::parsed::{Fault, Parsed, Part};
+pub use self::records::{ID_KEYS, Record, Records, TEXT_KEYS, TITLE_KEYS};
 
 /// Opens a file that [`crate::walk`] found and reads its documents one by one.
 ///
@@ -39,29 +43,84 @@ pub use self::records::{Record, Records};
 /// The file cannot be opened; a file that is read whole cannot be read, is not UTF-8 or is too long. What is wrong with
 /// one line of JSONL comes from the iterator, which goes on after it.
 pub fn read(file: &FoundFile, options: &ReadOptions) -> Result<Documents> {
-    let open = || File::open(&file.path).map_err(Error::io(&file.path));
-    let whole = |document: fn(Decoded, &FoundFile) -> Result<Document, Excess>| {
-        let source = Decoded::read(open()?, &file.path, options)?;
+    let input = File::open(&file.path).map_err(Error::io(&file.path))?;
+    read_from(Box::new(input), file, options)
+}
+
+/// Reads the documents of a file from its bytes, as [`read`] does from the file; its path is only looked at.
+///
+/// # Errors
+/// Those of [`read`], but for opening the file.
+pub fn read_from(input: Bytes, file: &FoundFile, options: &ReadOptions) -> Result<Documents> {
+    let whole = |input: Bytes, document: fn(Decoded, &FoundFile) -> Result<Document, Excess>| {
+        let source = Decoded::read(input, &file.path, options)?;
         let n_bytes = source.text.len() as u64;
         let document = within_budgets(document(source, file), n_bytes, &file.path)?;
         Ok(Documents { source: Source::One { document: Some(Box::new(document)), notes: Vec::new() } })
     };
     match file.format {
-        Format::Markdown => whole(|source, file| markdown::document(source, &file.origin)),
-        Format::Text => whole(|source, file| text::document(source, &file.origin, &file.path)),
-        Format::Html => whole(|source, file| html::document(source, &file.origin)),
+        Format::Markdown => whole(input, |source, file| markdown::document(source, &file.origin)),
+        Format::Text => whole(input, |source, file| text::document(source, &file.origin, &file.path)),
+        Format::Html => whole(input, |source, file| html::document(source, &file.origin)),
         Format::Jsonl => {
-            let (input, warnings) = Input::open(open()?, &file.path, options)?;
+            let (input, warnings) = Input::open(input, &file.path, options)?;
             let lines = jsonl::Lines::new(input, file, options.not_utf8()).with_warnings(warnings);
             Ok(Documents { source: Source::Jsonl(Box::new(lines)) })
         }
         Format::Csv => {
-            let (input, warnings) = Input::open(open()?, &file.path, options)?;
+            let (input, warnings) = Input::open(input, &file.path, options)?;
             let (mut document, notes) = csv::read(input, file, options)?;
             document.warnings.splice(..0, warnings);
             Ok(Documents { source: Source::One { document: Some(Box::new(document)), notes } })
         }
+        Format::Pdf
+        | Format::Docx
+        | Format::Doc
+        | Format::Odt
+        | Format::Rtf
+        | Format::Pptx
+        | Format::Ppt
+        | Format::Odp
+        | Format::Epub
+        | Format::Xlsx
+        | Format::Xlsb
+        | Format::Xls
+        | Format::Ods
+        | Format::Ipynb
+        | Format::Eml => parsed(&encoding::read_whole(input, &file.path, options.max_file_bytes)?, file, options),
     }
+}
+
+/// The documents that a parser finds in the bytes of a file.
+fn parsed(bytes: &[u8], file: &FoundFile, options: &ReadOptions) -> Result<Documents> {
+    let part = Part { bytes, id: &file.origin, origin: &file.origin, options };
+    let Parsed { documents, extraction } =
+        parsed::read(&part, file.format, text_part).map_err(|fault| fault.at(&file.path))?;
+    let within = documents.iter().try_for_each(|document| document.within_budgets(bytes.len() as u64));
+    within.map_err(|excess| excess.at(&file.path, None))?;
+    let extraction = Box::new(extraction);
+    Ok(Documents { source: Source::Parsed { documents: documents.into_iter(), extraction } })
+}
+
+/// A part of a file in a format that is text: an attachment, or the HTML of a message.
+fn text_part(part: &Part<'_>, format: Format) -> Result<Document, Fault> {
+    let path = Path::new(part.id);
+    let options = ReadOptions { lossy: true, ..part.options.clone() };
+    let fault = |error: Error| Fault::Unparsed { engine: "cento", reason: error.to_string() };
+    let source = || Decoded::new(part.bytes.to_vec(), path, &options).map_err(fault);
+    let mut document = match format {
+        Format::Markdown => markdown::document(source()?, part.id)?,
+        Format::Html => html::document(source()?, part.id)?,
+        Format::Csv => {
+            let (path, origin, n_bytes) = (path.to_owned(), part.id.to_owned(), part.bytes.len() as u64);
+            let file = FoundFile { path, origin, format, n_bytes, record_ids: RecordIds::UnderFile };
+            csv::read(part.bytes, &file, &options).map_err(fault)?.0
+        }
+        _ => text::document(source()?, part.id, path)?,
+    };
+    document.origin = part.origin.to_owned();
+    document.kind = TextKind::Extracted; // its bytes are those of no file
+    Ok(document)
 }
 
 /// The document, unless it exceeds a budget.
@@ -81,7 +140,7 @@ pub fn parse(bytes: Vec<u8>, origin: &str, format: impl Into<ReadAs>) -> Result<
     let document = match format.into().of_file(&path) {
         Format::Markdown => markdown::document(source, origin),
         Format::Html => html::document(source, origin),
-        Format::Text | Format::Jsonl | Format::Csv => text::document(source, origin, &path),
+        _ => text::document(source, origin, &path),
     };
     within_budgets(document, n_bytes, &path)
 }
@@ -96,6 +155,7 @@ pub struct Documents {
 enum Source {
     One { document: Option<Box<Document>>, notes: Vec<String> },
     Jsonl(Box<jsonl::Lines<Input>>),
+    Parsed { documents: std::vec::IntoIter<Document>, extraction: Box<Extraction> },
 }
 
 impl Documents {
@@ -105,6 +165,16 @@ impl Documents {
         match &self.source {
             Source::One { notes, .. } => notes.clone(),
             Source::Jsonl(lines) => lines.notes(),
+            Source::Parsed { .. } => Vec::new(),
+        }
+    }
+
+    /// Figures of the reading of this file, for formats whose text is extracted by a parser. Complete once the iterator
+    /// has ended.
+    pub fn extraction(&self) -> Option<&Extraction> {
+        match &self.source {
+            Source::One { .. } | Source::Jsonl(_) => None,
+            Source::Parsed { extraction, .. } => Some(extraction),
         }
     }
 }
@@ -116,6 +186,7 @@ impl Iterator for Documents {
         match &mut self.source {
             Source::One { document, .. } => document.take().map(|document| Ok(*document)),
             Source::Jsonl(lines) => lines.next(),
+            Source::Parsed { documents, .. } => documents.next().map(Ok),
         }
     }
 }

@@ -42,7 +42,7 @@ pub fn from_parts(parts: Parts) -> Result<Document> {
     let document = match format {
         Format::Jsonl => jsonl::compose(id.clone(), origin, title, text, Anchor::default(), fields, Vec::new())
             .map_err(|excess| excess.at(path, None))?,
-        Format::Markdown | Format::Html | Format::Text | Format::Csv => {
+        _ => {
             let mut document = parse(text.into_bytes(), &id, format)?;
             document.origin = origin;
             document.title = if title.is_empty() { document.title } else { title };

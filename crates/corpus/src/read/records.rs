@@ -14,10 +14,11 @@ use crate::budget::{Excess, NAME_BYTES_MAX, VALUES_MAX, within};
 use crate::error::{Error, Result};
 
 /// Keys of an id, the first present is used.
-const ID_KEYS: [&str; 4] = ["_id", "id", "docid", "doc_id"];
-const TITLE_KEYS: [&str; 1] = ["title"];
+pub const ID_KEYS: [&str; 4] = ["_id", "id", "docid", "doc_id"];
+/// The key of a title.
+pub const TITLE_KEYS: [&str; 1] = ["title"];
 /// Keys of the text, the first present is used.
-const TEXT_KEYS: [&str; 3] = ["text", "contents", "body"];
+pub const TEXT_KEYS: [&str; 3] = ["text", "contents", "body"];
 
 /// One line of JSONL; a title, a text, or both.
 #[derive(Debug)]

@@ -1,6 +1,7 @@
 //! Plain text and source code: the file's bytes are the text, its paragraphs are the blocks.
 //!
-//! Headings are recognised in reStructuredText alone, where an underline as long as the title makes them certain.
+//! Headings are recognised where a markup makes them certain: in reStructuredText by an underline as long as the title,
+//! in AsciiDoc and Org by the signs before them, outside of blocks that are shown as they are.
 
 use std::ops::Range;
 use std::path::Path;
@@ -18,8 +19,21 @@ pub(super) fn document(source: Decoded, origin: &str, path: &Path) -> Result<Doc
     let Decoded { text, kind, warnings } = source;
     let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or("").to_ascii_lowercase();
     let block_kind = if is_source_code(&extension) { BlockKind::Code } else { BlockKind::Prose };
-    let headings = if extension == "rst" { rst_headings(&text) } else { Vec::new() };
-    let title = rst_title(&text, &headings).unwrap_or_else(|| file_stem(origin));
+    let (headings, title) = match extension.as_str() {
+        "rst" => {
+            let headings = rst_headings(&text);
+            let title = rst_title(&text, &headings);
+            (headings, title)
+        }
+        "adoc" => {
+            let headings = marked_headings(&text, &ASCIIDOC);
+            let title = headings.first().filter(|first| first.level == 1).map(|first| first.text.clone());
+            (headings, title)
+        }
+        "org" => (marked_headings(&text, &ORG), org_title(&text)),
+        _ => (Vec::new(), None),
+    };
+    let title = title.filter(|title| !title.is_empty()).unwrap_or_else(|| file_stem(origin));
     let mut starts: Vec<(usize, BlockKind)> =
         paragraph_starts(&text).into_iter().map(|start| (start, block_kind)).collect();
     for heading in &headings {
@@ -85,19 +99,81 @@ pub(super) fn paragraph_starts(text: &str) -> Vec<usize> {
     starts
 }
 
-struct RstHeading {
+struct Heading {
     level: u8,
     text: String,
-    /// Overline, title and underline.
+    /// The title with its marks: overline and underline, or the signs before it.
     span: Range<usize>,
-    /// After the underline's line.
+    /// After its last line.
     end: usize,
+}
+
+/// A markup whose headings are a line behind as many signs as the level says.
+struct Marks {
+    sign: char,
+    levels_max: usize,
+    /// True for a line that opens a block shown as it is, and the same or another that closes it.
+    opens: fn(&str) -> bool,
+    closes: fn(line: &str, opening: &str) -> bool,
+}
+
+/// AsciiDoc: `= Title`, `== Section`; listings, literals, passthroughs and comments stand between equal lines.
+const ASCIIDOC: Marks = Marks {
+    sign: '=',
+    levels_max: 6,
+    opens: |line| line.starts_with("```") || ["----", "....", "++++", "////"].iter().any(|mark| is_fence(line, mark)),
+    closes: |line, opening| line == opening || opening.starts_with("```") && line == "```",
+};
+
+/// Org: `* Heading`; blocks stand between `#+begin_…` and `#+end_…`.
+const ORG: Marks = Marks {
+    sign: '*',
+    levels_max: 12,
+    opens: |line| begins(line, "#+begin_"),
+    closes: |line, _| begins(line, "#+end_"),
+};
+
+/// A line of one sign, as often as in the mark or more.
+fn is_fence(line: &str, mark: &str) -> bool {
+    line.starts_with(mark) && line.chars().all(|sign| mark.starts_with(sign))
+}
+
+fn begins(line: &str, mark: &str) -> bool {
+    line.trim_start().get(..mark.len()).is_some_and(|start| start.eq_ignore_ascii_case(mark))
+}
+
+fn marked_headings(text: &str, marks: &Marks) -> Vec<Heading> {
+    let (mut headings, mut at, mut open) = (Vec::new(), 0, None);
+    for whole in text.split_inclusive('\n') {
+        let (start, line) = (at, whole.trim_end());
+        at += whole.len();
+        match open {
+            Some(opening) if (marks.closes)(line, opening) => open = None,
+            Some(_) => {}
+            None if (marks.opens)(line) => open = Some(line),
+            None => {
+                let title = line.trim_start_matches(marks.sign);
+                let level = line.len() - title.len();
+                if (1..=marks.levels_max).contains(&level) && title.starts_with(' ') && !title.trim().is_empty() {
+                    let text = title.trim().to_owned();
+                    headings.push(Heading { level: level as u8, text, span: start..start + line.len(), end: at });
+                }
+            }
+        }
+    }
+    headings
+}
+
+/// The value of `#+TITLE:`.
+fn org_title(text: &str) -> Option<String> {
+    let line = text.lines().find(|line| begins(line, "#+title:"))?;
+    Some(line.trim_start()["#+title:".len()..].trim().to_owned())
 }
 
 /// Titles with an underline of one punctuation character at least as long, at the margin, after a blank line.
 ///
 /// Levels are numbered in the order in which the styles (character, with or without an overline) appear.
-fn rst_headings(text: &str) -> Vec<RstHeading> {
+fn rst_headings(text: &str) -> Vec<Heading> {
     let mut headings = Vec::new();
     let mut styles: Vec<(char, bool)> = Vec::new();
     let mut starts = vec![0];
@@ -126,7 +202,7 @@ fn rst_headings(text: &str) -> Vec<RstHeading> {
             styles.len() - 1
         });
         let span = starts[first]..starts[i + 1] + line(i + 1).len();
-        headings.push(RstHeading { level: (known + 1).min(255) as u8, text: title.into(), span, end: starts[i + 2] });
+        headings.push(Heading { level: (known + 1).min(255) as u8, text: title.into(), span, end: starts[i + 2] });
         i += 2;
     }
     headings
@@ -139,7 +215,7 @@ fn adornment(line: &str) -> Option<char> {
 }
 
 /// The document's title: a first heading before any text whose style no other heading has.
-fn rst_title(text: &str, headings: &[RstHeading]) -> Option<String> {
+fn rst_title(text: &str, headings: &[Heading]) -> Option<String> {
     let first = headings.first()?;
     let before = text[..first.span.start].split_inclusive('\n').all(|line| {
         let line = line.trim_start_matches('\u{feff}');
@@ -173,6 +249,30 @@ mod tests {
         assert_eq!(found, [(1, "Title"), (2, "Part"), (3, "Sub"), (2, "Part 2")]);
         assert_eq!(document.title, "Title");
         assert_eq!(&text[document.sections[3].span.clone()], "Sub\n---\ntext\n\n");
+    }
+
+    #[test]
+    fn signs_before_a_line_make_it_a_heading_outside_of_what_is_shown_as_it_is() {
+        #[track_caller]
+        fn check(name: &str, text: &str, title: &str, sections: &[(u8, &str)]) {
+            let document = parse(text.into(), name, ReadAs::Auto).unwrap();
+            let found: Vec<(u8, &str)> =
+                document.sections[1..].iter().map(|section| (section.level, section.heading.as_str())).collect();
+            assert_eq!((document.title.as_str(), found.as_slice()), (title, sections));
+            assert_eq!(document.text, text);
+        }
+        check(
+            "a/tides.adoc",
+            "= Tides\n:toc:\n\nIntro.\n\n== Springs\ntext\n\n----\n== no heading\n----\n\n=== Neaps\n==not\n",
+            "Tides",
+            &[(1, "Tides"), (2, "Springs"), (3, "Neaps")],
+        );
+        check(
+            "a/tides.org",
+            "#+TITLE: Tides\n\n* Springs\ntext\n#+BEGIN_SRC c\n* p = 0;\n#+END_SRC\n** Neaps\n*bold* text\n",
+            "Tides",
+            &[(1, "Springs"), (2, "Neaps")],
+        );
     }
 
     #[test]

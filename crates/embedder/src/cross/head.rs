@@ -55,21 +55,26 @@ impl ClassifierHead {
                 };
                 vec![Module::Dense(dense)]
             }
-            Config::Jina(_) => {
+            Config::Jina(_) | Config::Table(_) => {
                 let (path, what) = (folder.config_path.clone(), "cross-encoder");
-                let (name, supported) = ("Jina's second BERT".to_owned(), "the other architectures");
-                return Err(Error::Unsupported { path, what, name, supported });
+                let name = if config.table().is_some() { "a table" } else { "Jina's second BERT" }.to_owned();
+                return Err(Error::Unsupported { path, what, name, supported: "the other architectures" });
             }
         };
         Ok(Self { pooling: folder.folder.pooling.clone(), modules, activation: folder.activation })
     }
 
-    /// Of a pair's `rows`, \[T, H\].
-    pub(super) fn score(&self, rows: &[f32], width: usize) -> f32 {
+    /// Of a pair's `rows`, \[T, H\]: the score before the activation.
+    pub(super) fn logit(&self, rows: &[f32], width: usize) -> f64 {
         let pooled = self.pooling.apply(rows, width, 0).expect("a pair has at least its special tokens");
-        let mut scores = self.modules.iter().fold(pooled, |vector, module| module.apply(vector));
-        self.activation.apply(&mut scores);
-        scores[0] as f32
+        self.modules.iter().fold(pooled, |vector, module| module.apply(vector))[0]
+    }
+
+    /// The score of a logit.
+    pub(super) fn activate(&self, logit: f64) -> f64 {
+        let mut score = [logit];
+        self.activation.apply(&mut score);
+        score[0]
     }
 }
 

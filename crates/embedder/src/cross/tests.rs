@@ -48,6 +48,14 @@ fn check(name: &str) {
         assert!((score - expected).abs() <= 1e-5, "{name}: {pair:?} has {score}, not {expected}");
     }
     assert_eq!(load(&folder(name), 3, 50).unwrap().score(&pairs(&goldens)).unwrap(), scores);
+    let logits = model.logits_unless(&pairs(&goldens), NEVER).unwrap();
+    for ((read, score), Golden { ids, .. }) in logits.iter().zip(&scores).zip(&goldens) {
+        let activated = model.head.activate(f64::from(read.logit));
+        assert!((activated - f64::from(*score)).abs() <= 1e-6, "{name}: {read:?} {score}");
+        assert_eq!(read.n_tokens as usize, ids.len());
+    }
+    let cancelled = model.logits_unless(&pairs(&goldens), &|| true).unwrap_err();
+    assert!(matches!(cancelled, Error::Cancelled), "{cancelled}");
     for (pair, score) in pairs(&goldens).chunks(1).zip(scores) {
         assert_eq!(model.score(pair).unwrap(), [score]);
     }

@@ -497,7 +497,11 @@ fn settings_that_would_change_the_result_are_refused_by_name() {
     check("qwen3", "is_causal", false, &["is_causal = false"]);
     check("qwen3", "num_key_value_heads", 3, &["4 is not a multiple of 3"]);
     check("qwen3", "head_dim", 15, &["heads of 15 dimensions"]);
-    check("qwen3", "sliding_window", 0, &["no sliding_window"]);
+    check("qwen3", "sliding_window", 0, &["sliding_window is 0"]);
+    check("qwen3", "sliding_window", serde_json::Value::Null, &["no sliding_window"]);
+    check("qwen3", "head_dim", 1 << 20, &["heads of 1048576 dimensions", "1024"]);
+    check("qwen3", "num_attention_heads", u64::MAX, &["num_attention_heads", "more than the 16777216"]);
+    check("gemma3", "num_hidden_layers", 1 << 20, &["num_hidden_layers is 1048576", "1024"]);
     check("qwen3", "quantization_config", serde_json::json!({"quant_method": "awq"}), &["quantisation", "awq"]);
     check("gemma3", "attn_logit_softcapping", 50.0, &["attn_logit_softcapping = 50"]);
     check("gemma3", "sliding_window", 0, &["sliding_window is 0"]);
@@ -509,6 +513,17 @@ fn settings_that_would_change_the_result_are_refused_by_name() {
     check("gte", "rope_scaling", serde_json::json!({"type": "dynamic", "factor": 2}), &["dynamic", "ntk"]);
     check("gte", "rope_scaling", serde_json::json!({"type": "ntk", "factor": 2, "mixed_b": 0.1}), &["mixed_b"]);
     check("gte", "rope_scaling", serde_json::json!({"type": "ntk", "factor": 0.5}), &["factor", "0.5"]);
+}
+
+#[test]
+fn a_window_of_nothing_is_refused_where_no_layer_looks_through_it() {
+    let copy = with_config("qwen3", |config| {
+        config["layer_types"] = vec!["full_attention"; 3].into();
+        config["sliding_window"] = 0.into();
+    });
+    let options = LoadOptions { device: DeviceChoice::Cpu, ..LoadOptions::default() };
+    let message = Embedder::load(copy.path(), &options).map(|_| ()).unwrap_err().to_string();
+    assert!(message.contains("sliding_window is 0"), "{message}");
 }
 
 #[test]

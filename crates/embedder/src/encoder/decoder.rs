@@ -6,6 +6,9 @@
 //!
 //! The architectures' own files read `config.json`; their tensors have the same names.
 
+pub(super) mod gemma3;
+pub(super) mod qwen3;
+
 use std::sync::Arc;
 
 use candle_core::{DType, Device, Tensor};
@@ -25,6 +28,10 @@ use crate::weights::{Bias, Weights};
 pub(crate) const WORDS: &str = "embed_tokens.weight";
 /// Prefixes of all tensors in files of whole language models.
 pub(crate) const PREFIXES: [&str; 1] = ["model"];
+
+/// The widest head: four times the widest that is known. Tables of positions are made for it before its weights are
+/// looked at.
+const HEAD_WIDTH_MAX: usize = 1 << 10;
 
 /// The part of `config.json` that shapes the computation.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -97,6 +104,11 @@ pub(super) fn heads(settings: &Settings<'_>, shape: &Shape, default_width: usize
     }
     if width == 0 || !width.is_multiple_of(2) {
         return Err(settings.damaged(format!("heads of {width} dimensions cannot be rotated in pairs")));
+    }
+    if width > HEAD_WIDTH_MAX {
+        return Err(
+            settings.damaged(format!("heads of {width} dimensions, more than the {HEAD_WIDTH_MAX} that can be"))
+        );
     }
     Ok(heads)
 }

@@ -6,16 +6,15 @@
 pub(crate) mod bert;
 pub(crate) mod decoder;
 mod distilbert;
-mod gemma3;
 mod gte;
 mod jina;
 mod modernbert;
 mod mpnet;
 mod nomic;
-mod qwen3;
 mod roberta;
 mod settings;
 pub(crate) mod stop;
+pub(crate) mod table;
 pub(crate) mod transformer;
 
 use std::path::Path;
@@ -28,7 +27,7 @@ use crate::layers::linear::Activation;
 use crate::precision::Precision;
 use crate::weights::Weights;
 use bert::BertConfig;
-use decoder::DecoderConfig;
+use decoder::{DecoderConfig, gemma3, qwen3};
 use distilbert::DistilBertConfig;
 use gte::GteConfig;
 use jina::JinaConfig;
@@ -37,6 +36,7 @@ use mpnet::MpnetConfig;
 use nomic::NomicConfig;
 use roberta::RobertaConfig;
 use settings::Shape;
+use table::TableConfig;
 pub(crate) use transformer::Transformer;
 
 /// The architectures that can be loaded, as `config.json` names them in `model_type`. Jina's second BERT calls itself
@@ -69,6 +69,7 @@ pub(crate) enum Config {
     Gte(GteConfig),
     Qwen3(DecoderConfig),
     Gemma3(DecoderConfig),
+    Table(TableConfig),
 }
 
 /// Ids of special tokens that the configuration names and that the tokenizer has to agree on.
@@ -130,6 +131,7 @@ impl Config {
             Self::Jina(config) => config.n_positions,
             Self::Gte(config) => config.n_positions,
             Self::Qwen3(config) | Self::Gemma3(config) => config.n_positions,
+            Self::Table(config) => config.max_tokens,
         }
     }
 
@@ -140,9 +142,13 @@ impl Config {
             Self::DistilBert(config) => Some(config.n_positions),
             Self::Roberta(config) => Some(config.bert.max_position_embeddings),
             Self::Mpnet(config) => Some(config.n_position_rows),
-            Self::ModernBert(_) | Self::Nomic(_) | Self::Jina(_) | Self::Gte(_) | Self::Qwen3(_) | Self::Gemma3(_) => {
-                None
-            }
+            Self::ModernBert(_)
+            | Self::Nomic(_)
+            | Self::Jina(_)
+            | Self::Gte(_)
+            | Self::Qwen3(_)
+            | Self::Gemma3(_)
+            | Self::Table(_) => None,
         }
     }
 
@@ -154,7 +160,12 @@ impl Config {
             Self::Nomic(config) => config.n_kinds,
             Self::Jina(config) => config.n_kinds,
             Self::Gte(config) => config.n_kinds,
-            Self::DistilBert(_) | Self::Mpnet(_) | Self::ModernBert(_) | Self::Qwen3(_) | Self::Gemma3(_) => 0,
+            Self::DistilBert(_)
+            | Self::Mpnet(_)
+            | Self::ModernBert(_)
+            | Self::Qwen3(_)
+            | Self::Gemma3(_)
+            | Self::Table(_) => 0,
         }
     }
 
@@ -171,7 +182,8 @@ impl Config {
             | Self::Jina(_)
             | Self::Gte(_)
             | Self::Qwen3(_)
-            | Self::Gemma3(_) => SpecialIds::default(),
+            | Self::Gemma3(_)
+            | Self::Table(_) => SpecialIds::default(),
         }
     }
 
@@ -187,6 +199,7 @@ impl Config {
             Self::Jina(config) => jina::load(config, weights, n_positions, precision),
             Self::Gte(config) => gte::load(config, weights, n_positions, precision),
             Self::Qwen3(config) | Self::Gemma3(config) => decoder::load(config, weights, n_positions, precision),
+            Self::Table(config) => table::load(config, weights, precision),
         }
     }
 
@@ -201,7 +214,25 @@ impl Config {
             | Self::ModernBert(_)
             | Self::Nomic(_)
             | Self::Jina(_)
-            | Self::Gte(_) => None,
+            | Self::Gte(_)
+            | Self::Table(_) => None,
+        }
+    }
+
+    /// The settings of a table of vectors, where it is one.
+    pub(crate) fn table(&self) -> Option<&TableConfig> {
+        match self {
+            Self::Table(config) => Some(config),
+            Self::Bert(_)
+            | Self::DistilBert(_)
+            | Self::Roberta(_)
+            | Self::Mpnet(_)
+            | Self::ModernBert(_)
+            | Self::Nomic(_)
+            | Self::Jina(_)
+            | Self::Gte(_)
+            | Self::Qwen3(_)
+            | Self::Gemma3(_) => None,
         }
     }
 
@@ -216,6 +247,7 @@ impl Config {
             Self::Jina(config) => config.shape,
             Self::Gte(config) => config.shape,
             Self::Qwen3(config) | Self::Gemma3(config) => config.shape,
+            Self::Table(config) => config.shape,
         }
     }
 }

@@ -10,6 +10,11 @@ use crate::layers::attention::{Heads, Order, SelfAttention, Sight};
 use crate::layers::linear::Activation;
 use crate::precision::Precision;
 
+/// Most layers, and the greatest of every other size, that a file may name: many times those of the largest models,
+/// so that no list or table is made of a size that nobody has, and no product of two sizes overflows.
+const N_LAYERS_MAX: usize = 1 << 10;
+const SIZE_MAX: usize = 1 << 24;
+
 /// Sizes that every encoder has.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub(crate) struct Shape {
@@ -115,8 +120,9 @@ impl<'a> Settings<'a> {
     /// A whole number of at least 0, where it is there.
     pub(super) fn size_or_none(&self, keys: &[&str]) -> Result<Option<usize>> {
         let Some(value) = self.value(keys) else { return Ok(None) };
-        match value.as_u64().and_then(|size| usize::try_from(size).ok()) {
-            Some(size) => Ok(Some(size)),
+        match value.as_u64().map(usize::try_from) {
+            Some(Ok(size)) if size <= SIZE_MAX => Ok(Some(size)),
+            Some(_) => Err(self.damaged(format!("{} is {value}, more than the {SIZE_MAX} that can be", keys[0]))),
             None => Err(self.damaged(format!("{} is {value}, not a whole number", keys[0]))),
         }
     }
@@ -178,10 +184,15 @@ impl<'a> Settings<'a> {
             let (hidden_key, heads_key) = (keys.hidden[0], keys.n_heads[0]);
             return Err(self.damaged(format!("{hidden_key} {hidden} is not a multiple of {heads_key} {n_heads}")));
         }
+        let n_layers = self.size(keys.n_layers)?;
+        if n_layers > N_LAYERS_MAX {
+            let key = keys.n_layers[0];
+            return Err(self.damaged(format!("{key} is {n_layers}, more than the {N_LAYERS_MAX} that can be")));
+        }
         Ok(Shape {
             vocab_size: self.size(&["vocab_size"])?,
             hidden,
-            n_layers: self.size(keys.n_layers)?,
+            n_layers,
             n_heads,
             inner: self.size(keys.inner)?,
             epsilon: self.number_or_none(keys.epsilon)?.unwrap_or(default_epsilon),

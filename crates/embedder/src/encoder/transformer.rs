@@ -3,7 +3,7 @@
 //!
 //! What distinguishes one architecture from another is data here: where norms stand, how order enters, whether the
 //! network is gated, how far a token sees. An architecture's own file reads `config.json` and names tensors; there is
-//! one [`Transformer::forward`].
+//! one [`Transformer::forward`]. A table of vectors is an encoder without layers.
 //!
 //! Shapes: T tokens of all texts, packed, H hidden, F inner; every hidden value is \[T, H\].
 //! Cost: per token 3H² + H² + 2HF multiply-adds a layer (fewer where heads share keys and values), and 2 S H more in
@@ -84,6 +84,11 @@ impl Transformer {
             norm.forward(&mut hidden, workspace)?;
         }
         Ok(hidden)
+    }
+
+    /// True if a token sees no other: there are no layers.
+    pub(crate) fn is_table(&self) -> bool {
+        self.layers.is_empty()
     }
 
     /// True if some tokens do not see what follows them.

@@ -7,16 +7,20 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::json::{read, read_optional};
+use super::table;
 use crate::error::{Error, Result};
 use crate::pooling::{ModuleActivation, ModuleConfig};
 
-/// The chain: an encoder, a pooling, and what follows.
+/// The chain: an encoder with its pooling, and what follows.
 pub(super) struct Modules {
-    /// Folder of the encoder.
-    pub(super) transformer: PathBuf,
-    /// Folder of the pooling.
-    pub(super) pooling: PathBuf,
+    pub(super) encoder: EncoderModule,
     pub(super) rest: Vec<Module>,
+}
+
+/// The modules that make one vector of a text, by their folders.
+pub(super) enum EncoderModule {
+    Transformer { transformer: PathBuf, pooling: PathBuf },
+    Table(PathBuf),
 }
 
 /// A module behind the pooling.
@@ -48,23 +52,35 @@ impl Entry {
 
 impl Modules {
     pub(super) fn open(folder: &Path) -> Result<Self> {
-        const SUPPORTED: &str =
-            "Transformer and Pooling, then Dense, LayerNorm, Normalize and Dropout as often as wanted";
+        const SUPPORTED: &str = "Transformer and Pooling, or StaticEmbedding; then Dense, LayerNorm, Normalize and \
+                                 Dropout as often as wanted";
+        const FIRST: [&str; 3] = ["Transformer", "Pooling", "StaticEmbedding"];
+        const FOLLOWING: [&str; 4] = ["Dense", "LayerNorm", "Normalize", "Dropout"];
         let path = folder.join("modules.json");
-        let mut entries: Vec<Entry> = read(&path, "the list of modules, as sentence-transformers saves it")?;
+        let mut entries: Vec<Entry> = match read_optional(&path)? {
+            Some(entries) => entries,
+            None if table::is_table(folder)? => {
+                return Ok(Self { encoder: EncoderModule::Table(PathBuf::new()), rest: Vec::new() });
+            }
+            None => {
+                return Err(Error::Missing { path, purpose: "the list of modules, as sentence-transformers saves it" });
+            }
+        };
         entries.sort_by_key(|entry| entry.idx);
         let names: Vec<&str> = entries.iter().map(Entry::class_name).collect();
         let unsupported = |what, name| Err(Error::Unsupported { path: path.clone(), what, name, supported: SUPPORTED });
-        let known = ["Transformer", "Pooling", "Dense", "LayerNorm", "Normalize", "Dropout"];
-        if let Some(name) = names.iter().find(|name| !known.contains(name)) {
+        if let Some(name) = names.iter().find(|name| !FIRST.contains(name) && !FOLLOWING.contains(name)) {
             return unsupported("module", (*name).to_owned());
         }
-        let (["Transformer", "Pooling", following @ ..], [transformer, pooling, rest @ ..]) =
-            (names.as_slice(), entries.as_slice())
-        else {
-            return unsupported("order of modules", names.join(", "));
+        let (encoder, rest) = match (names.as_slice(), entries.as_slice()) {
+            (["Transformer", "Pooling", ..], [transformer, pooling, rest @ ..]) => {
+                let (transformer, pooling) = (transformer.path.clone(), pooling.path.clone());
+                (EncoderModule::Transformer { transformer, pooling }, rest)
+            }
+            (["StaticEmbedding", ..], [table, rest @ ..]) => (EncoderModule::Table(table.path.clone()), rest),
+            _ => return unsupported("order of modules", names.join(", ")),
         };
-        if following.iter().any(|name| ["Transformer", "Pooling"].contains(name)) {
+        if rest.iter().any(|entry| FIRST.contains(&entry.class_name())) {
             return unsupported("order of modules", names.join(", "));
         }
         let mut modules = Vec::new();
@@ -75,7 +91,7 @@ impl Modules {
         while modules.last().is_some_and(|module: &Module| module.config == ModuleConfig::Normalize) {
             modules.pop();
         }
-        Ok(Self { transformer: transformer.path.clone(), pooling: pooling.path.clone(), rest: modules })
+        Ok(Self { encoder, rest: modules })
     }
 }
 

@@ -10,8 +10,9 @@ use super::json::read_optional;
 use crate::encoder::Config;
 use crate::error::{Error, Result};
 
-/// The longest window of an encoder that computes its positions: its tables are made when it is loaded.
-const WINDOW_MAX: usize = 1 << 16;
+/// The longest window of an encoder that computes its positions: its tables are made when it is loaded. Also that of
+/// one that has none.
+pub(super) const WINDOW_MAX: usize = 1 << 16;
 
 /// The purpose of the encoder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -137,18 +137,8 @@ impl Checkpoint {
 
     /// The values of a tensor of that shape, as f32.
     pub(super) fn take(&self, name: &str, shape: &[usize]) -> Result<Vec<f32>> {
-        let Some(entry) = self.tensors.get(name) else {
-            return Err(Error::Damaged { path: self.path.clone(), reason: format!("has no tensor {name:?}") });
-        };
-        entry.taken.store(true, Ordering::Relaxed);
-        let shard = &self.shards[entry.shard];
-        let path = &shard.path;
-        let damaged =
-            |reason: String| Error::Damaged { path: path.clone(), reason: format!("tensor {name:?} {reason}") };
-        let TensorInfo { dtype, shape: found, bytes: range } = &entry.info;
-        if found != shape {
-            return Err(damaged(format!("has shape {found:?} where the configuration asks for {shape:?}")));
-        }
+        let (shard, TensorInfo { dtype, bytes: range, .. }) = self.find(name, shape)?;
+        let damaged = |reason: String| shard.damaged(name, &reason);
         let Some(values) = shard.read(range, dtype)? else {
             return Err(damaged(format!("has type {dtype}; supported: F32, F16, BF16, F64")));
         };
@@ -161,6 +151,35 @@ impl Checkpoint {
         }
     }
 
+    /// The type of a tensor of that shape, and its bytes.
+    pub(super) fn take_bytes(&self, name: &str, shape: &[usize]) -> Result<(String, Vec<u8>)> {
+        let (shard, TensorInfo { dtype, bytes: range, .. }) = self.find(name, shape)?;
+        let mut bytes = vec![0; range.len()];
+        shard.fill(range.start, &mut bytes)?;
+        Ok((dtype.clone(), bytes))
+    }
+
+    /// The type of a tensor, where it is there.
+    pub(super) fn dtype(&self, name: &str) -> Option<&str> {
+        self.tensors.get(name).map(|entry| entry.info.dtype.as_str())
+    }
+
+    /// A tensor of that shape, which counts as taken, and the file it is in.
+    fn find(&self, name: &str, shape: &[usize]) -> Result<(&Shard, &TensorInfo)> {
+        let Some(entry) = self.tensors.get(name) else {
+            return Err(Error::Damaged { path: self.path.clone(), reason: format!("has no tensor {name:?}") });
+        };
+        entry.taken.store(true, Ordering::Relaxed);
+        let (shard, found) = (&self.shards[entry.shard], &entry.info.shape);
+        match found == shape {
+            true => Ok((shard, &entry.info)),
+            false => {
+                let reason = format!("has shape {found:?} where the configuration asks for {shape:?}");
+                Err(shard.damaged(name, &reason))
+            }
+        }
+    }
+
     /// Names of tensors that begin with `prefix` and that no layer has asked for, ascending.
     pub(super) fn left(&self, prefix: &str) -> Vec<&str> {
         let of_prefix = self.tensors.iter().filter(|(name, _)| name.starts_with(prefix));
@@ -169,7 +188,7 @@ impl Checkpoint {
 }
 
 /// Says what lies in the folder instead of `path`.
-fn no_safetensors(path: &Path) -> Error {
+pub(super) fn no_safetensors(path: &Path) -> Error {
     let pickled = ["pytorch_model.bin", "pytorch_model.bin.index.json"].map(|name| path.with_file_name(name));
     match pickled.into_iter().find(|path| path.exists()) {
         Some(path) => Error::Unsupported {
@@ -186,7 +205,27 @@ fn no_safetensors(path: &Path) -> Error {
     }
 }
 
+/// The shape of each tensor of the file at `path`, by the tensors' names; nothing where there is no file.
+pub(super) fn shapes(path: &Path) -> Result<Option<BTreeMap<String, Vec<usize>>>> {
+    let unreadable = |source: io::Error| Error::Io { path: path.to_owned(), source };
+    let file = match File::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(source) => return Err(unreadable(source)),
+    };
+    let n_bytes = size_and_time(&file).map_err(unreadable)?.0;
+    let head = header::read(&file).map_err(unreadable)?;
+    let damaged = |reason: String| Error::Damaged { path: path.to_owned(), reason };
+    let n_bytes = usize::try_from(n_bytes).map_err(|error| damaged(error.to_string()))?;
+    let tensors = header::parse(&head, n_bytes).map_err(damaged)?;
+    Ok(Some(tensors.into_iter().map(|(name, info)| (name, info.shape)).collect()))
+}
+
 impl Shard {
+    fn damaged(&self, tensor: &str, reason: &str) -> Error {
+        Error::Damaged { path: self.path.clone(), reason: format!("tensor {tensor:?} {reason}") }
+    }
+
     /// The values of a tensor, straight to where they stay; nothing where the type is not one of floating-point
     /// numbers.
     fn read(&self, range: &Range<usize>, dtype: &str) -> Result<Option<Vec<f32>>> {

@@ -9,6 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use super::budget::Budget;
 use super::parse::Request;
+use super::rerank::Rerank;
 use super::search::{SearchRequest, is_auto};
 use super::version::VERSION;
 use crate::context::endpoint::Endpoint;
@@ -19,6 +20,7 @@ use crate::error::Result;
 use crate::limits::{self, BUDGET_TOKENS_MAX};
 use crate::retrieve::quoted::Phrases;
 use crate::retrieve::request::{ChunkSearch, Fusion, Links, Mode, Weights};
+use crate::retrieve::rerank::reading::RerankedBy;
 use crate::retrieve::scope::Filtered;
 use crate::retrieve::searcher::Searcher;
 use crate::source::seam::Scan;
@@ -84,6 +86,9 @@ pub struct ContextRequest {
     pub within: Vec<String>,
     /// A filter that documents must pass, as `type = "md" and year >= 2020`.
     pub filter: Option<String>,
+    /// The model that reads the best candidates again; none: the ranking stands.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rerank: Option<Rerank>,
 }
 
 /// Reads a policy as its file is read, ranges and all.
@@ -122,6 +127,7 @@ impl Default for ContextRequest {
             score_vectors: None,
             within: Vec::new(),
             filter: None,
+            rerank: None,
         }
     }
 }
@@ -152,6 +158,7 @@ impl ContextRequest {
             within: self.within.clone(),
             filter: self.filter.clone(),
             min_score: None,
+            rerank: self.rerank.clone(),
             explain: false,
         }
     }
@@ -211,6 +218,9 @@ pub struct ContextAnswer {
     pub generation: u64,
     /// Fingerprint of the encoder.
     pub model_fingerprint: String,
+    /// The model that read the best candidates again, if one did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rerank: Option<RerankedBy>,
     /// One for each piece, in order.
     pub citations: Vec<Cited>,
     /// The outcome that the context states: `whole`, `cut`, `nothing_relevant` or `nothing_fits`.
@@ -252,6 +262,7 @@ impl ContextAnswer {
             filter: search.filter.as_ref().map(|filter| searcher.filtered(filter)).transpose()?,
             generation: manifest.generation,
             model_fingerprint: manifest.config.model_fingerprint.clone(),
+            rerank: made.rerank.as_ref().map(RerankedBy::of),
             citations: context.citations.iter().map(cited).collect::<Result<_>>()?,
             outcome: made.outcome,
             certificate: made.certificate.clone(),

@@ -9,10 +9,10 @@ use super::context::ContextRequest;
 use super::parse::Request;
 use super::version::VERSION;
 use crate::context::tokens::BudgetTokenizer;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::explain::differences::Difference;
 use crate::explain::replay::Replayed;
-use crate::explain::trace::{ContextTrace, decisions};
+use crate::explain::trace::{ContextTrace, TRACE_FILE_VERSION, decisions};
 use crate::explain::why::WhyChunk;
 use crate::limits::{self, BUDGET_TOKENS_MAX, TEXT_BYTES_MAX};
 use crate::retrieve::searcher::Searcher;
@@ -55,12 +55,22 @@ impl Request for WhyRequest {
 /// Holds a trace that is to be followed against the limits of a request: anybody can write one. Its search is held
 /// against them when it is read.
 fn check_trace(trace: &ContextTrace) -> Result<()> {
+    check_version(trace.version)?;
     let config = &trace.assembly.config;
     limits::within("budget", config.budget_tokens, 0, BUDGET_TOKENS_MAX)?;
     limits::queries("queries", &config.queries)?;
     limits::ids("include", &config.include)?;
     limits::ids("exclude", &config.exclude)?;
     trace.search.scope.as_deref().map_or(Ok(()), |within| limits::ids("within", within))
+}
+
+/// An error for a trace of another version of the format, whose fields may mean something else.
+pub(super) fn check_version(version: u32) -> Result<()> {
+    if version == TRACE_FILE_VERSION {
+        return Ok(());
+    }
+    let reason = format!("is of another version of the format; this cento follows {TRACE_FILE_VERSION}");
+    Err(Error::Setting { setting: "trace", value: format!("version {version}"), reason })
 }
 
 /// A trace whose context is to be assembled again.
@@ -76,7 +86,7 @@ pub struct ReplayRequest {
 }
 
 /// The generation that a replay asks.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ReplayOn {
     /// The trace's.
@@ -84,10 +94,17 @@ pub enum ReplayOn {
     Traced,
     /// The last one.
     Latest,
+    /// The one of this number.
+    Generation(u64),
+    /// The one that a snapshot of this name keeps.
+    Snapshot(String),
 }
 
 impl Request for ReplayRequest {
     fn check(&self) -> Result<()> {
+        if let ReplayOn::Snapshot(name) = &self.on {
+            limits::text("on", name, TEXT_BYTES_MAX)?;
+        }
         check_trace(&self.trace)
     }
 }

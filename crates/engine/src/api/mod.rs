@@ -22,9 +22,10 @@ mod write;
 pub use crate::context::given::{GivenCandidate, GivenPassage};
 pub use crate::limits::{
     ANSWER_BYTES_MAX, BUDGET_TOKENS_MAX, CANDIDATES_MAX, EF_MAX, EMBED_TEXTS_MAX, IDS_MAX, NEIGHBORS_ANSWERED_MAX,
-    QUERY_BYTES_MAX, TEXT_BYTES_MAX, VECTORS_MAX,
+    QUERY_BYTES_MAX, RERANK_DEPTH_MAX, TEXT_BYTES_MAX, VECTORS_MAX,
 };
 pub use crate::source::filter::FILTER_BYTES_MAX as FILTER_TEXT_BYTES_MAX;
+pub use assemble::trace::{AssembledTrace, ReassembleAnswer, ReassembleRequest};
 pub use assemble::{AssembleAnswer, AssembleRequest, GivenCitation, Likeness, READ_BYTES_MAX, candidates};
 pub use batch::{BatchAnswer, BatchQuery, BatchRequest, DEFAULT_NEIGHBORS_EF};
 pub use batch::{NeighborList, NeighborsAnswer, NeighborsRequest};
@@ -38,10 +39,12 @@ pub use embed::{EmbedAnswer, EmbedRequest, TextKind};
 pub use explain::{DiffRequest, ReplayAnswer, ReplayOn, ReplayRequest, WhyAnswer, WhyNotRequest, WhyRequest};
 pub use fault::Fault;
 pub use parse::{Request, parse};
-pub use rerank::{COSINE, RerankAnswer, RerankRequest, Reranked};
+pub use rerank::{COSINE, CROSS_ENCODER, DEFAULT_RERANK_DEPTH, Rerank, RerankAnswer, RerankRequest, Reranked};
 pub use schema::{SCHEMAS, schema};
 pub use search::{DEFAULT_RESULTS, SearchRequest};
 pub use version::VERSION;
+pub(crate) use write::check_name;
 pub use write::{
-    AddRequest, CompactRequest, DeleteRequest, FailedDocument, IndexRequest, NewDocument, NewFormat, Written,
+    AddRequest, ChunkLength, CompactRequest, CreateRequest, DeleteRequest, FailedDocument, IndexRequest, NewDocument,
+    NewFormat, Written, check_path,
 };

@@ -1,9 +1,18 @@
 //! Reading a request: strictly, so that a misspelt field is an error that names the one that was meant.
 
+use std::fmt;
+use std::str::FromStr;
+
+use cento_lexical::Language;
 use schemars::JsonSchema;
-use serde::de::DeserializeOwned;
+use serde::Deserializer;
+use serde::de::{DeserializeOwned, DeserializeSeed, Error as _, MapAccess, SeqAccess, Visitor};
+use serde_json::{Map, Value};
 
 use crate::error::{Error, Result};
+
+/// Characters of a refused value that are said again.
+const SHOWN: usize = 100;
 
 /// The most letters in which a field may differ from the one that was meant.
 const TYPOS_MAX: usize = 3;
@@ -34,6 +43,25 @@ pub fn parse<T: Request>(json: &[u8]) -> Result<T> {
     Ok(request)
 }
 
+/// A value that a request writes as text; none where the request has none.
+///
+/// # Errors
+/// [`Error::Setting`] with the values that are known.
+pub(super) fn value<T: FromStr>(setting: &'static str, text: Option<&str>, known: &str) -> Result<Option<T>> {
+    let read = |text: &str| text.parse().map_err(|_| refused_value(setting, text, &format!("is none of {known}")));
+    text.map(read).transpose()
+}
+
+/// The names of languages.
+pub(super) fn languages() -> String {
+    Language::ALL.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+}
+
+/// The refusal of a value, of which the beginning alone is said again.
+pub(super) fn refused_value(setting: &'static str, value: &str, reason: &str) -> Error {
+    Error::Setting { setting, value: value.chars().take(SHOWN).collect(), reason: reason.to_owned() }
+}
+
 fn refused(error: serde_path_to_error::Error<serde_json::Error>) -> Error {
     let (path, reason) = (error.path().to_string(), error.inner().to_string());
     match unknown(&reason) {
@@ -53,4 +81,76 @@ fn nearest(field: &str, known: &[&str]) -> Option<String> {
     let distance = |other: &str| strsim::damerau_levenshtein(field, other);
     let nearest = known.iter().min_by_key(|other| distance(other))?;
     (distance(nearest) <= TYPOS_MAX.min(field.len() / 2)).then(|| (*nearest).to_owned())
+}
+
+/// Reads an object in which no key is there twice, however deep: of two values one would be lost without a word.
+pub(super) fn unrepeated<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> std::result::Result<Map<String, Value>, D::Error> {
+    deserializer.deserialize_map(Unrepeated).and_then(|value| match value {
+        Value::Object(object) => Ok(object),
+        _ => Err(D::Error::custom("expected an object")),
+    })
+}
+
+/// Any JSON, its objects without repeated keys.
+struct Unrepeated;
+
+impl<'de> DeserializeSeed<'de> for Unrepeated {
+    type Value = Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> std::result::Result<Value, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Unrepeated {
+    type Value = Value;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("JSON")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> std::result::Result<Value, A::Error> {
+        let mut object = Map::new();
+        while let Some(key) = entries.next_key::<String>()? {
+            if object.contains_key(&key) {
+                return Err(A::Error::custom(format!("the key {key:?} is there twice")));
+            }
+            object.insert(key, entries.next_value_seed(Self)?);
+        }
+        Ok(Value::Object(object))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> std::result::Result<Value, A::Error> {
+        let mut array = Vec::new();
+        while let Some(item) = items.next_element_seed(Self)? {
+            array.push(item);
+        }
+        Ok(Value::Array(array))
+    }
+
+    fn visit_unit<E>(self) -> std::result::Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_bool<E>(self, value: bool) -> std::result::Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_i64<E>(self, value: i64) -> std::result::Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_u64<E>(self, value: u64) -> std::result::Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_f64<E>(self, value: f64) -> std::result::Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_str<E>(self, value: &str) -> std::result::Result<Value, E> {
+        Ok(value.into())
+    }
 }

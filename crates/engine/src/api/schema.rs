@@ -4,10 +4,11 @@ use schemars::{Schema, schema_for};
 
 use super::{
     AddRequest, AssembleAnswer, AssembleRequest, BatchAnswer, BatchRequest, CollectionList, CompactRequest,
-    ContextAnswer, ContextRequest, CurveAnswer, DeleteRequest, DiffRequest, DocumentList, EmbedAnswer, EmbedRequest,
-    Fault, FieldList, FieldsRequest, GetRequest, IndexRequest, LinksRequest, ListRequest, NeighborsAnswer,
-    NeighborsRequest, ReplayAnswer, ReplayRequest, RerankAnswer, RerankRequest, SearchRequest, SectionList,
-    SectionsRequest, SnapshotList, StatusRequest, WhyAnswer, WhyNotRequest, WhyRequest,
+    ContextAnswer, ContextRequest, CreateRequest, CurveAnswer, DeleteRequest, DiffRequest, DocumentList, EmbedAnswer,
+    EmbedRequest, Fault, FieldList, FieldsRequest, GetRequest, IndexRequest, LinksRequest, ListRequest,
+    NeighborsAnswer, NeighborsRequest, ReassembleAnswer, ReassembleRequest, ReplayAnswer, ReplayRequest, RerankAnswer,
+    RerankRequest, SearchRequest, SectionList, SectionsRequest, SnapshotList, StatusRequest, WhyAnswer, WhyNotRequest,
+    WhyRequest,
 };
 use crate::explain::differences::TraceComparison;
 use crate::explain::why_not::WhyNot;
@@ -28,6 +29,8 @@ pub const SCHEMAS: &[(&str, fn() -> Schema)] = &[
     ("context-answer", || schema_for!(ContextAnswer)),
     ("assemble-request", || schema_for!(AssembleRequest)),
     ("assemble-answer", || schema_for!(AssembleAnswer)),
+    ("reassemble-request", || schema_for!(ReassembleRequest)),
+    ("reassemble-answer", || schema_for!(ReassembleAnswer)),
     ("curve-answer", || schema_for!(CurveAnswer)),
     ("why-request", || schema_for!(WhyRequest)),
     ("why-answer", || schema_for!(WhyAnswer)),
@@ -56,6 +59,7 @@ pub const SCHEMAS: &[(&str, fn() -> Schema)] = &[
     ("rerank-request", || schema_for!(RerankRequest)),
     ("rerank-answer", || schema_for!(RerankAnswer)),
     ("add-request", || schema_for!(AddRequest)),
+    ("create-request", || schema_for!(CreateRequest)),
     ("index-request", || schema_for!(IndexRequest)),
     ("delete-request", || schema_for!(DeleteRequest)),
     ("compact-request", || schema_for!(CompactRequest)),

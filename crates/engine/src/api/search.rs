@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::parse::Request;
+use super::rerank::Rerank;
 use crate::error::{Error, Result};
 use crate::limits::{self, EF_MAX, QUERY_BYTES_MAX};
 use crate::retrieve::quoted::Phrases;
@@ -56,6 +57,9 @@ pub struct SearchRequest {
     pub filter: Option<String>,
     /// Results with a lower likelihood are left out, from 0 to 1; an error where results have none.
     pub min_score: Option<f64>,
+    /// The model that reads the best candidates again; none: the ranking stands.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rerank: Option<Rerank>,
     /// Results carry the BM25 score term by term.
     pub explain: bool,
 }
@@ -79,6 +83,7 @@ impl Default for SearchRequest {
             within: Vec::new(),
             filter: None,
             min_score: None,
+            rerank: None,
             explain: false,
         }
     }
@@ -102,7 +107,7 @@ impl SearchRequest {
         }
     }
 
-    /// The request as a searcher takes it.
+    /// The request as a searcher takes it, but for the reranker, which a service opens.
     ///
     /// # Errors
     /// [`Error::Filter`](crate::Error::Filter) for a filter that is none.
@@ -139,6 +144,7 @@ impl Request for SearchRequest {
         }
         check_k(self.k, self.candidates)?;
         limits::likelihood("min-score", self.min_score)?;
+        self.rerank.as_ref().map_or(Ok(()), Rerank::check)?;
         self.weights.check()?;
         self.ef.map_or(Ok(()), |ef| limits::within("ef", ef, self.candidates, EF_MAX))?;
         limits::ids("within", &self.within)?;

@@ -4,14 +4,24 @@ use std::collections::BTreeSet;
 
 use cento_corpus::Format;
 use cento_corpus::budget::NAME_BYTES_MAX;
+use cento_models::Models;
+use cento_vector::Scalar;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::parse::Request;
+use super::parse::{Request, languages, refused_value, unrepeated, value};
 use crate::error::{Error, Result};
+use crate::ingest::IndexOptions;
+use crate::ingest::writer::add::HANDED_OVER;
 use crate::limits::{self, IDS_MAX, TEXT_BYTES_MAX};
 use crate::source::filter::FILTER_BYTES_MAX;
+
+/// The longest name of a new collection.
+const COLLECTION_NAME_BYTES_MAX: usize = 64;
+
+/// The longest name of a file, as most systems have it.
+const FILE_NAME_BYTES_MAX: usize = 255;
 
 /// The most files and folders of one run.
 const PATHS_MAX: usize = 64;
@@ -53,8 +63,8 @@ pub struct NewDocument {
     /// Its title; empty for the one that the text has, if any.
     #[serde(default)]
     pub title: String,
-    /// Its metadata, which filters can speak of.
-    #[serde(default)]
+    /// Its metadata, which filters can speak of; a key may be there once.
+    #[serde(default, deserialize_with = "unrepeated")]
     pub metadata: Map<String, Value>,
     /// The way its text is read.
     #[serde(default)]
@@ -104,6 +114,118 @@ impl Request for AddRequest {
         }
         Ok(())
     }
+}
+
+/// The settings of a new collection. Every one may be left out.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct CreateRequest {
+    /// The encoder: the name of a model that the server has.
+    pub model: Option<String>,
+    /// The header embedded with each chunk: `structured`, `flat`, `last` or `none`.
+    pub header: Option<String>,
+    /// Tokens that a chunk aims at, or `sentence` or `document` for a chunk each.
+    pub chunk_tokens: Option<ChunkLength>,
+    /// The language of stemming and stop words, or `none`.
+    pub language: Option<String>,
+    /// The way vectors are stored: `f32` or `f16`.
+    pub vectors: Option<String>,
+    /// The vectors of a chunk: `plain`, `late` or `both`.
+    pub pooling: Option<String>,
+    /// Tokens that are read together for late vectors.
+    pub late_window: Option<usize>,
+    /// The number type that the encoder computes in: `f32`, `bf16`, `f16` or `int8`.
+    pub precision: Option<String>,
+}
+
+/// The length of chunks.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum ChunkLength {
+    /// Tokens aimed at.
+    Tokens(u32),
+    /// A chunk for each `sentence` or `document`, or a number as text.
+    Named(String),
+}
+
+impl Request for CreateRequest {
+    fn check(&self) -> Result<()> {
+        self.resolve(IndexOptions::default()).map(drop)
+    }
+}
+
+impl CreateRequest {
+    /// These settings in the place of those that the options have.
+    ///
+    /// # Errors
+    /// [`Error::Setting`] for a value that is none, and for a model that is not here under that name.
+    pub(crate) fn resolve(&self, options: IndexOptions) -> Result<IndexOptions> {
+        let length = self.chunk_tokens.as_ref().map(|length| match length {
+            ChunkLength::Tokens(n_tokens) => n_tokens.to_string(),
+            ChunkLength::Named(name) => name.clone(),
+        });
+        let vectors = match self.vectors.as_deref() {
+            None => None,
+            Some("f32") => Some(Scalar::F32),
+            Some("f16") => Some(Scalar::F16),
+            Some(other) => return Err(refused_value("vectors", other, "is neither f32 nor f16")),
+        };
+        Ok(IndexOptions {
+            model: self.model.as_deref().map(model).transpose()?.or(options.model),
+            header: value("header", self.header.as_deref(), "structured, flat, last, none")?,
+            chunk_tokens: value("chunk_tokens", length.as_deref(), "a number of tokens from 1, sentence, document")?,
+            language: value("language", self.language.as_deref(), &languages())?,
+            vectors,
+            pooling: value("pooling", self.pooling.as_deref(), "plain, late, both")?,
+            late_window: self.late_window,
+            precision: value("precision", self.precision.as_deref(), "f32, bf16, f16, int8")?,
+            ..options
+        })
+    }
+}
+
+/// The name of the model that is here under a name. A folder is none: who asks does not say what is read here.
+fn model(name: &str) -> Result<String> {
+    limits::text("model", name, NAME_BYTES_MAX as usize)?;
+    let models = Models::from_env()?;
+    let found = models.resolve(name).ok().filter(|found| found.card.is_some()).map(|found| found.name);
+    found.ok_or_else(|| refused_value("model", name, "is no model that the server has; whoever runs it may pull it"))
+}
+
+/// Holds the name of a new collection, which becomes that of a folder, against what a name may be.
+///
+/// # Errors
+/// [`Error::Setting`].
+pub(crate) fn check_name(name: &str) -> Result<()> {
+    let is_name = name.len() <= COLLECTION_NAME_BYTES_MAX
+        && name.starts_with(|letter: char| letter.is_ascii_alphanumeric())
+        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte));
+    if is_name {
+        return Ok(());
+    }
+    let reason = format!(
+        "is no name for a collection: 1 to {COLLECTION_NAME_BYTES_MAX} of the letters a to z, A to Z, digits, `-`, `_` \
+         and `.`, the first a letter or a digit"
+    );
+    Err(refused_value("collection", name, &reason))
+}
+
+/// Holds the path of a file that is handed over against what a path may be: names between slashes.
+///
+/// # Errors
+/// [`Error::Setting`].
+pub fn check_path(path: &str) -> Result<()> {
+    limits::text("path", path, NAME_BYTES_MAX as usize - HANDED_OVER.len() - 1)?;
+    let is_name = |part: &str| {
+        !part.is_empty()
+            && ![".", ".."].contains(&part)
+            && part.len() <= FILE_NAME_BYTES_MAX
+            && !part.contains(|letter: char| letter.is_control() || "\\:".contains(letter))
+    };
+    if path.split('/').all(is_name) {
+        return Ok(());
+    }
+    Err(refused_value("path", path, "is no path of a file: its parts are names between slashes"))
 }
 
 /// Documents that are to go: by their ids, or those that a filter admits.

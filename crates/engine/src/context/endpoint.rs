@@ -4,12 +4,10 @@
 //! Differs: it is never needed, and is believed as far as the texts bear it out (`assembly::seal::extraction`). One
 //! call for each kept passage, one judgement for each loop, one after the other in a fixed order, at most `calls` of
 //! the policy for one answer: equal answers give equal bytes. What was answered is in the trace, from which a replay
-//! takes it. Bounds: each call ends in its time, reads at most [`http::BODY_BYTES_MAX`], and is made again once, after
+//! takes it. Bounds: each call ends in its time, reads at most a mebibyte, and is made again once, after
 //! 429 or 503. The key is sent, and nowhere else: not in errors, not in traces. Answers are kept for a while, for
 //! whoever asks the same again.
 
-mod address;
-mod http;
 mod messages;
 
 use std::collections::BTreeMap;
@@ -19,9 +17,9 @@ use std::time::{Duration, Instant};
 use cento_assembly::seal::{Extraction, Passage, Repair};
 use cento_assembly::trace::{EndpointAnswer, EndpointRecord};
 
-pub use self::http::Reach;
 pub use self::messages::{Completion, Form, Prompt, SEED};
 use crate::error::{Error, Result};
+use crate::line::{Line, Reach, Target};
 use crate::remembered::{Limits, Remembered};
 
 /// Time for which an answer is kept: as long as somebody tries a question again and again.
@@ -57,7 +55,7 @@ pub struct Endpoint {
 /// The origin of answers.
 enum Answers {
     /// The model; messages that it gave, by the hash of what was asked.
-    Line { line: http::Line, known: Remembered<String> },
+    Line { line: Line, known: Remembered<String> },
     /// A trace: messages by the hash of what was asked, in hex, and why there are no more, if the model failed when it
     /// was made.
     Trace { known: BTreeMap<String, String>, failed: Option<String> },
@@ -75,7 +73,9 @@ impl Endpoint {
     /// # Errors
     /// [`Error::Setting`] for an address that is none, or that holds a password, and for a key that no header can hold.
     pub fn open(options: &EndpointOptions, key: Option<&str>) -> Result<Self> {
-        let line = http::Line::open(&options.url, key, options.timeout, options.reach)?;
+        let (url, path) = (&*options.url, "/chat/completions");
+        let target = Target { url, path, setting: "endpoint", key_name: "CENTO_ENDPOINT_KEY" };
+        let line = Line::open(&target, key, options.timeout, options.reach)?;
         let (host, model, fallback) = (line.host(), options.model.clone(), options.fallback);
         Ok(Self { host, model, fallback, answers: Answers::Line { line, known: Remembered::new(KEPT_MAX) } })
     }

@@ -43,7 +43,7 @@ impl Searcher {
         let is_title = |(name, mentions): &(&String, Vec<Mention>)| mentions.iter().any(|title| title.is_all_of(name));
         for (name, _) in names.iter().zip(mentions).filter(is_title) {
             let (query, mode, required) = (name.clone(), Mode::Lexical, Some(required.clone()));
-            let request = ChunkSearch { query, mode, required, candidates: DEPTH, ..search.clone() };
+            let request = ChunkSearch { query, mode, required, candidates: DEPTH, rerank: None, ..search.clone() };
             let ranking = self.rank(&request, &mut Timings::default())?;
             let beside = ranking.fused.into_iter().take(DEPTH).map(|fused| Found::beside(fused.id)).collect();
             let titled = self.candidates(beside)?.into_iter().filter(|candidate| bridge::has_title(candidate, name));

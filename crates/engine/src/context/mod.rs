@@ -1,7 +1,6 @@
 //! Context: a ranking → candidates with their neighbourhood → what the assembly delivers, and what is searched for
 //! besides.
 
-mod bpe;
 pub(crate) mod tokens;
 pub(crate) mod request;
 pub(crate) mod target;

@@ -28,6 +28,7 @@ use crate::error::{Error, Result};
 use crate::limits::{self, BUDGET_TOKENS_MAX, CANDIDATES_MAX, NEIGHBORS_MAX};
 use crate::retrieve::likelihood::words_share;
 use crate::retrieve::request::{ChunkSearch, Mode};
+use crate::retrieve::rerank::reading::Reranking;
 use crate::retrieve::search::{DENSE, LEXICAL, Timings};
 use crate::retrieve::searcher::Searcher;
 use crate::source::refs::{Around, ChunkKey, ChunkRef};
@@ -171,7 +172,9 @@ impl Pool<'_> {
         }
         context.trace.warnings.extend_from_slice(&self.warnings);
         context.trace.warnings.extend(labels::unmatched(self.searcher, request, &self.found)?);
-        if let Some(cache) = request.policy.cache.filter(|_| request.endpoint.is_none()) {
+        context.trace.manifest.rerank = self.search.rerank.as_ref().map(Reranking::record);
+        let is_whole = !self.search.rerank.as_ref().is_some_and(Reranking::is_partial);
+        if let Some(cache) = request.policy.cache.filter(|_| request.endpoint.is_none() && is_whole) {
             let key = request::key(&self.search, &self.removed, request);
             self.searcher.resolved.keep(key, &context, Duration::from_secs(cache.ttl_seconds), Instant::now());
         }

@@ -164,9 +164,12 @@ impl Retrieval<'_> {
             return Ok(Rc::clone(found));
         }
         *n_searches += 1;
-        // A micro-query asks for one thing: what its best name is none of it.
+        // A micro-query asks for one thing: what its best name is none of it, and it has its words. The question itself
+        // takes all candidates.
+        let rerank = self.settings.rerank.clone().filter(|_| depth == usize::MAX);
         let required = Some(self.searcher.required(&self.settings).phrases);
-        let request = ChunkSearch { query: query.to_owned(), required, links: Links::None, ..self.settings.clone() };
+        let query = query.to_owned();
+        let request = ChunkSearch { query, required, rerank, links: Links::None, ..self.settings.clone() };
         let ranking = self.searcher.rank(&request, &mut Timings::default())?;
         let best: Vec<Found> = ranking.fused.into_iter().take(depth).map(Found::from).collect();
         let mut found = self.searcher.candidates(best)?;

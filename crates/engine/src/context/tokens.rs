@@ -4,7 +4,8 @@ use std::fmt::{self, Debug};
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::context::bpe::{self, Bpe};
+use crate::bpe::{self, Bpe};
+use crate::encoder::Tokens;
 use crate::error::{Error, Result};
 use cento_embedder::Tokenizer;
 
@@ -44,7 +45,7 @@ impl<'m> BudgetTokenizer<'m> {
     }
 
     /// The tokenizer of an encoder, special tokens not counted.
-    pub fn of_model(name: &str, tokenizer: &'m Tokenizer) -> Self {
+    pub fn of_model(name: &str, tokenizer: Tokens<'m>) -> Self {
         Self::new(&format!("model:{name}"), move |text| tokenizer.count(text), move |text| tokenizer.ends(text))
     }
 

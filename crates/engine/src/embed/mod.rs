@@ -13,12 +13,13 @@ mod manifest;
 mod npy;
 mod part;
 
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 use std::thread;
 
 use cento_collection::fs::OsFs;
-use cento_embedder::{DeviceChoice, Embedder, Embedding, Kind, LoadOptions, Precision, cache};
+use cento_embedder::{DeviceChoice, Embedding, Kind, LoadOptions, NEVER, Precision, cache};
 use serde::Serialize;
 
 pub use self::input::EmbedInput;
@@ -28,7 +29,7 @@ pub use self::manifest::{Manifest, ManifestInput};
 use self::part::{Names, Part, Progressed};
 pub use self::quantize::OutputType;
 use self::quantize::Ranges;
-use crate::encoder;
+use crate::encoder::{Address, Encoder, EncoderAccess, EndpointSettings, Named, Opening, Patience};
 use crate::error::{Error, Result};
 use crate::ingest::Issue;
 use crate::ingest::cache::{CacheOptions, CachedEmbeddings, ModelFile};
@@ -42,8 +43,12 @@ const RANGE_ROWS_MIN: u64 = 100;
 /// Options to embed and write texts.
 #[derive(Debug, Clone)]
 pub struct EmbedOptions {
-    /// Card or folder of the encoder; the default model if none.
+    /// Card or folder of the encoder, or `openai:NAME@URL` of one at an endpoint; the default model if none.
     pub model: Option<String>,
+    /// The use of an encoder at an endpoint; its dimensions and window are those of these options.
+    pub endpoint: EndpointSettings,
+    /// The way it is asked.
+    pub access: EncoderAccess,
     /// Kind of prompt before each text.
     pub kind: Kind,
     /// Where the encoder runs.
@@ -73,6 +78,8 @@ impl Default for EmbedOptions {
     fn default() -> Self {
         Self {
             model: None,
+            endpoint: EndpointSettings::default(),
+            access: EncoderAccess::default(),
             kind: Kind::Document,
             device: DeviceChoice::Auto,
             precision: Precision::F32,
@@ -158,8 +165,8 @@ pub fn embed(
         part::publish(&OsFs, &names)?;
     }
     let existing = names.existing()?;
-    let encoder = Encoder::load(options)?;
-    let ranges = options.ranges.as_deref().map(|path| Given::read(path, encoder.embedder.dimensions())).transpose()?;
+    let encoder = Reader::load(options)?;
+    let ranges = options.ranges.as_deref().map(|path| Given::read(path, encoder.encoder.dimensions())).transpose()?;
     let plan = encoder.plan(options, ranges.as_ref());
     if options.restart {
         Part::discard(&names)?;
@@ -182,27 +189,42 @@ pub fn embed(
     let part = Part::open(&names, &plan)?;
     let cache = options.cache.as_ref().map(|cache| encoder.open_cache(cache)).transpose()?;
     let mut run = Run { encoder, part, cache, too_long: options.too_long, ranges, n_from_cache: 0 };
-    let ended = run.embed(input, progress)?;
-    run.finish(input, &names, &plan, ended)
+    let ended = run.embed(input, progress).and_then(|done| run.encoder.encoder.confirm(NEVER).map(|()| done));
+    match ended {
+        Ok(ended) => run.finish(input, &names, &plan, ended),
+        Err(error @ Error::EncoderChanged { .. }) => {
+            run.forget()?;
+            Err(error)
+        }
+        Err(error) => Err(error),
+    }
 }
 
 /// The encoder of a run.
-struct Encoder {
+struct Reader {
     name: String,
-    embedder: Embedder,
+    encoder: Encoder,
     kind: Kind,
     /// The window, if it is smaller than the model's.
     limit_tokens: Option<usize>,
 }
 
-impl Encoder {
+impl Reader {
     fn load(options: &EmbedOptions) -> Result<Self> {
         if let Some(path) = options.ranges.as_ref().filter(|_| !options.output_type.has_ranges()) {
             let reason = format!("are of no use: {} has none, int8 and uint8 have", options.output_type);
             return Err(Error::Setting { setting: "ranges", value: path.display().to_string(), reason });
         }
+        let spec = options.model.as_deref().unwrap_or(DEFAULT_MODEL);
+        if let Some(address) = Address::parse(spec)? {
+            return Self::open(address, options);
+        }
+        if let Some((setting, value)) = options.endpoint.any() {
+            let reason = format!("is for an encoder at an endpoint, not for {spec}");
+            return Err(Error::Setting { setting, value, reason });
+        }
         let models = Models::from_env()?;
-        let located = models.resolve(options.model.as_deref().unwrap_or(DEFAULT_MODEL))?;
+        let located = models.resolve(spec)?;
         let load = LoadOptions {
             device: options.device,
             precision: options.precision,
@@ -215,40 +237,57 @@ impl Encoder {
             value: value.to_string(),
             reason,
         };
-        let mut embedder = encoder::load(&models, &located.folder, &load).map_err(|error| match error {
+        let mut encoder = Encoder::load(&models, &located.folder, &load).map_err(|error| match error {
             cento_embedder::Error::Dimensions { asked, available } => {
                 setting("dimensions", asked, format!("is not one of 1 to {available}, the model's"))
             }
             other => other.into(),
         })?;
-        let limit_tokens = options.max_tokens.filter(|max_tokens| *max_tokens != embedder.max_tokens());
+        let name = located.name;
+        let limit_tokens = options.max_tokens.filter(|max_tokens| *max_tokens != encoder.max_tokens());
         if let Some(max_tokens) = limit_tokens {
-            let least = embedder.n_special() + 1;
-            if max_tokens < least || max_tokens > embedder.max_tokens() {
-                let most = embedder.max_tokens();
+            let least = encoder.n_special() + 1;
+            if max_tokens < least || max_tokens > encoder.max_tokens() {
+                let most = encoder.max_tokens();
                 let reason = format!("is not one of {least} to {most}, the model's window");
                 return Err(setting("max-tokens", max_tokens, reason));
             }
-            embedder.limit_tokens(max_tokens);
+            encoder.limit_tokens(max_tokens);
         }
-        Ok(Self { name: located.name, embedder, kind: options.kind, limit_tokens })
+        Ok(Self { name, encoder, kind: options.kind, limit_tokens })
+    }
+
+    fn open(address: Address, options: &EmbedOptions) -> Result<Self> {
+        if options.precision != Precision::default() {
+            let (value, reason) =
+                (options.precision.to_string(), "is of no use: an encoder at an endpoint has its own");
+            return Err(Error::Setting { setting: "precision", value, reason: reason.to_owned() });
+        }
+        let name = address.to_string();
+        let (dimensions, window_tokens) = (options.dimensions, options.max_tokens);
+        let settings = EndpointSettings { dimensions, window_tokens, ..options.endpoint.clone() };
+        let (access, settings) = (&options.access, settings.settle(None)?);
+        let opening = Opening { address, named: Named::Request, access, settings, patience: Patience::LONG };
+        let known = options.cache.as_ref().map(ModelFile::at_endpoints).unwrap_or_default();
+        let encoder = Encoder::open(opening, &known)?;
+        Ok(Self { name, encoder, kind: options.kind, limit_tokens: None })
     }
 
     fn plan(&self, options: &EmbedOptions, ranges: Option<&Given>) -> Plan {
         Plan {
-            model_fingerprint: self.embedder.fingerprint().to_owned(),
+            model_fingerprint: self.encoder.fingerprint().to_owned(),
             kind: match self.kind {
                 Kind::Document => "document",
                 Kind::Query => "query",
             }
             .to_owned(),
-            dimensions: self.embedder.dimensions(),
-            max_tokens: self.embedder.max_tokens(),
+            dimensions: self.encoder.dimensions(),
+            max_tokens: self.encoder.max_tokens(),
             too_long: options.too_long.name().to_owned(),
             output_type: options.output_type,
             ranges: ranges.map(|given| given.blake3.clone()),
-            precision: self.embedder.precision().to_string(),
-            device: self.embedder.device_name(),
+            precision: self.encoder.precision().to_string(),
+            device: self.encoder.device_name(),
         }
     }
 
@@ -257,27 +296,28 @@ impl Encoder {
         let model = ModelFile {
             model: self.name.clone(),
             fingerprint: self.cache_fingerprint(),
-            dimensions: self.embedder.dimensions(),
-            arithmetic: self.embedder.arithmetic(),
+            dimensions: self.encoder.dimensions(),
+            arithmetic: self.encoder.arithmetic(),
+            probes: self.encoder.endpoint().map(|endpoint| endpoint.probes.clone()),
         };
         CachedEmbeddings::open(options, model)
     }
 
     fn cache_fingerprint(&self) -> String {
         match self.limit_tokens {
-            Some(limit) => format!("{}-t{limit}", self.embedder.fingerprint()),
-            None => self.embedder.fingerprint().to_owned(),
+            Some(limit) => format!("{}-t{limit}", self.encoder.fingerprint()),
+            None => self.encoder.fingerprint().to_owned(),
         }
     }
 
     fn embed(&self, texts: &[String]) -> Result<Vec<Embedding>> {
-        Ok(self.embedder.embed(texts, self.kind)?)
+        self.encoder.embed(texts, self.kind)
     }
 
     /// True if a text whose vector was found in the cache had been cut.
     fn was_truncated(&self, embedded: &str, n_tokens: u32) -> bool {
-        n_tokens as usize >= self.embedder.max_tokens()
-            && self.embedder.tokenizer().count(embedded) + self.embedder.n_special() > self.embedder.max_tokens()
+        n_tokens as usize >= self.encoder.max_tokens()
+            && self.encoder.tokenizer().count(embedded) + self.encoder.n_special() > self.encoder.max_tokens()
     }
 }
 
@@ -297,7 +337,7 @@ impl Given {
 }
 
 struct Run {
-    encoder: Encoder,
+    encoder: Reader,
     part: Part,
     cache: Option<CachedEmbeddings>,
     too_long: TooLong,
@@ -351,7 +391,7 @@ impl Run {
         let ranges = self.ranges.as_ref().map(|given| &given.ranges);
         for (embedding, (line, id)) in embeddings.iter().zip(lines) {
             if embedding.truncated && self.too_long == TooLong::Error {
-                let max_tokens = self.encoder.embedder.max_tokens();
+                let max_tokens = self.encoder.encoder.max_tokens();
                 return Err(Error::TextTooLong { input: input.name(), line, id, max_tokens });
             }
             self.part.written_as().encode(&embedding.vector, ranges, &mut rows);
@@ -374,7 +414,7 @@ impl Run {
         let mut found: Vec<Option<Embedding>> = Vec::with_capacity(texts.len());
         let (mut keys, mut missing, mut positions) = (Vec::new(), Vec::new(), Vec::new());
         for (position, text) in texts.iter().enumerate() {
-            let embedded = encoder.embedder.bytes_embedded(text, encoder.kind);
+            let embedded = encoder.encoder.bytes_embedded(text, encoder.kind);
             let key = cache::key(&fingerprint, &embedded);
             let cached = cache.find(&key).map(|(vector, n_tokens)| Embedding {
                 truncated: encoder.was_truncated(&embedded, n_tokens),
@@ -389,16 +429,25 @@ impl Run {
             self.n_from_cache += u64::from(cached.is_some());
             found.push(cached);
         }
-        let made = encoder.embed(&missing).map_err(|error| at_position(error, |index| positions[index]))?;
-        cache.append(keys.iter().zip(&made).map(|(key, made)| (key, made.n_tokens, &made.vector[..])))?;
+        let mut keep = |range: Range<usize>, made: &[Embedding]| {
+            cache.append(keys[range].iter().zip(made).map(|(key, made)| (key, made.n_tokens, &made.vector[..])))
+        };
+        let made = encoder.encoder.embed_keeping(&missing, encoder.kind, NEVER, &mut keep);
+        let made = made.map_err(|error| at_position(error, |index| positions[index]))?;
         let mut made = made.into_iter();
         Ok(found.into_iter().map(|found| found.or_else(|| made.next()).expect("found or made")).collect())
+    }
+
+    /// Removes what was made: nobody knows which rows are of which model.
+    fn forget(self) -> Result<()> {
+        self.part.remove()?;
+        self.cache.map_or(Ok(()), CachedEmbeddings::forget)
     }
 
     fn finish(mut self, input: &EmbedInput, names: &Names, plan: &Plan, done: Done) -> Result<EmbedReport> {
         let Done { n_resumed, rows, ended } = done;
         let Ended { read, failed, mut notes } = ended;
-        notes.extend(self.encoder.embedder.device_remark());
+        notes.extend(self.encoder.encoder.remark());
         if rows.n_rows == 0 {
             let reason = failed.first().map_or(String::new(), |first| format!("; {}", first.reason));
             self.part.remove()?;
@@ -424,7 +473,7 @@ impl Run {
             model: self.encoder.name.clone(),
             model_fingerprint: plan.model_fingerprint.clone(),
             kind: plan.kind.clone(),
-            prompt: self.encoder.embedder.prompt(self.encoder.kind).to_owned(),
+            prompt: self.encoder.encoder.prompt(self.encoder.kind).to_owned(),
             dimensions: plan.dimensions,
             max_tokens: plan.max_tokens,
             too_long: plan.too_long.clone(),

@@ -183,6 +183,11 @@ impl ContextTrace {
             all.insert("endpoint.host".to_owned(), endpoint.host.clone());
             all.insert("endpoint.model".to_owned(), endpoint.model.clone());
         }
+        if let Some(rerank) = &self.assembly.manifest.rerank {
+            all.insert("rerank.model".to_owned(), rerank.model.clone());
+            all.insert("rerank.fingerprint".to_owned(), rerank.fingerprint.clone());
+            all.insert("rerank.depth".to_owned(), rerank.depth.to_string());
+        }
         all
     }
 

@@ -32,22 +32,10 @@ impl ContextTrace {
     /// # Errors
     /// Those of [`ContextTrace::search`], [`ContextTrace::policy`] and [`Searcher::context`].
     pub fn replay(&self, searcher: &Searcher, tokenizer: &BudgetTokenizer<'_>, cancel: &Cancel) -> Result<Replayed> {
-        let (search, policy, config) = (self.search()?, self.policy()?, &self.assembly.config);
+        let (search, policy) = (self.search()?, self.policy()?);
         let search = ChunkSearch { cancel: cancel.clone(), ..search };
         let endpoint = self.endpoint();
-        let settings = ContextSettings {
-            budget_tokens: config.budget_tokens,
-            tokenizer,
-            strategy: config.strategy,
-            policy: &policy,
-            format: config.format,
-            order: config.order,
-            marks: config.marks,
-            queries: &config.queries,
-            include: &config.include,
-            exclude: &config.exclude,
-            endpoint: endpoint.as_ref(),
-        };
+        let settings = ContextSettings { endpoint: endpoint.as_ref(), ..self.context_settings(tokenizer, &policy) };
         let context = searcher.context(&search, &settings)?;
         let trace = Self::new(searcher, &search, &settings, &context)?;
         let (same, differences) = (self.holds(&trace), self.differences(&trace));

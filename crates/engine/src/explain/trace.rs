@@ -1,8 +1,8 @@
 //! Replay: a context's trace with all that is needed to assemble it again, and what differs when that is done.
 //!
 //! A trace is one JSON file (`docs/trace.schema.json`). It holds settings and decisions, never a text of the
-//! collection, but the names and statements that a repair of `seal` read, and what an endpoint answered: a replay takes
-//! the latter from the trace and asks nobody. Numbers are compared
+//! collection, but the names and statements that a repair of `seal` read, and what an endpoint or a reranker answered:
+//! a replay takes the latter from the trace and asks nobody. Numbers are compared
 //! as JSON gives them back: reading a figure may be off by a unit in the last place, but always by the same. The policy
 //! is kept as TOML too, from which every number comes back exactly.
 
@@ -13,9 +13,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::context::endpoint::Endpoint;
 use crate::context::request::ContextSettings;
+use crate::context::tokens::BudgetTokenizer;
 use crate::error::{AtPath, Error, Result};
 use crate::retrieve::quoted::{Phrases, Quoted};
 use crate::retrieve::request::{ChunkSearch, Explain, Fusion, Links, Mode, Weights};
+use crate::retrieve::rerank::reading::Reranking;
 use crate::retrieve::searcher::Searcher;
 use crate::source::filter::Filter;
 use crate::source::seam::Scan;
@@ -191,6 +193,25 @@ impl ContextTrace {
         json
     }
 
+    /// The settings of the context, without a language model.
+    pub(crate) fn context_settings<'a>(
+        &'a self,
+        tokenizer: &'a BudgetTokenizer<'a>,
+        policy: &'a Policy,
+    ) -> ContextSettings<'a> {
+        let config = &self.assembly.config;
+        ContextSettings {
+            strategy: config.strategy,
+            format: config.format,
+            order: config.order,
+            marks: config.marks,
+            queries: &config.queries,
+            include: &config.include,
+            exclude: &config.exclude,
+            ..ContextSettings::new(config.budget_tokens, tokenizer, policy)
+        }
+    }
+
     /// The search that found the candidates.
     ///
     /// # Errors
@@ -211,6 +232,7 @@ impl ContextTrace {
             score: search.score,
             scope: search.scope.clone(),
             filter: search.filter.as_deref().map(Filter::parse).transpose()?,
+            rerank: self.assembly.manifest.rerank.as_ref().map(Reranking::recorded),
             explain: Explain::Arms,
             k: 1,
             ..ChunkSearch::new(self.assembly.query.clone())

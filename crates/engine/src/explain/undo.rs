@@ -22,6 +22,7 @@ use crate::context::request::ContextSettings;
 use crate::error::{Error, Result};
 use crate::limits::{BUDGET_TOKENS_MAX, CANDIDATES_MAX};
 use crate::retrieve::request::{ChunkSearch, Mode};
+use crate::retrieve::rerank::reading::Reranking;
 use crate::retrieve::searcher::Searcher;
 use crate::source::seam::Scan;
 
@@ -416,8 +417,11 @@ impl<'a> Trials<'a> {
         if case.search.check().is_err() {
             return Ok(None);
         }
+        // What a trace's reranker would have said of other candidates is not known.
+        case.search.rerank = case.search.rerank.as_ref().map(Reranking::resumed);
         let pool = refusable(self.searcher.pool(&case.search))?;
-        case.pool = pool.map(Rc::new);
+        let is_known = !case.search.rerank.as_ref().is_some_and(Reranking::is_unknown);
+        case.pool = pool.filter(|_| is_known).map(Rc::new);
         Ok(case.pool.is_some().then_some(case))
     }
 

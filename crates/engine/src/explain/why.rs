@@ -4,7 +4,6 @@ use cento_assembly::Why;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::context::request::ContextSettings;
 use crate::context::tokens::BudgetTokenizer;
 use crate::error::{Error, Result};
 use crate::explain::trace::ContextTrace;
@@ -53,19 +52,7 @@ impl ContextTrace {
                 reason: format!("is not the trace's, {one}"),
             });
         }
-        let settings = ContextSettings {
-            budget_tokens: config.budget_tokens,
-            tokenizer,
-            strategy: config.strategy,
-            policy: &policy,
-            format: config.format,
-            order: config.order,
-            marks: config.marks,
-            queries: &config.queries,
-            include: &config.include,
-            exclude: &config.exclude,
-            endpoint: None,
-        };
+        let settings = self.context_settings(tokenizer, &policy);
         let pool = searcher.pool(&search)?;
         let now = Self::new(searcher, &search, &settings, &pool.context(&settings)?)?;
         if !self.holds(&now) || !self.delivers_as(&now) {

@@ -5,8 +5,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use cento_corpus::{self as corpus, Document, FoundFile, ReadOptions, Root};
-use cento_embedder::Embedder;
+use cento_corpus::guard::Reader;
+use cento_corpus::{Document, Root};
 use cento_lexical::Analyzer;
 use rayon::prelude::*;
 use roaring::RoaringBitmap;
@@ -72,22 +72,17 @@ impl<'a> Build<'a> {
         }
     }
 
-    pub(super) fn read(
-        &mut self,
-        files: &[FoundFile],
-        options: &ReadOptions,
-        progress: &mut dyn FnMut(&Progress),
-    ) -> Result<()> {
+    pub(super) fn read(&mut self, files: Reader<'_>, progress: &mut dyn FnMut(&Progress)) -> Result<()> {
         let mut group = Group::default();
-        for file in files {
+        for (file, documents) in files {
             self.vectors.cancel.check()?;
-            match corpus::read(file, options) {
+            match documents {
                 Err(error) => self.ledger.fail(file, &error),
                 Ok(mut documents) => {
                     while self.ledger.fill(&mut group, file, &mut documents)? {
                         self.add(group.take(), progress)?;
                     }
-                    self.ledger.report.notes.extend(documents.notes());
+                    self.ledger.was_read(file, &documents);
                 }
             }
             self.progress.n_documents = self.ledger.n_documents();
@@ -172,46 +167,59 @@ impl<'a> Build<'a> {
 
     /// Publishes the generation with the segments; does nothing if nothing changed.
     pub(super) fn finish(mut self, roots: &[Root], progress: &mut dyn FnMut(&Progress)) -> Result<IndexReport> {
-        let (counts, encoder) = (self.vectors.counts, self.vectors.encoder);
+        let counts = self.vectors.counts;
         let report = &mut self.ledger.report;
         report.n_tokens += counts.n_tokens;
         report.n_tokens_embedded += counts.n_tokens_embedded;
         report.n_from_log += counts.n_from_log;
         report.n_truncated += counts.n_truncated;
-        report.notes.extend(self.vectors.finish());
         let written = self.segments.written();
         let is_measured = |generation: &Generation| {
             matches!(generation.manifest.calibration, Some(Calibration::Sample(_))) || generation.n_rows() == 0
         };
-        let is_settled = self.snapshot.is_none_or(is_measured) && !self.ledger.settles_losses(self.snapshot);
+        let manifest = self.snapshot.map(|snapshot| &snapshot.manifest);
+        let reports = self.ledger.files.as_ref();
+        let is_settled = self.snapshot.is_none_or(is_measured)
+            && !self.ledger.settles_losses(self.snapshot)
+            && reports.is_none_or(|reports| reports.is_kept());
         if written.is_empty() && self.ledger.replaced.is_empty() && is_settled {
+            self.ledger.report.notes.extend(self.vectors.finish());
             let Some(snapshot) = self.snapshot else { return Err(self.ledger.nothing()) };
             self.ledger.report.generation = snapshot.manifest.generation;
             return Ok(self.ledger.report);
         }
-        if written.len() > 1 {
-            self.ledger.report.notes.push(format!(
-                "written as {} segments: one would take more than the memory of this run, {} MiB",
-                written.len(),
-                self.memory_bytes >> 20
-            ));
-        }
+        let n_segments = written.len();
+        self.vectors.confirm()?;
         self.progress.stage = Stage::Writing;
         progress(&self.progress);
         let dying = std::mem::take(&mut self.ledger.replaced);
-        let calibration = calibrate(self.snapshot, &dying, self.folder, written, self.config, encoder)?;
+        let reports = match &self.ledger.files {
+            Some(reports) => reports.store(self.fs, self.folder, manifest.map_or(0, |old| old.generation) + 1)?,
+            None => manifest.and_then(|manifest| manifest.reports.clone()),
+        };
+        let vectors = &mut self.vectors;
+        let calibration = calibrate(self.snapshot, &dying, self.folder, written, self.config, &mut |texts| {
+            vectors.of_questions(texts)
+        })?;
+        self.ledger.report.notes.extend(self.vectors.finish());
+        if n_segments > 1 {
+            self.ledger.report.notes.push(format!(
+                "written as {n_segments} segments: one would take more than the memory of this run, {} MiB",
+                self.memory_bytes >> 20
+            ));
+        }
         let commit = Commit {
             config: self.config.clone(),
             roots: roots.iter().map(|root| (root.label.clone(), absolute(&root.path))).collect(),
             new_segments: self.segments.finish(),
             deleted: dying,
         };
-        let manifest = self.snapshot.map(|snapshot| &snapshot.manifest);
         let base = Base {
             manifest,
             deleted: &|at| self.snapshot.expect("a segment is of a snapshot").segments[at].deleted.clone(),
             losses: manifest.map(|manifest| self.ledger.remaining_losses(manifest)).unwrap_or_default(),
             stale: self.ledger.stale(manifest),
+            reports,
             calibration: Some(calibration),
             is_answered_alike: false,
         };
@@ -223,13 +231,13 @@ impl<'a> Build<'a> {
 }
 
 /// Calibrates the cosines with the new segments, whose files are complete, and without documents that die.
-fn calibrate(
+pub(super) fn calibrate(
     snapshot: Option<&Generation>,
     dying: &BTreeMap<usize, RoaringBitmap>,
     folder: &Path,
     new: &[NewSegment],
     config: &CollectionConfig,
-    encoder: &Embedder,
+    embed: calibration::Embed<'_>,
 ) -> Result<Calibration> {
     let analyzer = Analyzer::new(config.language()?);
     let folder = Folder::open(folder).at(folder)?;
@@ -238,5 +246,5 @@ fn calibrate(
     };
     let new = new.iter().map(|new| open(&new.name)).collect::<Result<Vec<_>, _>>()?;
     let old = snapshot.map(|generation| calibration::Old { generation, dying });
-    Ok(Calibration::Sample(calibration::measure(old, &new, encoder)?))
+    Ok(Calibration::Sample(calibration::measure(old, &new, embed)?))
 }

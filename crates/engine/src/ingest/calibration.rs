@@ -14,7 +14,7 @@ use cento_collection::format::calibration::{Calibration, KEPT_CHUNKS, Key, Sampl
 use cento_collection::format::segment::Segment;
 use cento_collection::keep::generation::Generation;
 use cento_corpus as corpus;
-use cento_embedder::{Embedder, Kind};
+use cento_embedder::Embedding;
 use roaring::RoaringBitmap;
 
 use crate::error::{Error, Result};
@@ -48,9 +48,12 @@ pub(crate) struct Old<'g> {
     pub(crate) dying: &'g BTreeMap<usize, RoaringBitmap>,
 }
 
+/// The embeddings of texts that are read as questions.
+pub(crate) type Embed<'e> = &'e mut dyn FnMut(&[String]) -> Result<Vec<Embedding>>;
+
 /// The sample of the next generation: that of the one before, if it has one that is whole, and chunks of the new
 /// segments.
-pub(crate) fn measure(old: Option<Old<'_>>, new: &[Segment], encoder: &Embedder) -> Result<Sample> {
+pub(crate) fn measure(old: Option<Old<'_>>, new: &[Segment], embed: Embed<'_>) -> Result<Sample> {
     let known = match &old {
         Some(old) => old.generation.calibration_without(old.dying)?,
         None => None,
@@ -72,11 +75,11 @@ pub(crate) fn measure(old: Option<Old<'_>>, new: &[Segment], encoder: &Embedder)
     let known = match known {
         Some(sample) => sample,
         None => {
-            let (mean, deviation) = unrelated(encoder)?;
+            let (mean, deviation) = unrelated(embed)?;
             Sample::new(mean, deviation)
         }
     };
-    let read = least.measure(&known, encoder)?;
+    let read = least.measure(&known, embed)?;
     Ok(known.merged(read))
 }
 
@@ -105,7 +108,7 @@ impl<'s> Least<'s> {
     }
 
     /// Measures those that can be in one sample with what is known.
-    fn measure(&self, known: &Sample, encoder: &Embedder) -> Result<Sample> {
+    fn measure(&self, known: &Sample, embed: Embed<'_>) -> Result<Sample> {
         let mut sample = Sample::new(known.cosine_unrelated, known.deviation);
         let is_within = |key: Key| known.complete_to.is_none_or(|last| key <= last);
         let (mut sentences, mut of_sentence) = (Vec::new(), Vec::new());
@@ -116,7 +119,7 @@ impl<'s> Least<'s> {
                 of_sentence.push((key, vector));
             }
         }
-        for (embedded, (key, vector)) in encoder.embed(&sentences, Kind::Query)?.iter().zip(&of_sentence) {
+        for (embedded, (key, vector)) in embed(&sentences)?.iter().zip(&of_sentence) {
             sample.add(*key, Some(cosine(&embedded.vector, vector)));
         }
         sample.complete_to = self.rows.keys().next_back().copied().filter(|_| self.is_cut);
@@ -154,8 +157,8 @@ pub(crate) fn middle_sentence(text: &str) -> Option<String> {
 }
 
 /// Mean and standard deviation of the cosines of [`UNRELATED`] sentences.
-fn unrelated(encoder: &Embedder) -> Result<(f64, f64)> {
-    let vectors = encoder.embed(&UNRELATED.map(str::to_owned), Kind::Query)?;
+fn unrelated(embed: Embed<'_>) -> Result<(f64, f64)> {
+    let vectors = embed(&UNRELATED.map(str::to_owned))?;
     let pairs = vectors.iter().enumerate().flat_map(|(at, a)| vectors[..at].iter().map(move |b| (a, b)));
     let cosines: Vec<f64> = pairs.map(|(a, b)| cosine(&a.vector, &b.vector)).collect();
     let mean = cosines.iter().sum::<f64>() / cosines.len() as f64;

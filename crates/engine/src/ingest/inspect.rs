@@ -4,18 +4,20 @@ use cento_corpus::{self as corpus, Root};
 use serde::Serialize;
 
 use super::options::{IndexOptions, chunk_config, load_encoder, settle};
-use super::tokens::EncoderTokens;
+use crate::encoder::Tokens;
 use crate::error::Result;
 
 /// A preview of [`index`](crate::index) for one file or folder, document by document; nothing is embedded or written.
 pub fn inspect(root: &Root, options: &IndexOptions) -> Result<Vec<Inspection>> {
-    let encoder = load_encoder(None, options)?;
-    let config = settle(None, options, &encoder)?;
-    let chunking = chunk_config(&config, &encoder.embedder)?;
+    let loaded = load_encoder(None, options)?;
+    let config = settle(None, options, &loaded)?;
+    let encoder = &loaded.encoder;
+    let chunking = chunk_config(&config, encoder)?;
     let mut inspections = Vec::new();
-    for file in corpus::walk(root, &options.read)?.files {
-        for document in corpus::read(&file, &options.read)? {
-            inspections.push(of_document(&document?, &chunking, encoder.embedder.tokenizer()));
+    let files = corpus::walk(root, &options.read)?.files;
+    for (_, documents) in corpus::guard::Reader::new(&files, &options.read, options.guard.as_ref()) {
+        for document in documents? {
+            inspections.push(of_document(&document?, &chunking, encoder.tokenizer()));
         }
     }
     Ok(inspections)
@@ -71,12 +73,8 @@ pub struct InspectedChunk {
 }
 
 /// Chunks a document as [`crate::index`] would.
-fn of_document(
-    document: &corpus::Document,
-    chunking: &corpus::ChunkConfig,
-    tokenizer: &cento_embedder::Tokenizer,
-) -> Inspection {
-    let chunks = corpus::chunk(document, chunking, &EncoderTokens(tokenizer));
+fn of_document(document: &corpus::Document, chunking: &corpus::ChunkConfig, tokenizer: Tokens<'_>) -> Inspection {
+    let chunks = corpus::chunk(document, chunking, &tokenizer);
     let headers = corpus::Headers::new(document, chunking.header);
     let inspect_chunk = |(index, chunk): (usize, &corpus::Chunk)| {
         let header = headers.of(chunk);

@@ -17,6 +17,13 @@ pub(crate) struct Logged {
     pub(crate) n_tokens: u32,
 }
 
+impl From<Logged> for Embedding {
+    /// Of a text that fits the window, as far as anybody knows.
+    fn from(Logged { vector, n_tokens }: Logged) -> Self {
+        Self { vector, n_tokens, truncated: false }
+    }
+}
+
 /// Opened for looking up and appending.
 pub(crate) struct EmbeddingLog {
     cache: Option<CachedEmbeddings>,
@@ -33,6 +40,7 @@ impl EmbeddingLog {
                 fingerprint: config.model_fingerprint.clone(),
                 dimensions: config.dimensions,
                 arithmetic,
+                probes: config.endpoint.as_ref().map(|endpoint| endpoint.probes.clone()),
             };
             let opened = CachedEmbeddings::open(options, model);
             opened.map_err(|error| notes.push(without(&options.folder, &error))).ok()
@@ -58,6 +66,11 @@ impl EmbeddingLog {
             self.cache = None;
         }
         Ok(())
+    }
+
+    /// Removes what this run kept.
+    pub(crate) fn forget(&mut self) -> Result<()> {
+        self.cache.take().map_or(Ok(()), CachedEmbeddings::forget)
     }
 
     /// Ends the run; what was noticed.
@@ -106,6 +119,7 @@ mod tests {
             pooling: cento_collection::format::config::Pooling::Plain,
             late: None,
             given: None,
+            endpoint: None,
         };
         let key = cento_embedder::cache::key("f00d", "1");
         let mut opened = EmbeddingLog::open(Some(&options), &config, "a machine".to_owned());

@@ -3,17 +3,21 @@
 //! Cost: about 50 bytes of memory for each document that is read, and as many for each that the collection has.
 
 use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
 
+use cento_corpus::guard::FileDocuments;
 use cento_corpus::{self as corpus, Document, FoundFile, Root};
 use roaring::RoaringBitmap;
 
 use super::found::{Found, GoneRoot};
 use super::{IndexReport, Issue, Removals};
 use crate::error::{Error, Result};
+use cento_collection::format::files::FileReport;
 use cento_collection::format::losses::{self, Loss, Stale};
 use cento_collection::format::manifest::Manifest;
 use cento_collection::format::segment::Segment;
 use cento_collection::keep::generation::Generation;
+use cento_collection::keep::reports::{self, Reports};
 
 /// Blake3 of everything of a document that shapes its rows or its citations.
 pub(crate) type ContentHash = [u8; 32];
@@ -108,6 +112,8 @@ pub(crate) struct Ledger<'a> {
     /// Documents that die with the next commit, by segment.
     pub(crate) replaced: BTreeMap<usize, RoaringBitmap>,
     pub(crate) report: IndexReport,
+    /// The reports on files after this run; none for one over no files.
+    pub(crate) files: Option<Reports>,
 }
 
 impl<'a> Ledger<'a> {
@@ -126,6 +132,7 @@ impl<'a> Ledger<'a> {
             stale: Vec::new(),
             replaced: BTreeMap::new(),
             report,
+            files: None,
         })
     }
 
@@ -139,22 +146,49 @@ impl<'a> Ledger<'a> {
         let reason = said.strip_prefix(&format!("{}: ", file.path.display())).unwrap_or(&said).to_owned();
         let issue = Issue { path: file.origin.clone(), reason };
         self.unread.entry(file.origin.clone()).or_insert_with(|| issue.reason.clone());
+        self.file_report(file).fail(&issue.reason);
         match error {
             corpus::Error::Io { .. } => self.report.unread.push(issue),
             _ => self.report.failed.push(issue),
         }
     }
 
+    /// Takes down what the reader of a file says of it, now that it has ended.
+    pub(crate) fn was_read(&mut self, file: &FoundFile, documents: &FileDocuments) {
+        self.report.notes.extend(documents.notes());
+        self.report.confinement = self.report.confinement.or(documents.confinement());
+        if let Some(extraction) = documents.extraction() {
+            self.file_report(file).extraction = Some(extraction.clone());
+        }
+    }
+
+    /// The report on the file that is being read.
+    fn file_report(&mut self, file: &FoundFile) -> &mut FileReport {
+        let files = &mut self.report.files;
+        if files.last().is_none_or(|last| last.origin != file.origin) {
+            files.push(FileReport::new(file));
+        }
+        files.last_mut().expect("one was pushed if there was none")
+    }
+
+    /// Judges the reports on the files of this run, and joins them with those on files elsewhere.
+    pub(crate) fn settle_files(&mut self, folder: &Path) {
+        let files: Vec<FileReport> =
+            std::mem::take(&mut self.report.files).into_iter().map(FileReport::judged).collect();
+        let before = self.snapshot.map(|snapshot| &snapshot.manifest);
+        let is_covered = |origin: &str| is_covered(&self.labels, origin);
+        let (reports, remark) = Reports::after(folder, before, files.clone(), is_covered);
+        self.report.notes.extend(remark);
+        self.report.files = files;
+        reports::sort(&mut self.report.files);
+        self.files = Some(reports);
+    }
+
     /// Reads on until the group is full (true: the file may have more) or the file ends.
     ///
     /// # Errors
     /// A document would displace one of another file.
-    pub(crate) fn fill(
-        &mut self,
-        group: &mut Group,
-        file: &FoundFile,
-        documents: &mut corpus::Documents,
-    ) -> Result<bool> {
+    pub(crate) fn fill(&mut self, group: &mut Group, file: &FoundFile, documents: &mut FileDocuments) -> Result<bool> {
         while !group.is_full() {
             match documents.next() {
                 None => return Ok(false),

@@ -6,7 +6,6 @@
 //! kept in the cache as they are made, so that a run that is cut short loses the batch in flight.
 
 pub(crate) mod cache;
-mod tokens;
 mod kept;
 pub(crate) mod calibration;
 mod options;
@@ -16,6 +15,7 @@ mod ledger;
 mod prepare;
 mod late;
 mod vectors;
+mod estimate;
 mod build;
 pub(crate) mod writer;
 pub(crate) mod inspect;
@@ -27,17 +27,17 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use cento_collection::format::manifest::Manifest;
-use cento_collection::write::compact::{self, CompactOptions, CompactReport, Copied, Merge};
+use cento_collection::write::compact::{self, CompactOptions, CompactReport, Copied};
 use cento_collection::write::{create, memory};
-use cento_corpus::{self as corpus, ChunkConfig, Document, Root};
-use cento_embedder::Embedder;
+use cento_corpus::guard::Reader;
+use cento_corpus::{ChunkConfig, Document, Root};
 use rayon::prelude::*;
 
 use self::build::Build;
+use self::estimate::Estimating;
 use self::found::{absolute, find};
 pub use self::inspect::inspect;
 use self::ledger::{ContentHash, Group, Ledger};
-pub(crate) use self::options::Encoder;
 pub use self::options::{IndexOptions, Removals};
 use self::options::{capped, chunk_config};
 pub(crate) use self::options::{load_encoder, precision_of, settle};
@@ -46,6 +46,7 @@ pub use self::report::{IndexReport, Issue, Progress, Stage};
 pub(crate) use self::vectors::RowVectors;
 use self::writer::stop::Stoppable;
 use crate::cancel::Cancel;
+use crate::encoder::{Encoder, Remote};
 use crate::error::{Error, Result};
 use cento_collection::format::config::{CollectionConfig, VectorColumn};
 use cento_collection::format::segment::SegmentLimits;
@@ -89,24 +90,27 @@ fn index_locked(
 
     let mut report = IndexReport::default();
     let mut found = find(&roots, known.as_ref(), &options.read, &mut report)?;
-    let encoder = load_encoder(known.as_ref(), options)?;
-    let config = settle(known.as_ref().map(|manifest| &manifest.config), options, &encoder)?;
-    report.notes.extend(capped(&chunk_config(&config, &encoder.embedder)?));
+    let loaded = load_encoder(known.as_ref(), options)?;
+    let config = settle(known.as_ref().map(|manifest| &manifest.config), options, &loaded)?;
+    let encoder = &loaded.encoder;
+    report.notes.extend(capped(&chunk_config(&config, encoder)?));
     let snapshot = known.map(|manifest| Generation::open(folder, manifest)).transpose()?;
     let ledger = Ledger::new(snapshot.as_ref(), &roots, &found, report)?;
     ledger.check_roots(std::mem::take(&mut found.gone), options.removals)?;
-    let mut vectors = RowVectors::new(&config, &encoder.embedder, options.cache.as_ref())?;
+    let mut vectors = RowVectors::new(&config, encoder, options.cache.as_ref())?;
     vectors.cancel = options.cancel.clone();
     let limits =
         SegmentLimits { memory_bytes, rows_max: options.segment_rows_max, graph_rows_min: options.graph_rows_min };
     let mut build = Build::new(fs, folder, &config, snapshot.as_ref(), ledger, vectors, limits);
     build.progress.n_bytes_total = found.files.iter().map(|file| file.n_bytes).sum();
-    build.read(&found.files, &options.read, progress)?;
+    let files = Reader::new(&found.files, &options.read, options.guard.as_ref());
+    build.read(files, progress)?;
     build.ledger.tombstone_vanished(options.removals)?;
+    build.ledger.settle_files(folder);
     let mut report = build.finish(&roots, progress)?;
     drop(snapshot);
     if options.compact {
-        merge_if_due(folder, options, fs, progress, &mut report);
+        merge_if_due(folder, &options.merging(), fs, progress, &mut report);
     }
     Ok(report)
 }
@@ -114,18 +118,12 @@ fn index_locked(
 /// Merges segments after a commit, which is there whatever comes of it.
 fn merge_if_due(
     folder: &Path,
-    options: &IndexOptions,
+    options: &CompactOptions,
     fs: &dyn Fs,
     progress: &mut dyn FnMut(&Progress),
     report: &mut IndexReport,
 ) {
-    let options = CompactOptions {
-        merge: Merge::Due,
-        graph_rows_min: options.graph_rows_min,
-        memory_bytes: options.memory_bytes,
-        segment_rows_max: options.segment_rows_max,
-    };
-    match compact::compact_locked(folder, &options, fs, &mut |copied| progress(&Progress::of_copying(copied))) {
+    match compact::compact_locked(folder, options, fs, &mut |copied| progress(&Progress::of_copying(copied))) {
         Ok(compaction) if compaction.n_merged == 0 => {}
         Ok(compaction) => {
             report.generation = compaction.generation;
@@ -178,9 +176,10 @@ pub fn dry_run(
     check_labels(known.as_ref(), roots)?;
     let mut report = IndexReport::default();
     let mut found = find(roots, known.as_ref(), &options.read, &mut report)?;
-    let encoder = load_encoder(known.as_ref(), options)?;
-    let config = settle(known.as_ref().map(|manifest| &manifest.config), options, &encoder)?;
-    let chunking = chunk_config(&config, &encoder.embedder)?;
+    let loaded = load_encoder(known.as_ref(), options)?;
+    let config = settle(known.as_ref().map(|manifest| &manifest.config), options, &loaded)?;
+    let encoder = &loaded.encoder;
+    let chunking = chunk_config(&config, encoder)?;
     report.notes.extend(capped(&chunking));
     let snapshot = known.map(|manifest| Generation::open(folder, manifest)).transpose()?;
     let mut ledger = Ledger::new(snapshot.as_ref(), roots, &found, report)?;
@@ -188,45 +187,60 @@ pub fn dry_run(
     let mut state =
         Progress { n_bytes_total: found.files.iter().map(|file| file.n_bytes).sum(), ..Progress::default() };
     let mut group = Group::default();
-    for file in &found.files {
-        match corpus::read(file, &options.read) {
+    let mut counting = Counting {
+        config: &config,
+        chunking: &chunking,
+        encoder,
+        asked: Estimating::new(encoder, &config, options.cache.as_ref()),
+    };
+    for (file, documents) in Reader::new(&found.files, &options.read, options.guard.as_ref()) {
+        match documents {
             Err(error) => ledger.fail(file, &error),
             Ok(mut documents) => {
                 while ledger.fill(&mut group, file, &mut documents)? {
-                    count(group.take(), &config, &chunking, &encoder.embedder, &mut ledger.report);
+                    counting.add(group.take(), &mut ledger.report);
                 }
-                ledger.report.notes.extend(documents.notes());
+                ledger.was_read(file, &documents);
             }
         }
         state.n_bytes += file.n_bytes;
         state.n_documents = ledger.n_documents();
         progress(&state);
     }
-    count(group.take(), &config, &chunking, &encoder.embedder, &mut ledger.report);
+    counting.add(group.take(), &mut ledger.report);
     ledger.tombstone_vanished(options.removals)?;
+    ledger.report.estimate = counting.asked.map(Estimating::finish);
+    ledger.report.notes.extend(encoder.elsewhere().map(Remote::remark));
+    ledger.settle_files(folder);
     Ok(ledger.report)
 }
 
-fn count(
-    group: Vec<(Document, ContentHash)>,
-    config: &CollectionConfig,
-    chunking: &ChunkConfig,
-    encoder: &Embedder,
-    report: &mut IndexReport,
-) {
-    let prepare = |(document, hash)| prepare(document, hash, chunking, encoder);
-    let prepared: Vec<Prepared> = group.into_par_iter().map(prepare).collect();
-    for prepared in &prepared {
-        let visible = prepared.chunks.iter().zip(&prepared.headers).filter(|(chunk, _)| !chunk.hidden);
-        for (chunk, header) in visible {
-            report.n_chunks += 1;
-            for vectors in config.pooling.columns() {
-                report.n_tokens += u64::from(chunk.n_tokens)
-                    + match vectors {
-                        VectorColumn::Plain => (encoder.tokenizer().count(header) + encoder.n_special()) as u64,
-                        VectorColumn::Late => 0,
-                    };
+/// Counts what would be embedded.
+struct Counting<'e> {
+    config: &'e CollectionConfig,
+    chunking: &'e ChunkConfig,
+    encoder: &'e Encoder,
+    asked: Option<Estimating<'e>>,
+}
+
+impl Counting<'_> {
+    fn add(&mut self, group: Vec<(Document, ContentHash)>, report: &mut IndexReport) {
+        let (chunking, encoder) = (self.chunking, self.encoder);
+        let prepare = |(document, hash)| prepare(document, hash, chunking, encoder);
+        let prepared: Vec<Prepared> = group.into_par_iter().map(prepare).collect();
+        for prepared in &prepared {
+            let visible = prepared.chunks.iter().zip(&prepared.headers).filter(|(chunk, _)| !chunk.hidden);
+            for (chunk, header) in visible {
+                report.n_chunks += 1;
+                for vectors in self.config.pooling.columns() {
+                    report.n_tokens += u64::from(chunk.n_tokens)
+                        + match vectors {
+                            VectorColumn::Plain => (encoder.tokenizer().count(header) + encoder.n_special()) as u64,
+                            VectorColumn::Late => 0,
+                        };
+                }
             }
+            self.asked.iter_mut().for_each(|asked| asked.add(prepared));
         }
     }
 }

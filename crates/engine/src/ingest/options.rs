@@ -1,25 +1,31 @@
 //! What a collection is built with: the caller's wishes, held against what the collection has.
 
+use cento_corpus::guard::Guard;
 use cento_corpus::{self as corpus, ChunkConfig, ChunkSize, HeaderStyle, ReadOptions};
-use cento_embedder::{DeviceChoice, Embedder, Kind, LoadOptions, Precision};
+use cento_embedder::{DeviceChoice, Kind, LoadOptions, Precision};
 use cento_lexical::Language;
 use cento_vector::Scalar;
 
 use crate::cancel::Cancel;
-use crate::encoder;
+use crate::encoder::{Address, Encoder, EncoderAccess, EndpointSettings, Named, Opening, Patience, short};
 use crate::error::{Error, Result};
-use crate::ingest::cache::CacheOptions;
+use crate::ingest::cache::{CacheOptions, ModelFile};
 use cento_collection::format::config::{
     CHUNKER_VERSION, ChunkTokens, CollectionConfig, GRAPH_ROWS_MIN, LateReading, Pooling, SEGMENT_ROWS_MAX,
 };
 use cento_collection::format::manifest::Manifest;
+use cento_collection::write::compact::{CompactOptions, Merge};
 use cento_models::{DEFAULT_MODEL, Models};
 
 /// Index options; `None` means what the collection has, or the default for a new one.
 #[derive(Debug, Clone)]
 pub struct IndexOptions {
-    /// Card name or folder of the encoder.
+    /// Card name or folder of the encoder, or `openai:NAME@URL` of one at an endpoint.
     pub model: Option<String>,
+    /// The use of an encoder at an endpoint.
+    pub endpoint: EndpointSettings,
+    /// The way it is asked.
+    pub access: EncoderAccess,
     /// Header style.
     pub header: Option<HeaderStyle>,
     /// Chunk size.
@@ -36,6 +42,8 @@ pub struct IndexOptions {
     pub late_window: Option<usize>,
     /// The way files are found and read.
     pub read: ReadOptions,
+    /// The way files are read in children; without one, formats that want it are refused.
+    pub guard: Option<Guard>,
     /// Where the encoder runs.
     pub device: DeviceChoice,
     /// Threads for embedding; 0 = one per core.
@@ -58,10 +66,24 @@ pub struct IndexOptions {
     pub cancel: Cancel,
 }
 
+impl IndexOptions {
+    /// The merging of segments after a commit.
+    pub(crate) fn merging(&self) -> CompactOptions {
+        CompactOptions {
+            merge: Merge::Due,
+            graph_rows_min: self.graph_rows_min,
+            memory_bytes: self.memory_bytes,
+            segment_rows_max: self.segment_rows_max,
+        }
+    }
+}
+
 impl Default for IndexOptions {
     fn default() -> Self {
         Self {
             model: None,
+            endpoint: EndpointSettings::default(),
+            access: EncoderAccess::default(),
             header: None,
             chunk_tokens: None,
             language: None,
@@ -70,6 +92,7 @@ impl Default for IndexOptions {
             pooling: None,
             late_window: None,
             read: ReadOptions::default(),
+            guard: None,
             device: DeviceChoice::Auto,
             threads: 0,
             graph_rows_min: GRAPH_ROWS_MIN,
@@ -95,12 +118,12 @@ pub enum Removals {
 }
 
 /// An encoder and where it came from.
-pub(crate) struct Encoder {
+pub(crate) struct Loaded {
     pub(crate) spec: String,
-    pub(crate) embedder: Embedder,
+    pub(crate) encoder: Encoder,
 }
 
-pub(crate) fn load_encoder(known: Option<&Manifest>, options: &IndexOptions) -> Result<Encoder> {
+pub(crate) fn load_encoder(known: Option<&Manifest>, options: &IndexOptions) -> Result<Loaded> {
     if known.is_some_and(|manifest| manifest.config.given.is_some()) {
         let requested = options.model.clone().unwrap_or_else(|| DEFAULT_MODEL.to_owned());
         let collection = "none, as its vectors were given".to_owned();
@@ -111,8 +134,6 @@ pub(crate) fn load_encoder(known: Option<&Manifest>, options: &IndexOptions) -> 
         (None, Some(manifest)) => manifest.config.model.clone(),
         (None, None) => DEFAULT_MODEL.to_owned(),
     };
-    let models = Models::from_env()?;
-    let located = models.resolve(&spec)?;
     let precision =
         options.precision.or(known.map(|manifest| precision_of(&manifest.config)).transpose()?).unwrap_or_default();
     if let Some(known) = known
@@ -121,8 +142,38 @@ pub(crate) fn load_encoder(known: Option<&Manifest>, options: &IndexOptions) -> 
         let (collection, requested) = (known.config.precision.clone(), precision.to_string());
         return Err(Error::Mismatch { setting: "precision", collection, requested });
     }
+    if let Some(address) = Address::parse(&spec)? {
+        if precision != Precision::default() {
+            let reason = "is of no use: an encoder at an endpoint has its own".to_owned();
+            return Err(Error::Setting { setting: "precision", value: precision.to_string(), reason });
+        }
+        return open_encoder(known.map(|known| &known.config), address, options);
+    }
+    if let Some((setting, value)) = options.endpoint.any() {
+        let reason = format!("is for an encoder at an endpoint, not for {spec}");
+        return Err(Error::Setting { setting, value, reason });
+    }
+    let models = Models::from_env()?;
+    let located = models.resolve(&spec)?;
     let load = LoadOptions { device: options.device, precision, threads: options.threads, ..LoadOptions::default() };
-    Ok(Encoder { spec: located.name, embedder: encoder::load(&models, &located.folder, &load)? })
+    Ok(Loaded { spec: located.name, encoder: Encoder::load(&models, &located.folder, &load)? })
+}
+
+/// The encoder at an endpoint: the one of the collection or of the cache, if it is that.
+fn open_encoder(known: Option<&CollectionConfig>, address: Address, options: &IndexOptions) -> Result<Loaded> {
+    let spec = address.to_string();
+    let opening = Opening {
+        address,
+        named: if options.model.is_some() { Named::Request } else { Named::Collection },
+        access: &options.access,
+        settings: options.endpoint.settle(known.and_then(|known| known.endpoint.as_ref()))?,
+        patience: Patience::LONG,
+    };
+    let encoder = match known {
+        Some(known) => Encoder::open_as(known, opening)?,
+        None => Encoder::open(opening, &options.cache.as_ref().map(ModelFile::at_endpoints).unwrap_or_default())?,
+    };
+    Ok(Loaded { spec, encoder })
 }
 
 /// The number type that the encoder of a collection computes in.
@@ -141,13 +192,14 @@ pub(crate) fn precision_of(config: &CollectionConfig) -> Result<Precision> {
 pub(crate) fn settle(
     known: Option<&CollectionConfig>,
     options: &IndexOptions,
-    encoder: &Encoder,
+    loaded: &Loaded,
 ) -> Result<CollectionConfig> {
+    let Loaded { spec, encoder } = loaded;
     let pooling = options.pooling.or(known.map(|known| known.pooling)).unwrap_or_default();
     let asked = CollectionConfig {
-        model: encoder.spec.clone(),
-        model_fingerprint: encoder.embedder.fingerprint().to_owned(),
-        dimensions: encoder.embedder.dimensions(),
+        model: spec.clone(),
+        model_fingerprint: encoder.fingerprint().to_owned(),
+        dimensions: encoder.dimensions(),
         chunk_tokens: options
             .chunk_tokens
             .unwrap_or(ChunkTokens(ChunkSize::Target(corpus::DEFAULT_CHUNK_TOKENS)))
@@ -159,10 +211,11 @@ pub(crate) fn settle(
             Scalar::F32 => "f32".to_owned(),
             Scalar::F16 => "f16".to_owned(),
         },
-        precision: encoder.embedder.precision().to_string(),
+        precision: encoder.precision().to_string(),
         pooling,
-        late: late_reading(pooling, options.late_window, &encoder.embedder)?,
+        late: late_reading(pooling, options.late_window, encoder)?,
         given: None,
+        endpoint: encoder.endpoint().cloned(),
     };
     let Some(known) = known else { return Ok(asked) };
     let differs = |setting, collection: &str, requested: &str| match collection == requested {
@@ -193,7 +246,7 @@ pub(crate) fn settle(
 }
 
 /// The way documents are read where chunks have late vectors; the encoder's window unless another one is asked for.
-fn late_reading(pooling: Pooling, window: Option<usize>, encoder: &Embedder) -> Result<Option<LateReading>> {
+fn late_reading(pooling: Pooling, window: Option<usize>, encoder: &Encoder) -> Result<Option<LateReading>> {
     let refuse = |reason: String| Error::Setting {
         setting: "late-window",
         value: window.map(|window| window.to_string()).unwrap_or_default(),
@@ -203,6 +256,7 @@ fn late_reading(pooling: Pooling, window: Option<usize>, encoder: &Embedder) -> 
         (Pooling::Plain, None) => Ok(None),
         (Pooling::Plain, Some(_)) => Err(refuse("is for late vectors only".to_owned())),
         _ => {
+            let encoder = encoder.here("pooling")?;
             let windows = encoder.late_windows(window, None).map_err(|error| refuse(format!("cannot be: {error}")))?;
             Ok(Some(LateReading { window_tokens: windows.n_positions(), overlap_tokens: windows.overlap() }))
         }
@@ -210,13 +264,12 @@ fn late_reading(pooling: Pooling, window: Option<usize>, encoder: &Embedder) -> 
 }
 
 fn named(config: &CollectionConfig) -> String {
-    let short = config.model_fingerprint.get(..12).unwrap_or(&config.model_fingerprint);
-    format!("{} (fingerprint {short})", config.model)
+    format!("{} (fingerprint {})", config.model, short(&config.model_fingerprint))
 }
 
 /// The chunker's configuration for an encoder: header and chunk share its window with the prompt and the special
 /// tokens.
-pub(super) fn chunk_config(config: &CollectionConfig, encoder: &Embedder) -> Result<ChunkConfig> {
+pub(super) fn chunk_config(config: &CollectionConfig, encoder: &Encoder) -> Result<ChunkConfig> {
     let n_prompt = encoder.tokenizer().count(encoder.prompt(Kind::Document));
     let window_tokens = encoder.max_tokens() - encoder.n_special() - n_prompt;
     Ok(ChunkConfig { size: config.chunk_size()?, window_tokens, header: config.header_style()? })

@@ -2,10 +2,9 @@
 
 use cento_collection::format::segment::{NewChunk, NewDocument};
 use cento_corpus::{self as corpus, Chunk, ChunkConfig, Document};
-use cento_embedder::Embedder;
 
 use super::ledger::ContentHash;
-use super::tokens::EncoderTokens;
+use crate::encoder::Encoder;
 
 /// A document with its chunks and their headers, ready for its rows.
 pub(super) struct Prepared {
@@ -29,8 +28,8 @@ impl Prepared {
     }
 }
 
-pub(super) fn prepare(document: Document, hash: ContentHash, chunking: &ChunkConfig, encoder: &Embedder) -> Prepared {
-    let chunks = corpus::chunk(&document, chunking, &EncoderTokens(encoder.tokenizer()));
+pub(super) fn prepare(document: Document, hash: ContentHash, chunking: &ChunkConfig, encoder: &Encoder) -> Prepared {
+    let chunks = corpus::chunk(&document, chunking, &encoder.tokenizer());
     let headers = corpus::Headers::new(&document, chunking.header);
     let headers = chunks.iter().map(|chunk| headers.of(chunk)).collect();
     Prepared { document, hash, chunks, headers }

@@ -9,8 +9,9 @@ use cento_collection::format::manifest::Manifest;
 use cento_collection::format::segment::{NewDocument, SegmentWriter};
 use cento_collection::fs::Fs;
 
+use crate::encoder::Encoder;
 use crate::error::{Error, Result};
-use crate::ingest::{Encoder, IndexOptions, Progress, RowVectors, load_encoder, settle};
+use crate::ingest::{IndexOptions, Progress, RowVectors, load_encoder, settle};
 
 /// Treatment of vectors that cannot be read.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -69,8 +70,8 @@ impl<'a> Embedded<'a> {
             let (options, config) = (&self.options.index, &self.manifest.config);
             let loaded = load_encoder(Some(self.manifest), options)?;
             settle(Some(config), options, &loaded)?;
-            let encoder = self.encoder.get_or_init(|| loaded);
-            self.rows = Some(RowVectors::new(config, &encoder.embedder, options.cache.as_ref())?);
+            let encoder = self.encoder.get_or_init(|| loaded.encoder);
+            self.rows = Some(RowVectors::new(config, encoder, options.cache.as_ref())?);
         }
         Ok(self.rows.as_mut().expect("made above"))
     }

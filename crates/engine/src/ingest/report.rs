@@ -2,7 +2,11 @@
 
 use serde::Serialize;
 
+use cento_collection::format::files::FileReport;
 use cento_collection::write::compact::{CompactReport, Copied};
+use cento_corpus::guard::Confinement;
+
+use crate::encoder::Estimate;
 
 /// Progress of an ingest.
 #[derive(Debug, Clone, Default)]
@@ -79,8 +83,17 @@ pub struct IndexReport {
     pub kept: Vec<String>,
     /// Remarks of readers.
     pub warnings: Vec<Issue>,
+    /// The files that a parser read, and those that were refused: what was got out of each, the suspicious first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<FileReport>,
+    /// The confinement of the children that read some of them; none where no child was needed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub confinement: Option<Confinement>,
     /// The role each key was given, in files with keys; what else there is to say.
     pub notes: Vec<String>,
+    /// The work that an encoder at an endpoint would be asked for, of a dry run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub estimate: Option<Estimate>,
     /// The compaction that followed, if one was due.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub compaction: Option<CompactReport>,

@@ -1,21 +1,23 @@
 //! Gives the rows of new documents their vectors: from the embedding cache, or from the encoder in batches.
 
 use std::collections::HashMap;
+use std::ops::Range;
 
 use cento_corpus::{ChunkConfig, ChunkSize};
-use cento_embedder::{Embedder, Kind, cache};
+use cento_embedder::{Embedding, Kind, cache};
 
 use super::late::{LatePending, LateQueue, late_document};
 use super::options::chunk_config;
 use crate::cancel::Cancel;
-use crate::error::Result;
+use crate::encoder::Encoder;
+use crate::error::{Error, Result};
 use crate::ingest::cache::CacheOptions;
 use crate::ingest::kept::EmbeddingLog;
 use cento_collection::format::config::{CollectionConfig, VectorColumn};
 use cento_collection::format::segment::{NewDocument, SegmentWriter};
 
 /// Texts embedded between two writes of the log; what an interruption loses at most.
-const EMBED_TEXTS: usize = 512;
+pub(super) const EMBED_TEXTS: usize = 512;
 
 /// Bytes of vectors that may wait for those of rows before theirs: a run whose texts are nearly all in the cache fills
 /// no batch, and the first row that is not there would hold up all others.
@@ -43,7 +45,7 @@ pub(crate) struct VectorCounts {
 
 /// Looks for vectors in the cache and queues the rows that need the encoder.
 pub(crate) struct RowVectors<'e> {
-    pub(super) encoder: &'e Embedder,
+    pub(super) encoder: &'e Encoder,
     pub(super) chunking: ChunkConfig,
     log: EmbeddingLog,
     /// Where plain vectors are kept in the segment, if they are asked for.
@@ -57,7 +59,7 @@ pub(crate) struct RowVectors<'e> {
 }
 
 impl<'e> RowVectors<'e> {
-    pub(crate) fn new(config: &CollectionConfig, encoder: &'e Embedder, cache: Option<&CacheOptions>) -> Result<Self> {
+    pub(crate) fn new(config: &CollectionConfig, encoder: &'e Encoder, cache: Option<&CacheOptions>) -> Result<Self> {
         let column = |vectors| config.pooling.columns().iter().position(|column| *column == vectors);
         let late = column(VectorColumn::Late).zip(config.late);
         Ok(Self {
@@ -66,7 +68,9 @@ impl<'e> RowVectors<'e> {
             log: EmbeddingLog::open(cache, config, encoder.arithmetic()),
             plain: column(VectorColumn::Plain),
             pending: Vec::new(),
-            late: late.map(|(column, reading)| LateQueue::new(reading, column, encoder)).transpose()?,
+            late: late
+                .map(|(column, reading)| LateQueue::new(reading, column, encoder.here("pooling")?))
+                .transpose()?,
             counts: VectorCounts::default(),
             cancel: Cancel::default(),
         })
@@ -124,6 +128,26 @@ impl<'e> RowVectors<'e> {
         self.embed_late(segment, embedded)
     }
 
+    /// Makes sure that what was embedded is of one model.
+    ///
+    /// # Errors
+    /// [`Error::EncoderChanged`]; what the run kept is forgotten then.
+    pub(crate) fn confirm(&mut self) -> Result<()> {
+        if self.counts.n_tokens_embedded == 0 {
+            return Ok(());
+        }
+        let confirmed = self.encoder.confirm(&|| self.cancel.is_cancelled());
+        self.unless_changed(confirmed)
+    }
+
+    /// A result; nobody knows which vectors of this run are of which model, if the model was changed during it.
+    fn unless_changed<T>(&mut self, result: Result<T>) -> Result<T> {
+        if let Err(Error::EncoderChanged { .. }) = result {
+            self.log.forget()?;
+        }
+        result
+    }
+
     /// Embeds what is pending, logs it, and gives each row its vector. Equal texts are embedded once.
     fn embed(&mut self, segment: &mut SegmentWriter<'_>, embedded: &mut dyn FnMut(u64)) -> Result<()> {
         let Some(column) = self.plain else { return Ok(()) };
@@ -138,8 +162,11 @@ impl<'e> RowVectors<'e> {
                     texts.len() - 1
                 });
             }
-            let embeddings = self.encoder.embed_unless(&texts, Kind::Document, &|| self.cancel.is_cancelled())?;
-            self.log.append(&keys, &embeddings)?;
+            let (log, cancel) = (&mut self.log, &self.cancel);
+            let mut keep = |range: Range<usize>, made: &[Embedding]| log.append(&keys[range], made);
+            let stop = || cancel.is_cancelled();
+            let embeddings = self.encoder.embed_keeping(&texts, Kind::Document, &stop, &mut keep);
+            let embeddings = self.unless_changed(embeddings)?;
             for one in pending {
                 let embedding = &embeddings[first_with[&one.key]];
                 segment.set_vector(column, one.row, &embedding.vector)?;
@@ -156,7 +183,8 @@ impl<'e> RowVectors<'e> {
     /// log.
     fn add_late(&mut self, segment: &mut SegmentWriter<'_>, new: &NewDocument<'_>, first_row: u32) -> Result<bool> {
         let Some(late) = &mut self.late else { return Ok(true) };
-        let Some(document) = late_document(new, self.chunking.header, self.encoder, late.windows) else {
+        let encoder = self.encoder.here("pooling")?;
+        let Some(document) = late_document(new, self.chunking.header, encoder, late.windows) else {
             return Ok(true);
         };
         let keys = late.keys(&document);
@@ -204,7 +232,7 @@ impl<'e> RowVectors<'e> {
                     documents.len() - 1
                 });
             }
-            let embeddings = self.encoder.embed_late(&documents, late.windows)?;
+            let embeddings = self.encoder.here("pooling")?.embed_late(&documents, late.windows)?;
             for one in &batch {
                 for (row, embedding) in (one.first_row..).zip(&embeddings[first_with[one.keys.as_slice()]]) {
                     segment.set_vector(late.column, row, &embedding.vector)?;
@@ -220,10 +248,33 @@ impl<'e> RowVectors<'e> {
         Ok(())
     }
 
+    /// The embeddings of questions. Those of an encoder elsewhere are kept as those of chunks are: nothing is paid for
+    /// twice, and an interrupted run asks for none again.
+    pub(super) fn of_questions(&mut self, texts: &[String]) -> Result<Vec<Embedding>> {
+        if self.encoder.elsewhere().is_none() {
+            return self.encoder.embed(texts, Kind::Query);
+        }
+        let key =
+            |text: &String| cache::key(self.encoder.fingerprint(), &self.encoder.bytes_embedded(text, Kind::Query));
+        let keys: Vec<cache::Key> = texts.iter().map(key).collect();
+        let mut found: Vec<Option<Embedding>> =
+            keys.iter().map(|key| self.log.find(key).map(Embedding::from)).collect();
+        let missing: Vec<usize> = (0..texts.len()).filter(|at| found[*at].is_none()).collect();
+        let asked: Vec<String> = missing.iter().map(|at| texts[*at].clone()).collect();
+        let (log, cancel) = (&mut self.log, &self.cancel);
+        let mut keep = |range: Range<usize>, made: &[Embedding]| {
+            let of_range: Vec<cache::Key> = missing[range].iter().map(|at| keys[*at]).collect();
+            log.append(&of_range, made)
+        };
+        let made = self.encoder.embed_keeping(&asked, Kind::Query, &|| cancel.is_cancelled(), &mut keep)?;
+        missing.iter().zip(made).for_each(|(at, made)| found[*at] = Some(made));
+        Ok(found.into_iter().map(|found| found.expect("found or made")).collect())
+    }
+
     /// Ends the run; what was noticed.
     pub(crate) fn finish(self) -> Vec<String> {
         let mut notes = self.log.finish();
-        notes.extend(self.encoder.device_remark());
+        notes.extend(self.encoder.remark());
         notes
     }
 }

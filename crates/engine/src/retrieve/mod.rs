@@ -5,6 +5,7 @@ pub(crate) mod resolved;
 pub(crate) mod searcher;
 
 pub(crate) mod quoted;
+pub(crate) mod rerank;
 pub(crate) mod request;
 pub(crate) mod scope;
 pub(crate) mod selection;

@@ -7,10 +7,11 @@ use std::collections::VecDeque;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use cento_embedder::{Embedder, Embedding, Kind};
+use cento_embedder::{Embedding, Kind};
 use parking_lot::{Condvar, Mutex};
 
 use crate::cancel::Cancel;
+use crate::encoder::Encoder;
 use crate::error::{Error, Result};
 
 /// Queries of one batch at most: as many as keep an encoder busy without letting the first of them wait long.
@@ -24,8 +25,8 @@ const LOOK: Duration = Duration::from_millis(20);
 
 /// An encoder that many searchers share.
 #[derive(Debug)]
-pub(crate) struct Encoder {
-    embedder: Embedder,
+pub(crate) struct SharedEncoder {
+    encoder: Encoder,
     queue: Mutex<Queue>,
     turn: Condvar,
 }
@@ -44,13 +45,13 @@ struct Waiting {
     embedding: OnceLock<Option<Embedding>>,
 }
 
-impl Encoder {
-    pub(crate) fn new(embedder: Embedder) -> Self {
-        Self { embedder, queue: Mutex::default(), turn: Condvar::new() }
+impl SharedEncoder {
+    pub(crate) fn new(encoder: Encoder) -> Self {
+        Self { encoder, queue: Mutex::default(), turn: Condvar::new() }
     }
 
-    pub(crate) fn embedder(&self) -> &Embedder {
-        &self.embedder
+    pub(crate) fn encoder(&self) -> &Encoder {
+        &self.encoder
     }
 
     /// The embedding of a query.
@@ -77,7 +78,7 @@ impl Encoder {
         drop(queue);
         match own.embedding.get().and_then(Option::clone) {
             Some(embedding) => Ok(embedding),
-            None => Ok(self.embedder.embed_one_unless(&own.query, Kind::Query, &|| cancel.is_cancelled())?),
+            None => Ok(self.encoder.embed_one_unless(&own.query, Kind::Query, &|| cancel.is_cancelled())?),
         }
     }
 
@@ -97,7 +98,7 @@ impl Encoder {
         let texts: Vec<String> = turn.batch.iter().map(|waiting| waiting.query.clone()).collect();
         // Work goes on as long as anybody wants any of it.
         let stop = || turn.batch.iter().all(|waiting| waiting.cancel.is_cancelled());
-        let embedded = self.embedder.embed_unless(&texts, Kind::Query, &stop).unwrap_or_default();
+        let embedded = self.encoder.embed_unless(&texts, Kind::Query, &stop).unwrap_or_default();
         for (waiting, embedding) in turn.batch.iter().zip(embedded) {
             let _ = waiting.embedding.set(Some(embedding)); // nobody else sets it
         }
@@ -106,7 +107,7 @@ impl Encoder {
 
 /// The turn of one thread at the encoder.
 struct Turn<'e> {
-    encoder: &'e Encoder,
+    encoder: &'e SharedEncoder,
     batch: Vec<Arc<Waiting>>,
 }
 

@@ -9,6 +9,7 @@ use crate::cancel::Cancel;
 use crate::error::{Error, Result};
 use crate::limits::{self, CANDIDATES_MAX, EF_MAX, QUERY_BYTES_MAX};
 use crate::retrieve::quoted::Phrases;
+use crate::retrieve::rerank::reading::Reranking;
 use crate::source::filter::Filter;
 use crate::source::seam::Scan;
 use cento_collection::format::config::{CANDIDATE_DEPTH, VectorColumn};
@@ -50,6 +51,8 @@ pub struct ChunkSearch {
     pub filter: Option<Filter>,
     /// Results with a lower likelihood are left out, from 0 to 1; an error where results have none.
     pub min_score: Option<f64>,
+    /// The model that reads the best candidates again; none: the ranking stands.
+    pub rerank: Option<Reranking>,
     /// The detail in which results explain their BM25 score.
     pub explain: Explain,
     /// Looked at between the stages, and inside those that may take long.
@@ -77,6 +80,7 @@ impl ChunkSearch {
             scope: None,
             filter: None,
             min_score: None,
+            rerank: None,
             explain: Explain::default(),
             cancel: Cancel::default(),
         }

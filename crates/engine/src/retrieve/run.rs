@@ -4,6 +4,7 @@
 //! then documents are fused. Vectors are scanned exactly unless asked otherwise, on the encoder's device if that is a
 //! GPU.
 
+use cento_assembly::fuse::Fused;
 use cento_embedder::Kind;
 use cento_lexical::Unit;
 use rayon::prelude::*;
@@ -13,6 +14,7 @@ use crate::error::{Error, Result};
 use crate::limits::{self, EF_MAX, QUERY_BYTES_MAX};
 use crate::retrieve::quoted::Phrases;
 use crate::retrieve::request::{Fusion, Links, Mode, Weights, check_k};
+use crate::retrieve::rerank::reading::Reranking;
 use crate::retrieve::rules::links::Followed;
 use crate::retrieve::rules::titles::TITLE_WEIGHT_DEFAULT;
 use crate::retrieve::search::{self as retrieve, DENSE, LEXICAL};
@@ -68,6 +70,11 @@ pub struct RunRequest {
     pub filter: Option<Filter>,
     /// The vectors that are searched for, one for each query, in place of those of their texts.
     pub vectors: Option<Vec<Vec<f32>>>,
+    /// The model that reads the best documents again, all of them however long it takes: a document counts as its best
+    /// passage. None: the ranking stands.
+    pub rerank: Option<Reranking>,
+    /// Looked at while documents are reranked.
+    pub cancel: Cancel,
 }
 
 impl Default for RunRequest {
@@ -87,6 +94,8 @@ impl Default for RunRequest {
             find: None,
             filter: None,
             vectors: None,
+            rerank: None,
+            cancel: Cancel::default(),
         }
     }
 }
@@ -128,6 +137,15 @@ impl RankSettings {
 
 /// A topic's ranking: document ids and scores, best first, ties by id descending.
 pub type DocumentRanking = Vec<(String, f64)>;
+
+/// A question whose documents are reranked.
+#[derive(Clone, Copy)]
+pub(crate) struct Question<'a> {
+    pub(crate) text: &'a str,
+    /// The vector that is searched for in place of the question's.
+    pub(crate) vector: Option<&'a Vec<f32>>,
+    pub(crate) scope: Option<&'a Scope>,
+}
 
 /// The rankings of a batch of queries by words, under each of several settings.
 struct ByWords {
@@ -210,9 +228,30 @@ impl Searcher {
                 settings.iter().enumerate().map(ranked).collect::<Result<Vec<_>>>()
             };
             let rankings: Vec<_> = (0..batch.len()).into_par_iter().map(ranked).collect::<Result<_>>()?;
-            rankings.into_iter().for_each(&mut *found);
+            for (at, rankings) in rankings.into_iter().enumerate() {
+                let vector = request.vectors.as_ref().map(|vectors| &vectors[from + at]);
+                let question = Question { text: &batch[at].text, vector, scope: scopes.of(at) };
+                found(self.best_documents(question, rankings, request, settings)?);
+            }
         }
         Ok(())
+    }
+
+    /// The best documents of the rankings of a question, reranked if that is asked for.
+    fn best_documents(
+        &self,
+        question: Question<'_>,
+        rankings: Vec<Vec<Fused<ChunkKey>>>,
+        request: &RunRequest,
+        settings: &[RankSettings],
+    ) -> Result<Vec<DocumentRanking>> {
+        let best = |(mut fused, settings): (Vec<Fused<ChunkKey>>, &RankSettings)| {
+            if let Some(reranking) = &request.rerank {
+                self.rerank_documents(question, &mut fused, reranking, request, settings)?;
+            }
+            Ok(fused.into_iter().take(request.k).map(|fused| (fused.id.id, fused.score)).collect())
+        };
+        rankings.into_iter().zip(settings).map(best).collect()
     }
 
     /// The documents that may answer a query; none: those that the filter of all queries admits.
@@ -274,7 +313,7 @@ impl Searcher {
         request: &RunRequest,
         settings: &RankSettings,
         scope: Option<&Scope>,
-    ) -> Result<DocumentRanking> {
+    ) -> Result<Vec<Fused<ChunkKey>>> {
         let arms = arms.into_iter().filter_map(|(name, ranking)| Some(retrieve::arm(name, ranking?.clone())));
         let mut arms: Vec<_> = arms.collect();
         let mut fused = retrieve::fuse_arms::<ChunkKey>(&mut arms, request.fusion, settings.weights.lexical)?;
@@ -282,7 +321,9 @@ impl Searcher {
             let followed = Followed { links: settings.links, unit: Unit::Document, scope };
             self.follow_links(&mut fused, followed, &Cancel::default())?;
         }
-        Ok(fused.into_iter().take(request.k).map(|fused| (fused.id.id, fused.score)).collect())
+        let kept = request.rerank.as_ref().map_or(0, Reranking::depth).max(request.k);
+        fused.truncate(kept);
+        Ok(fused)
     }
 
     /// The queries that the encoder reads the beginning of alone.

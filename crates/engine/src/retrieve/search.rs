@@ -18,6 +18,7 @@ use crate::limits;
 use crate::retrieve::dense::VectorsUsed;
 use crate::retrieve::likelihood::{self, NO_LIKELIHOODS, Unlikely};
 use crate::retrieve::request::{ChunkSearch, Explain, Fusion, Links, Mode, check_k};
+use crate::retrieve::rerank::reading::RerankedBy;
 use crate::retrieve::rules::known::NamedBy;
 use crate::retrieve::rules::links::Followed;
 use crate::retrieve::scope::{Allowed, Filtered};
@@ -55,6 +56,9 @@ pub struct SearchResponse {
     pub generation: u64,
     /// Fingerprint of the encoder.
     pub model_fingerprint: String,
+    /// The model that read the best candidates again, if one did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rerank: Option<RerankedBy>,
     /// Warnings about the collection, to whoever asks.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
@@ -81,13 +85,15 @@ pub struct Hit {
     pub text_kind: &'static str,
     /// Where it begins in the source, `line 12`, `page 3` or `row 7`; may be empty.
     pub anchor: String,
-    /// Fused score, or the arm's own when one arm answered.
+    /// Fused score, or the arm's own when one arm answered. Of what a reranker read, its probability above the best
+    /// score of what it did not read.
     pub score: f64,
     /// The likelihood that it answers, in (0, 1), which means the same for every question, unlike the score; nothing
     /// where words alone were searched, or the collection's cosines have no scale.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub likelihood: Option<f64>,
-    /// The contribution of each arm; the contributions add up to the score.
+    /// The contribution of each arm; the contributions add up to the score. That of a reranker is `rerank`: `rank` is
+    /// the place before, `raw` the logit, `normalized` the probability.
     pub contributions: Vec<Contribution>,
     /// The document that named its document or links to it, if that lifted it: the contribution `named` or `linked`,
     /// whose `rank`, `raw` and `normalized` are that document's place and score and the strength of the link.
@@ -111,6 +117,8 @@ pub struct Timings {
     pub lexical: Duration,
     /// Fusion.
     pub fuse: Duration,
+    /// Reranking, its texts included.
+    pub rerank: Duration,
     /// Reading the texts of the results.
     pub texts: Duration,
 }
@@ -127,6 +135,7 @@ pub(crate) struct Retrieved {
     pub(crate) vector: Option<Vec<f32>>,
     pub(crate) scanned: &'static str,
     pub(crate) vectors: Option<VectorsUsed>,
+    pub(crate) reranked: Option<RerankedBy>,
     /// Warnings about this query, to whoever asks.
     pub(crate) warnings: Vec<String>,
 }
@@ -142,7 +151,8 @@ impl Searcher {
         check_k(request.k, request.candidates)?;
         let mut timings = Timings::default();
         let Allowed { scope, filtered: filter, warnings: of_phrases } = self.allowed(request)?;
-        let ranking = self.rank_within(request, scope.as_ref(), &mut timings)?;
+        let mut ranking = self.rank_within(request, scope.as_ref(), &mut timings)?;
+        self.rerank(request, &mut ranking, &mut timings)?;
         let start = Instant::now();
         let (best, unlikely) = self.best(request, ranking.fused, ranking.vector)?;
         let hits = self.hits(best, ranking.named, request)?;
@@ -159,6 +169,7 @@ impl Searcher {
             filter,
             generation: manifest.generation,
             model_fingerprint: manifest.config.model_fingerprint.clone(),
+            rerank: ranking.reranked,
             warnings: [self.warnings(), of_phrases, ranking.warnings]
                 .into_iter()
                 .flatten()
@@ -193,15 +204,17 @@ impl Searcher {
         Ok((likely.map(|(fused, likelihood)| (fused, Some(likelihood))).take(request.k).collect(), None))
     }
 
-    /// Every candidate of a query, fused, best first.
+    /// Every candidate of a query, fused and reranked, best first.
     pub(crate) fn rank(&self, request: &ChunkSearch, timings: &mut Timings) -> Result<Retrieved> {
         let Allowed { scope, warnings, .. } = self.allowed(request)?;
         let mut ranking = self.rank_within(request, scope.as_ref(), timings)?;
+        self.rerank(request, &mut ranking, timings)?;
         ranking.warnings.splice(0..0, warnings);
         Ok(ranking)
     }
 
-    /// Every candidate within a scope, whatever the request's own scope and filter are; see [`Searcher::rank`].
+    /// Every candidate within a scope, fused, whatever the request's own scope, filter and reranker are; see
+    /// [`Searcher::rank`].
     pub(crate) fn rank_within(
         &self,
         request: &ChunkSearch,
@@ -246,7 +259,7 @@ impl Searcher {
             (Mode::Hybrid, Links::None) | (Mode::Dense | Mode::Lexical, _) => HashMap::new(),
         };
         timings.fuse = start.elapsed();
-        Ok(Retrieved { fused, named, vector: embedded, scanned, vectors, warnings })
+        Ok(Retrieved { fused, named, vector: embedded, scanned, vectors, reranked: None, warnings })
     }
 
     pub(crate) fn lexical_chunks(&self, request: &ChunkSearch, scope: Option<&Scope>) -> Result<Ranking> {

@@ -5,14 +5,14 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use cento_assembly::policy::normalize_label;
-use cento_embedder::{DeviceChoice, Embedder, Embedding, LoadOptions};
+use cento_embedder::{DeviceChoice, Embedding, LoadOptions};
 use cento_lexical::Analyzer;
 
 use crate::cancel::Cancel;
-use crate::encoder;
+use crate::encoder::{Address, Encoder, EncoderAccess, EndpointSettings, Named, Opening, Patience, short};
 use crate::error::{Error, Result};
 use crate::ingest::precision_of;
-use crate::retrieve::queue::Encoder;
+use crate::retrieve::queue::SharedEncoder;
 use crate::retrieve::resolved::ResolvedContexts;
 use crate::retrieve::rules::known::KnownLinks;
 use crate::source::local::Local;
@@ -31,6 +31,8 @@ const STALE_NAMED_MAX: usize = 5;
 pub struct SearcherOptions {
     /// Another place of the collection's encoder: a card's name or a folder. It must be the same model.
     pub model: Option<String>,
+    /// The way an encoder at an endpoint is asked.
+    pub access: EncoderAccess,
     /// Where the encoder runs.
     pub device: DeviceChoice,
     /// Threads for embedding queries; 0 = one per core.
@@ -53,7 +55,14 @@ pub enum Names {
 
 impl Default for SearcherOptions {
     fn default() -> Self {
-        Self { model: None, device: DeviceChoice::Auto, threads: 0, at: At::Current, names: Names::default() }
+        Self {
+            model: None,
+            access: EncoderAccess::default(),
+            device: DeviceChoice::Auto,
+            threads: 0,
+            at: At::Current,
+            names: Names::default(),
+        }
     }
 }
 
@@ -69,7 +78,7 @@ pub struct Searcher {
     pub(crate) analyzer: Analyzer,
     pub(crate) resolved: ResolvedContexts,
     pub(crate) links: KnownLinks,
-    encoder: OnceLock<Arc<Encoder>>,
+    encoder: OnceLock<Arc<SharedEncoder>>,
     /// The labels of all sections, when a policy first names one that the candidates do not have.
     labels: OnceLock<BTreeSet<String>>,
 }
@@ -144,15 +153,15 @@ impl Searcher {
         self.source.describe().is_pinned
     }
 
-    /// A remark on the device that queries were embedded on, if any were; see [`Embedder::device_remark`].
+    /// A remark on the device that queries were embedded on, or the endpoint that embedded them, if any were.
     pub fn device_remark(&self) -> Option<String> {
-        self.encoder.get()?.embedder().device_remark()
+        self.encoder.get()?.encoder().remark()
     }
 
     /// The collection's encoder, loaded at the first call; an error if it is not there or not the one the vectors are
     /// from.
-    pub fn encoder(&self) -> Result<&Embedder> {
-        self.shared_encoder().map(|encoder| encoder.embedder())
+    pub fn encoder(&self) -> Result<&Encoder> {
+        self.shared_encoder().map(|encoder| encoder.encoder())
     }
 
     /// The embedding of a query, made together with those of others that ask at the same time.
@@ -172,39 +181,57 @@ impl Searcher {
     }
 
     /// Takes an encoder of the collection's fingerprint that another searcher loaded.
-    pub(crate) fn lend(&self, encoder: Arc<Encoder>) {
+    pub(crate) fn lend(&self, encoder: Arc<SharedEncoder>) {
         let _ = self.encoder.set(encoder); // one that is there is the same
     }
 
     /// The collection's encoder with the queue before it, loaded at the first call.
-    pub(crate) fn shared_encoder(&self) -> Result<&Arc<Encoder>> {
+    pub(crate) fn shared_encoder(&self) -> Result<&Arc<SharedEncoder>> {
         if self.encoder.get().is_none() {
             let config = &self.manifest().config;
             if config.given.is_some() {
                 return Err(Error::NoEncoder);
             }
-            let models = Models::from_env()?;
-            let located = models.resolve(self.options.model.as_ref().unwrap_or(&config.model))?;
-            let load = LoadOptions {
-                device: self.options.device,
-                precision: precision_of(config)?,
-                threads: self.options.threads,
-                ..LoadOptions::default()
+            let spec = self.options.model.as_ref().unwrap_or(&config.model);
+            let encoder = match Address::parse(spec)? {
+                Some(address) => self.open_encoder(address)?,
+                None => self.load_encoder(spec)?,
             };
-            let encoder = encoder::load(&models, &located.folder, &load)?;
-            if encoder.fingerprint() != config.model_fingerprint {
-                return Err(Error::Mismatch {
-                    setting: "model",
-                    collection: format!("{} (fingerprint {})", config.model, short(&config.model_fingerprint)),
-                    requested: format!("{} (fingerprint {})", located.name, short(encoder.fingerprint())),
-                });
-            }
-            let _ = self.encoder.set(Arc::new(Encoder::new(encoder))); // another thread loaded the same
+            let _ = self.encoder.set(Arc::new(SharedEncoder::new(encoder))); // another thread loaded the same
         }
         Ok(self.encoder.get().expect("set above"))
     }
-}
 
-fn short(fingerprint: &str) -> &str {
-    fingerprint.get(..12).unwrap_or(fingerprint)
+    fn load_encoder(&self, spec: &str) -> Result<Encoder> {
+        let config = &self.manifest().config;
+        let models = Models::from_env()?;
+        let located = models.resolve(spec)?;
+        let load = LoadOptions {
+            device: self.options.device,
+            precision: precision_of(config)?,
+            threads: self.options.threads,
+            ..LoadOptions::default()
+        };
+        let encoder = Encoder::load(&models, &located.folder, &load)?;
+        if encoder.fingerprint() != config.model_fingerprint {
+            return Err(Error::Mismatch {
+                setting: "model",
+                collection: format!("{} (fingerprint {})", config.model, short(&config.model_fingerprint)),
+                requested: format!("{} (fingerprint {})", located.name, short(encoder.fingerprint())),
+            });
+        }
+        Ok(encoder)
+    }
+
+    fn open_encoder(&self, address: Address) -> Result<Encoder> {
+        let config = &self.manifest().config;
+        let opening = Opening {
+            address,
+            named: if self.options.model.is_some() { Named::Request } else { Named::Collection },
+            access: &self.options.access,
+            settings: EndpointSettings::default().settle(config.endpoint.as_ref())?,
+            patience: Patience::SHORT,
+        };
+        Encoder::open_as(config, opening)
+    }
 }

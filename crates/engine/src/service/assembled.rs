@@ -1,18 +1,14 @@
 //! Candidates that another engine found: their context, its trace, and the trace followed again; no collection is
 //! asked.
 
-use std::path::Path;
-
-use cento_assembly::{Context, Trace};
-use cento_collection::fs::read_bounded;
-use serde::{Deserialize, Serialize};
+use cento_assembly::Context;
 
 use super::Service;
-use crate::api::{self, AssembleRequest, Request as _, Settled};
+use crate::api::{self, AssembleRequest, AssembledTrace, ReassembleAnswer, ReassembleRequest, Request as _, Settled};
 use crate::cancel::Cancel;
-use crate::context::given::{Given, GivenChunk};
-use crate::error::{AtPath as _, Error, Result};
-use crate::explain::trace::{Delivered, TRACE_BYTES_MAX, TRACE_FILE_VERSION};
+use crate::context::given::Given;
+use crate::error::Result;
+use crate::explain::trace::{Delivered, TRACE_FILE_VERSION};
 
 /// A context of given candidates, with all that doors tell of it.
 #[derive(Debug)]
@@ -23,33 +19,6 @@ pub struct Assembled<'r> {
     pub context: Context,
     /// The tokens that its budget came to.
     pub settled: Settled,
-}
-
-/// The request, the decisions, and what came of it: a file that needs nothing else to be followed again.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct AssembledTrace {
-    /// [`TRACE_FILE_VERSION`].
-    pub version: u32,
-    /// Version of Cento.
-    pub cento: String,
-    /// The request, candidates and all.
-    pub request: AssembleRequest,
-    /// The chunks of the decisions, and whose texts they are.
-    pub chunks: Vec<GivenChunk>,
-    /// The delivery.
-    pub delivered: Delivered,
-    /// Every decision.
-    pub assembly: Trace,
-}
-
-/// A context that was assembled again from its trace.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Reassembled {
-    /// The context.
-    pub context: Context,
-    /// The same bytes were delivered.
-    pub same: bool,
 }
 
 impl Assembled<'_> {
@@ -79,46 +48,6 @@ impl Assembled<'_> {
     }
 }
 
-impl AssembledTrace {
-    /// Reads a trace; none where the file is a trace of a collection's context, or no trace at all.
-    ///
-    /// # Errors
-    /// [`Error::Io`]; [`Error::Trace`] for one that is damaged, [`Error::TraceVersion`] for one of a newer version.
-    pub fn read(path: &Path) -> Result<Option<Self>> {
-        let bytes = read_bounded(path, TRACE_BYTES_MAX).at(path)?;
-        let Ok(value) = serde_json::from_slice::<serde_json::Value>(&bytes) else { return Ok(None) };
-        if value.get("collection").is_some() || value.get("request").is_none() {
-            return Ok(None);
-        }
-        let own = u64::from(TRACE_FILE_VERSION);
-        if let Some(found) = value["version"].as_u64().filter(|&found| found > own) {
-            return Err(Error::TraceVersion { path: path.to_owned(), found, supported: own });
-        }
-        let damaged = |error: serde_json::Error| Error::Trace { path: path.to_owned(), reason: error.to_string() };
-        serde_json::from_slice(&bytes).map(Some).map_err(damaged)
-    }
-
-    /// The trace as its file holds it.
-    #[must_use]
-    pub fn json(&self) -> Vec<u8> {
-        let mut json = serde_json::to_vec_pretty(self).expect("a trace is always JSON");
-        json.push(b'\n');
-        json
-    }
-
-    /// The decisions on a chunk, or on the chunks of a document.
-    ///
-    /// # Errors
-    /// [`Error::NotTraced`] for an id that is neither, with the nearest.
-    pub fn why(&self, id: &str) -> Result<api::WhyAnswer> {
-        api::WhyAnswer::given(
-            &self.assembly,
-            id,
-            "the candidates were given: there is no collection to try it on".into(),
-        )
-    }
-}
-
 impl Service {
     /// The cited context of candidates that another engine found.
     ///
@@ -145,14 +74,17 @@ impl Service {
         Ok(Assembled { request, given, context, settled })
     }
 
-    /// The context of a trace of given candidates once more.
+    /// The context of a trace of given candidates once more, and whether it is the same.
     ///
     /// # Errors
-    /// Those of [`Service::assemble`].
-    pub fn reassemble(&self, trace: &AssembledTrace, cancel: &Cancel) -> Result<Reassembled> {
+    /// [`Error::Setting`] for a trace of another version; those of [`Service::assemble`].
+    pub fn reassemble(&self, request: &ReassembleRequest, cancel: &Cancel) -> Result<(Context, ReassembleAnswer)> {
+        request.check()?;
+        let trace = &request.trace;
         let context = self.assembled(&trace.request, cancel)?.context;
         let same = hash(&context) == trace.delivered.blake3;
-        Ok(Reassembled { context, same })
+        let answer = ReassembleAnswer::new(same, &context);
+        Ok((context, answer))
     }
 }
 

@@ -59,9 +59,10 @@ fn files(searcher: &Searcher) -> Result<Vec<PathBuf>> {
     let listed = searcher.list(&Selection::All)?;
     let origins: BTreeSet<&str> = listed.iter().map(|document| document.origin.as_str()).collect();
     let file = |origin: &str| {
-        let (label, rest) = origin.split_once('/').unwrap_or((origin, ""));
-        let root = Path::new(roots.get(label)?);
-        Some(if rest.is_empty() { root.to_owned() } else { root.join(rest) })
+        // A label may have slashes itself, as that of a folder below a root.
+        let ends = std::iter::once(origin.len()).chain(origin.rmatch_indices('/').map(|(end, _)| end));
+        let (root, rest) = ends.filter_map(|end| Some((roots.get(&origin[..end])?, &origin[end..]))).next()?;
+        Some(if rest.is_empty() { root.clone() } else { root.join(&rest[1..]) })
     };
     Ok(origins.into_iter().filter_map(file).take(FILES_MAX).collect())
 }

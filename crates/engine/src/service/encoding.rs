@@ -58,10 +58,7 @@ impl Service {
         let searcher = self.searcher(which.into(), cancel)?;
         self.lend(&searcher, Mode::Dense)?;
         let encoder = searcher.encoder()?;
-        let kind = match kind {
-            api::TextKind::Query => Kind::Query,
-            api::TextKind::Document => Kind::Document,
-        };
+        let kind = kind_of(kind);
         let mut embeddings = Vec::with_capacity(texts.len());
         for texts in texts.chunks(EMBED_TEXTS_MAX) {
             cancel.check()?;
@@ -75,6 +72,39 @@ impl Service {
             max_tokens: encoder.max_tokens(),
             embeddings,
         })
+    }
+
+    /// Leaves of each text what a collection's encoder reads in so many tokens, its special ones and its prompt
+    /// counted. The answer is how many were cut.
+    ///
+    /// # Errors
+    /// [`Error::Setting`](crate::Error::Setting) for fewer tokens than one of a text needs, or more than the encoder
+    /// reads; those of loading the encoder, [`Error::Cancelled`](crate::Error::Cancelled).
+    pub fn cut_texts<'w>(
+        &self,
+        which: impl Into<Which<'w>>,
+        texts: &mut [String],
+        kind: api::TextKind,
+        tokens: usize,
+        cancel: &Cancel,
+    ) -> Result<usize> {
+        texts.iter().try_for_each(|text| limits::text("texts", text, TEXT_BYTES_MAX))?;
+        let searcher = self.searcher(which.into(), cancel)?;
+        self.lend(&searcher, Mode::Dense)?;
+        let encoder = searcher.encoder()?;
+        let tokenizer = encoder.tokenizer();
+        let beside = encoder.n_special() + tokenizer.count(encoder.prompt(kind_of(kind)));
+        limits::within("tokens", tokens, beside + 1, encoder.max_tokens())?;
+        let mut n_cut = 0;
+        for text in texts {
+            cancel.check()?;
+            let ends = tokenizer.ends(text);
+            if ends.len() > tokens - beside {
+                text.truncate(ends[tokens - beside - 1]);
+                n_cut += 1;
+            }
+        }
+        Ok(n_cut)
     }
 
     /// Texts in the order in which they answer a question, by the cosine of the encoder's vectors.
@@ -108,5 +138,12 @@ impl Service {
             model_fingerprint: texts.model_fingerprint,
         };
         Ok(answer.ranked(request.k.unwrap_or(request.texts.len())))
+    }
+}
+
+fn kind_of(kind: api::TextKind) -> Kind {
+    match kind {
+        api::TextKind::Query => Kind::Query,
+        api::TextKind::Document => Kind::Document,
     }
 }

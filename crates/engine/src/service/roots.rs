@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use cento_corpus::Root;
+use cento_corpus::guard::Guard;
 
 use crate::error::{AtPath, Error, Result};
 use crate::ingest::cache::CacheOptions;
@@ -14,6 +15,10 @@ pub struct Writing {
     pub roots: Vec<Root>,
     /// The embedding cache; without one every text is embedded.
     pub cache: Option<CacheOptions>,
+    /// The folder that new collections are made in; without one none is made.
+    pub new_collections: Option<PathBuf>,
+    /// The way files are read in children; without one, formats that want it are refused.
+    pub guard: Option<Guard>,
 }
 
 impl Writing {
@@ -84,7 +89,8 @@ mod tests {
             std::os::unix::fs::symlink(target, at(name)).unwrap();
         }
         let root = |label: &str, path: &str| Root { label: label.to_owned(), path: at(path) };
-        let writing = Writing { roots: vec![root("notes", "notes"), root("notes/sub/deep", "notes")], cache: None };
+        let writing =
+            Writing { roots: vec![root("notes", "notes"), root("notes/sub/deep", "notes")], ..Writing::default() };
         for (name, path) in [
             ("notes", "notes"),
             ("notes/sub", "notes/sub"),

@@ -6,11 +6,12 @@ use std::sync::Arc;
 use super::{OF_MODEL, Service, Which};
 use crate::api::{self, ReplayOn, Request as _};
 use crate::cancel::Cancel;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::explain::differences::TraceComparison;
 use crate::explain::trace::ContextTrace;
 use crate::retrieve::request::Mode;
 use crate::retrieve::searcher::{Searcher, SearcherOptions};
+use cento_collection::Error as CollectionError;
 use cento_collection::keep::snapshots::At;
 
 impl Service {
@@ -39,12 +40,12 @@ impl Service {
     ) -> Result<api::WhyAnswer> {
         request.check()?;
         let (id, trace) = (&request.id, &request.trace);
-        let tried = self.following(which.into(), trace, ReplayOn::Traced, cancel).and_then(|searcher| {
+        let tried = self.following(which.into(), trace, &ReplayOn::Traced, cancel).and_then(|searcher| {
             let tokenizer = self.tokenizer(counted_by(trace), &searcher)?;
             api::WhyAnswer::tried(trace, id, &searcher, tokenizer.get())
         });
         cancel.check()?;
-        tried.or_else(|error| api::WhyAnswer::untried(trace, id, cento_collection::describe(&error)))
+        tried.or_else(|error| api::WhyAnswer::untried(trace, id, untried(&error)))
     }
 
     /// The context of a trace once more, and whether it is the same.
@@ -58,7 +59,7 @@ impl Service {
         cancel: &Cancel,
     ) -> Result<api::ReplayAnswer> {
         request.check()?;
-        let searcher = self.following(which.into(), &request.trace, request.on, cancel)?;
+        let searcher = self.following(which.into(), &request.trace, &request.on, cancel)?;
         let tokenizer = self.tokenizer(counted_by(&request.trace), &searcher)?;
         Ok(api::ReplayAnswer::new(&request.trace.replay(&searcher, tokenizer.get(), cancel)?))
     }
@@ -74,24 +75,44 @@ impl Service {
         &self,
         which: Which<'_>,
         trace: &ContextTrace,
-        on: ReplayOn,
+        on: &ReplayOn,
         cancel: &Cancel,
     ) -> Result<Arc<Searcher>> {
         let newest = self.searcher(which, cancel)?;
-        let generation = trace.collection.generation;
-        let searcher = match on {
-            ReplayOn::Traced if newest.manifest().generation != generation => {
+        let is_newest = |generation: u64| newest.manifest().generation == generation;
+        let at = match on {
+            ReplayOn::Traced => At::Generation(trace.collection.generation),
+            ReplayOn::Generation(generation) => At::Generation(*generation),
+            ReplayOn::Snapshot(name) => At::Snapshot(name.clone()),
+            ReplayOn::Latest => At::Current,
+        };
+        let searcher = match at {
+            At::Current => newest,
+            At::Generation(generation) if is_newest(generation) => newest,
+            At::Generation(_) | At::Snapshot(_) => {
                 let (device, threads) = (self.options.device, self.options.threads);
-                let (model, at) = (self.options.model.clone(), At::Generation(generation));
+                let (model, access) = (self.options.model.clone(), self.options.access.clone());
                 Arc::new(Searcher::open(
-                    self.folder(which)?,
-                    SearcherOptions { model, device, threads, at, names: self.options.names },
+                    &self.folder(which)?,
+                    SearcherOptions { model, access, device, threads, at, names: self.options.names },
                 )?)
             }
-            ReplayOn::Traced | ReplayOn::Latest => newest,
         };
         self.lend(&searcher, if trace.search.mode == Mode::Lexical { Mode::Lexical } else { Mode::Dense })?;
         Ok(searcher)
+    }
+}
+
+/// Why nothing was tried, in words that name no file of this machine.
+fn untried(error: &Error) -> String {
+    match error {
+        Error::Collection(CollectionError::UnknownGeneration { .. })
+        | Error::Setting { .. }
+        | Error::Filter(_)
+        | Error::Assembly(_)
+        | Error::UnknownDocument { .. }
+        | Error::OutOfRange { .. } => cento_collection::describe(error),
+        other => format!("the collection could not be asked ({})", other.code()),
     }
 }
 

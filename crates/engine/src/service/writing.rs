@@ -7,12 +7,14 @@ use cento_collection::fs::OsFs;
 use cento_collection::write::compact::{CompactOptions, Merge};
 use cento_corpus::{self as corpus, Document, Parts};
 
+use super::roots::Writing;
 use super::{Service, Which};
 use crate::api::{self, Request as _};
 use crate::cancel::Cancel;
 use crate::error::{Error, Result};
 use crate::ingest::delete::delete_selected;
 use crate::ingest::writer::add::{self, HANDED_OVER};
+use crate::ingest::writer::create;
 use crate::ingest::{self, IndexOptions, IndexReport, Progress, Removals};
 use crate::source::filter::Filter;
 use crate::source::selected::Selection;
@@ -42,7 +44,7 @@ impl Service {
         let removals = if request.allow_empty { Removals::All } else { Removals::Guarded };
         let options = IndexOptions { removals, ..self.index_options(cancel) };
         let folder = self.folder(Which::Name(collection))?;
-        let report = ingest::index(folder, &roots, &options, &OsFs, progress)?;
+        let report = ingest::index(&folder, &roots, &options, &OsFs, progress)?;
         Ok(self.written(report))
     }
 
@@ -94,7 +96,54 @@ impl Service {
         progress: &mut dyn FnMut(&Progress),
     ) -> Result<api::Written> {
         let folder = self.folder(Which::Name(collection))?;
-        let report = add::add(folder, documents, &self.index_options(cancel), &OsFs, progress)?;
+        let report = add::add(&folder, documents, &self.index_options(cancel), &OsFs, progress)?;
+        Ok(self.written(report))
+    }
+
+    /// Makes an empty collection beside those that are served, which answers from then on.
+    ///
+    /// # Errors
+    /// [`Error::Setting`] for a name that cannot be, and a model that is not here by that name;
+    /// [`Error::CollectionTaken`]; those of [`create`](crate::create), [`Error::Cancelled`].
+    pub fn create(&self, name: &str, request: &api::CreateRequest, cancel: &Cancel) -> Result<()> {
+        request.check()?;
+        api::check_name(name)?;
+        let place = self.options.writing.as_ref().and_then(|writing| writing.new_collections.as_deref());
+        let Some(place) = place else {
+            let reason = "cannot be made: this service has no place for new collections".to_owned();
+            return Err(Error::Setting { setting: "collection", value: name.to_owned(), reason });
+        };
+        if self.collections().contains_key(name) {
+            return Err(Error::CollectionTaken { name: name.to_owned() });
+        }
+        let options = request.resolve(self.index_options(cancel))?;
+        let folder = place.join(name);
+        create::create(&folder, &options, &OsFs)?;
+        self.collections.insert(name, folder);
+        Ok(())
+    }
+
+    /// True if new collections may be made.
+    #[must_use]
+    pub fn makes_collections(&self) -> bool {
+        self.options.writing.as_ref().is_some_and(|writing| writing.new_collections.is_some())
+    }
+
+    /// Adds the documents of a file that was handed over; see [`add_file`](crate::add_file).
+    ///
+    /// # Errors
+    /// [`Error::Setting`] for a path that is none; those of [`add_file`](crate::add_file), [`Error::Cancelled`].
+    pub fn add_file(
+        &self,
+        collection: &str,
+        path: &str,
+        bytes: &[u8],
+        cancel: &Cancel,
+        progress: &mut dyn FnMut(&Progress),
+    ) -> Result<api::Written> {
+        api::check_path(path)?;
+        let folder = self.folder(Which::Name(collection))?;
+        let report = add::add_file(&folder, path, bytes, &self.index_options(cancel), &OsFs, progress)?;
         Ok(self.written(report))
     }
 
@@ -108,7 +157,7 @@ impl Service {
             Some(filter) => Selection::Filter(Filter::parse(filter)?),
             None => Selection::Documents(request.ids.clone()),
         };
-        let deleted = delete_selected(self.folder(Which::Name(collection))?, &selection, &OsFs)?;
+        let deleted = delete_selected(&self.folder(Which::Name(collection))?, &selection, &OsFs)?;
         let n_removed = deleted.documents.len() as u64;
         Ok(api::Written { generation: deleted.generation, n_removed, ..api::Written::default() })
     }
@@ -127,7 +176,7 @@ impl Service {
         let merge = if request.all { Merge::All } else { Merge::Policy };
         let options = CompactOptions { merge, ..CompactOptions::default() };
         let folder = self.folder(Which::Name(collection))?;
-        let report = ingest::compact_unless(folder, &options, cancel, &OsFs, progress)?;
+        let report = ingest::compact_unless(&folder, &options, cancel, &OsFs, progress)?;
         let (generation, n_merged) = (report.generation, report.n_merged as u64);
         Ok(api::Written { generation, n_merged, ..api::Written::default() })
     }
@@ -163,12 +212,14 @@ impl Service {
     }
 
     fn index_options(&self, cancel: &Cancel) -> IndexOptions {
-        let cache = self.options.writing.as_ref().and_then(|writing| writing.cache.clone());
+        let Writing { cache, guard, .. } = self.options.writing.clone().unwrap_or_default();
         IndexOptions {
             model: self.options.model.clone(),
+            access: self.options.access.clone(),
             device: self.options.device,
             threads: writer_threads(self.options.threads),
             cache,
+            guard,
             cancel: cancel.clone(),
             ..IndexOptions::default()
         }

@@ -8,22 +8,26 @@ use cento_collection::format::segment::{Column, Segment};
 use cento_collection::keep::generation::Generation;
 use cento_lexical::Unit;
 use cento_vector::hnsw::{self, Found, Path, Wanted};
-use cento_vector::{Lift, exact};
+use cento_vector::{Lift, Neighbor, exact};
+use rayon::prelude::*;
 use roaring::RoaringBitmap;
 
 use crate::error::Result;
 use crate::source::device_scan;
 use crate::source::keys;
-use crate::source::ranking::{Ranking, keep_best, keep_larger, score};
+use crate::source::ranking::{Ranking, keep_larger, keep_within, score};
 use crate::source::seam::{DenseQueries, Near, Rescored, Scan};
 
 /// Chunks the graph is asked for per candidate document: several may be of one document.
 const GRAPH_CHUNKS_PER_DOCUMENT: usize = 4;
 
-/// Candidates that are scored anew, beyond those wanted, where rows were lifted: a part of those, and so many. Cosines
-/// of 32 bits may have two rows at the cut the wrong way round.
+/// Candidates that a graph is asked for beyond those wanted where rows were lifted, all to be scored anew: a part of
+/// those, and so many. Cosines of 32 bits may have two rows at the cut the wrong way round.
 const LIFTED_SHARE: usize = 4;
 const LIFTED_MORE: usize = 16;
+
+/// Rows that a thread compares at a time, where some are chosen; before each lot it looks whether to stop.
+const SCAN_ROWS: usize = 1024;
 
 /// Segment, row or unit there, score.
 type Candidates = Vec<(usize, u32, f64)>;
@@ -51,7 +55,7 @@ pub(super) fn nearest(generation: &Generation, queries: &DenseQueries<'_>) -> Re
         let depth = queries.depth + queries.depth / LIFTED_SHARE + LIFTED_MORE;
         let mut gathered = gathered(generation, &DenseQueries { vectors: &lifted, depth, ..*queries })?;
         for (gathered, query) in gathered.iter_mut().zip(queries.vectors.chunks_exact(dimensions)) {
-            score_lifted(generation, queries, query, depth, &mut gathered.candidates)?;
+            score_lifted(generation, queries, query, &mut gathered.candidates)?;
         }
         gathered
     };
@@ -79,16 +83,14 @@ fn lifted<'q>(lift: Lift, queries: impl Iterator<Item = &'q [f32]>) -> Result<Ve
     Ok(lifted)
 }
 
-/// Gives candidates the scores of the vectors that the rows were made of; those that cannot be among the best go.
+/// Gives candidates the scores of the vectors that the rows were made of.
 fn score_lifted(
     generation: &Generation,
     queries: &DenseQueries<'_>,
     query: &[f32],
-    depth: usize,
     candidates: &mut Candidates,
 ) -> Result<()> {
     let (at, lift) = (position(generation, queries.column), generation.manifest.config.lift());
-    keep_best(candidates, depth, |candidate| candidate.2);
     for (number, place, scored) in candidates {
         let segment = &generation.segments[*number];
         let row = match queries.unit {
@@ -114,7 +116,7 @@ fn each<'q>(generation: &Generation, queries: &DenseQueries<'q>) -> impl ExactSi
 }
 
 fn near_rows(generation: &Generation, queries: &DenseQueries<'_>) -> Result<Vec<Gathered>> {
-    let at = position(generation, queries.column);
+    let (at, lift) = (position(generation, queries.column), generation.manifest.config.lift());
     let stop = || queries.cancel.is_cancelled();
     let mut of_query = Vec::new();
     for (n, query) in each(generation, queries).enumerate() {
@@ -123,7 +125,15 @@ fn near_rows(generation: &Generation, queries: &DenseQueries<'_>) -> Result<Vec<
             let allowed = allowed_rows(segment, queries.scopes.of(n).map(|scope| scope.rows(number)));
             let column = &segment.columns[at];
             let (k, allowed) = (queries.depth, allowed.as_deref());
-            let found = rows(column, query, queries.scan, &Wanted { k, ef: queries.ef, allowed, stop: &stop })?;
+            let wanted = Wanted { k, ef: queries.ef, allowed, stop: &stop };
+            let found = match lift {
+                Lift::InnerProduct { .. } | Lift::Euclidean { .. } if is_scanned(column, queries.scan) => {
+                    Found { neighbors: lifted_rows(column, query, &wanted)?, path: Path::Scan }
+                }
+                Lift::Cosine | Lift::InnerProduct { .. } | Lift::Euclidean { .. } => {
+                    rows(column, query, queries.scan, &wanted)?
+                }
+            };
             match found.path {
                 Path::Graph => gathered.n_graph += 1,
                 Path::Scan => gathered.n_exact += 1,
@@ -139,7 +149,9 @@ fn near_rows(generation: &Generation, queries: &DenseQueries<'_>) -> Result<Vec<
 fn near_documents(generation: &Generation, queries: &DenseQueries<'_>) -> Result<Vec<Gathered>> {
     let at = position(generation, queries.column);
     let mut of_query: Vec<Gathered> = each(generation, queries).map(|_| Gathered::default()).collect();
-    let device = queries.accelerator.filter(|device| !device.is_cpu());
+    let lift = generation.manifest.config.lift();
+    // Of a lifted row a device would give the cosine alone.
+    let device = queries.accelerator.filter(|device| !device.is_cpu() && lift == Lift::Cosine);
     for (number, segment) in generation.segments.iter().enumerate() {
         let column = &segment.columns[at];
         let n_rows = column.rows.len();
@@ -175,7 +187,14 @@ fn near_documents(generation: &Generation, queries: &DenseQueries<'_>) -> Result
                 best_of_units(&distances[n * n_rows..(n + 1) * n_rows], segment, allowed.as_deref())?
             };
             let units = best.into_iter().enumerate();
-            gathered.candidates.extend(units.filter_map(|(unit, score)| Some((number, unit as u32, score?))));
+            let units = units.filter_map(|(unit, score)| Some((number, unit as u32, score?)));
+            if lift == Lift::Cosine {
+                gathered.candidates.extend(units);
+            } else {
+                let mut units = units.collect();
+                keep_within(&mut units, queries.depth, cut_error(column), |(.., score)| *score);
+                gathered.candidates.append(&mut units);
+            }
         }
     }
     Ok(of_query)
@@ -224,6 +243,41 @@ fn rows(column: &Column, query: &[f32], scan: Scan, wanted: &Wanted<'_>) -> Resu
             Found { neighbors: exact::search(&column.rows, query, k, allowed, stop)?, path: hnsw::Path::Scan }
         }
     })
+}
+
+/// True where a column is scanned, as the graph is not asked or there is none.
+fn is_scanned(column: &Column, scan: Scan) -> bool {
+    column.graph.is_none() || scan == Scan::Exact
+}
+
+/// The wanted rows by a scan of lifted ones, and those that their cosines cannot tell from them.
+fn lifted_rows(column: &Column, query: &[f32], wanted: &Wanted<'_>) -> Result<Vec<Neighbor>> {
+    let rows = &column.rows;
+    let mut near: Vec<Neighbor> = match wanted.allowed {
+        None => {
+            let mut distances = vec![0.0; rows.len()];
+            exact::distances(rows, query, &mut distances, wanted.stop)?;
+            (0..).zip(distances).map(|(row, distance)| Neighbor { row, distance }).collect()
+        }
+        Some(allowed) => {
+            let chosen: Vec<u32> = allowed.iter().take_while(|&row| (row as usize) < rows.len()).collect();
+            let of = |chosen: &[u32]| {
+                if (wanted.stop)() {
+                    return Err(cento_vector::Error::Cancelled);
+                }
+                exact::distances_to(rows, query, chosen)
+            };
+            let distances = chosen.par_chunks(SCAN_ROWS).map(of).collect::<Result<Vec<_>, _>>()?.concat();
+            chosen.into_iter().zip(distances).map(|(row, distance)| Neighbor { row, distance }).collect()
+        }
+    };
+    keep_within(&mut near, wanted.k, cut_error(column), |near| score(near.distance));
+    Ok(near)
+}
+
+/// The most by which two cosines of a lifted column may be closer or farther than they are.
+fn cut_error(column: &Column) -> f64 {
+    2.0 * Lift::cosine_error(column.rows.dimensions(), column.rows.scalar())
 }
 
 /// As [`best_of_units`], from the chunks the graph finds.

@@ -12,6 +12,11 @@ pub(crate) fn score(distance: f32) -> f64 {
 
 /// Keeps everything that can be among the `depth` best: those above the score at the cut, and all ties with it.
 pub(crate) fn keep_best<T>(candidates: &mut Vec<T>, depth: usize, score: impl Fn(&T) -> f64) {
+    keep_within(candidates, depth, 0.0, score);
+}
+
+/// As [`keep_best`], with all that lies below the cut by no more than `error`.
+pub(crate) fn keep_within<T>(candidates: &mut Vec<T>, depth: usize, error: f64, score: impl Fn(&T) -> f64) {
     if candidates.len() <= depth {
         return;
     }
@@ -21,7 +26,7 @@ pub(crate) fn keep_best<T>(candidates: &mut Vec<T>, depth: usize, score: impl Fn
     };
     let mut scores: Vec<f64> = candidates.iter().map(&score).collect();
     let (_, cut, _) = scores.select_nth_unstable_by(last, |a, b| b.total_cmp(a));
-    let cut = *cut;
+    let cut = *cut - error;
     candidates.retain(|candidate| score(candidate).total_cmp(&cut).is_ge());
 }
 

@@ -15,6 +15,11 @@ impl ChunkRef {
         Self { shard: 0, segment: segment as u32, row }
     }
 
+    #[cfg(test)]
+    pub(crate) fn first() -> Self {
+        Self::new(0, 0)
+    }
+
     /// Segment and row in the collection.
     pub(super) fn place(self) -> (usize, u32) {
         (self.segment as usize, self.row)

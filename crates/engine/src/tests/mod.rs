@@ -8,6 +8,7 @@
 //! | `ranking::authored` | links that authors made: what climbs by them, where they lead, collections without them |
 //! | `ranking::phrases` | quoted phrases: what answers has them; many settings at once rank as one run each |
 //! | `faults` | a crash, a full disk and a failing one at every operation: one generation or the other, whole |
+//! | `children` | files read in children: what one that fails costs, what is told of it and for how long |
 //! | `memory` | runs and merges within a bound of memory: several segments, and no answer changes |
 //! | `writers` | writers that meet, collections that move under one, full disks: nothing of anybody is lost |
 //! | `hostile` | links, pipes and names that lead out of a collection: nothing outside is read, written or removed |
@@ -15,14 +16,17 @@
 //! | `repair` | damage anywhere: found, never answered from, mended as far as it can be |
 //! | `ranking::neighbors` | strategies are offered what their settings ask for |
 //! | `seal` | a repair searches for what is missing, and each query once |
-//! | `endpoint` | a language model beside it: what it brings, and whatever it does wrong |
+//! | `endpoints::language_model` | a language model beside it: what it brings, and whatever it does wrong |
+//! | `endpoints::encoder` | an encoder at an endpoint whose model changes under an open collection |
 //! | `shards` | a corpus in several collections answers as in one |
 //! | `shards::calibration` | cosines mean what they mean of the living, however a collection grew |
 //! | `requests` | requests are read strictly, with defaults and limits; their schemas say the same |
 //! | `service` | many threads at once: the answers of one at a time, of the newest generation |
 //! | `model` | random operations against a map and an exact scan |
 
-mod endpoint;
+#[cfg(unix)]
+mod children;
+mod endpoints;
 mod faults;
 #[cfg(unix)]
 mod hostile;

@@ -148,16 +148,27 @@ fn bring(
         visit.files.iter().map(|file| file.size_bytes).chain(weights.iter().map(|entry| entry.size_bytes)).sum();
     let license = listing.license.clone().unwrap_or_else(|| "unknown".to_owned());
     let revision = listing.commit.clone();
-    let found = Found { repository: order.wanted.repository.clone(), revision, license, n_bytes, shape };
+    let mut found = Found { repository: order.wanted.repository.clone(), revision, license, n_bytes, shape };
     progress(Progress::Found(&found));
     visit.fetch(&weights, progress)?;
+    let Some(dimensions) = dimensions(&mut found.shape, look, &visit.staged, &config)? else {
+        return Err(Failure::Unsuited { reason: "its files do not say how long its vectors are".to_owned() }.into());
+    };
     let (staged, files) = (visit.staged, visit.files);
-    let card = card(order, found, files);
+    let card = card(order, found, dimensions, files);
     check_as_first_seen(&card, old)?;
     write_card(fs, &staged, &card)?;
     install(&card, fs, &staged, &settings.models_dir.join(order.name), &part)?;
     let _ = fs.remove_dir(&part); // what cannot be removed now, the next pull's sweep may
     Ok(())
+}
+
+/// The length of the model's vectors: as it was read, or as its weights say, which are here.
+fn dimensions(shape: &mut Shape, look: Look<'_>, staged: &Path, config: &[u8]) -> Result<Option<usize>, Failure> {
+    if shape.dimensions.is_none() {
+        *shape = look(staged).map_err(|reason| unsuited(reason, staged, config))?;
+    }
+    Ok(shape.dimensions)
 }
 
 /// The words of the look, which name a file in a folder that nobody knows, and a word on code that is not run.
@@ -174,7 +185,7 @@ fn forward_but_bytes(event: &Progress<'_>, progress: &mut dyn FnMut(Progress<'_>
     }
 }
 
-fn card(order: &Request<'_>, found: Found, files: Vec<CardFile>) -> Card {
+fn card(order: &Request<'_>, found: Found, dimensions: usize, files: Vec<CardFile>) -> Card {
     let Found { repository, revision, license, n_bytes: _, shape } = found;
     Card {
         name: order.name.to_owned(),
@@ -186,7 +197,7 @@ fn card(order: &Request<'_>, found: Found, files: Vec<CardFile>) -> Card {
         architecture: Some(shape.architecture),
         asked: order.asked.map(str::to_owned),
         pooling: shape.pooling,
-        dimensions: shape.dimensions,
+        dimensions,
         max_tokens: shape.max_tokens,
         prompts: shape.prompts,
         files,

@@ -47,7 +47,7 @@ pub(super) fn folders(modules: Option<&[u8]>) -> Result<Vec<String>, Failure> {
         return Err(unsuited(format!("names {} modules, more than {N_MODULES_MAX}", modules.len())));
     }
     let folder = |Module { path }: Module| match path.trim_end_matches('/') {
-        "" => Ok(String::new()),
+        "" | "." => Ok(String::new()),
         path if is_inside(path) => Ok(format!("{path}/")),
         path => Err(unsuited(format!("{path:?} is no folder inside the model's"))),
     };

@@ -6,8 +6,10 @@ use sha2::{Digest, Sha256};
 const PART_BYTES_MAX: usize = 96;
 /// Fewest digits that name a commit.
 const COMMIT_DIGITS_MIN: usize = 7;
-/// Digits of a checksum that keep revisions apart whose names are no folders.
+/// Digits of a checksum that keep names apart that are no folders.
 const APART_BYTES: usize = 4;
+/// Stands between owner, name and revision in the name of a folder. The hub has no name with it.
+const BETWEEN: &str = "--";
 
 /// A repository of the hub, and a revision of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,23 +28,26 @@ impl Wanted {
             None => (text, None),
         };
         let (owner, name) = repository.split_once('/')?;
-        let is_right = is_part(owner)
-            && is_part(name)
+        let is_right = [owner, name].iter().all(|part| is_part(part) && !part.contains(BETWEEN))
             && revision.is_none_or(|revision| revision.split('/').all(is_part) && revision.len() <= PART_BYTES_MAX);
         is_right.then(|| Self { repository: repository.to_owned(), revision: revision.map(str::to_owned) })
     }
 
     /// The name of its card: one plain folder, another for each revision asked for.
     pub(crate) fn card_name(&self) -> String {
-        let name = self.repository.to_ascii_lowercase().replace('/', "--");
-        let name = name.trim_start_matches(|c: char| !c.is_ascii_alphanumeric());
+        let repository = self.repository.to_ascii_lowercase(); // the hub takes a name in any case
+        let name = repository.replace('/', BETWEEN);
+        let name = match name.trim_start_matches(|c: char| !c.is_ascii_alphanumeric()) {
+            plain if plain == name => name,
+            plain => format!("{plain}-{}", apart(&repository)),
+        };
         match &self.revision {
-            None => name.to_owned(),
+            None => name,
             Some(revision) => {
                 let plain = revision.to_ascii_lowercase().replace('/', "-");
-                let digest = Sha256::digest(revision.as_bytes());
-                let apart: String = digest[..APART_BYTES].iter().map(|byte| format!("{byte:02x}")).collect();
-                if plain == *revision { format!("{name}--{plain}") } else { format!("{name}--{plain}-{apart}") }
+                let is_itself = plain == *revision;
+                let plain = if is_itself { plain } else { format!("{plain}-{}", apart(revision)) };
+                format!("{name}{BETWEEN}{plain}")
             }
         }
     }
@@ -54,6 +59,11 @@ impl Wanted {
             Some(revision) => asked == Some(revision) || (is_commit(revision) && commit.starts_with(revision.as_str())),
         }
     }
+}
+
+/// Keeps a name apart from others of which the same folder would be made.
+fn apart(name: &str) -> String {
+    Sha256::digest(name.as_bytes())[..APART_BYTES].iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// True for lowercase hexadecimal digits, enough of them to name a commit.
@@ -96,5 +106,16 @@ mod tests {
         assert_eq!(name("a/b@v1.0"), "a--b--v1.0");
         assert!(name("a/b@refs/pr/1").starts_with("a--b--refs-pr-1-"));
         assert_ne!(name("a/b@V1"), name("a/b@v1"));
+    }
+
+    #[test]
+    fn no_two_repositories_share_a_folder() {
+        let name = |text: &str| Wanted::parse(text).map(|wanted| wanted.card_name());
+        for text in ["a--b/c", "a/b--c", "a/b--v1.0"] {
+            assert_eq!(name(text), None, "{text} would lie where another model does");
+        }
+        assert!(name("a/b@v--1").is_some(), "a branch may be called so");
+        assert_ne!(name("_a/b"), name("a/b"));
+        assert!(name("_a/b").unwrap().starts_with("a--b-"));
     }
 }

@@ -1,7 +1,12 @@
 //! The answers of the tools, one text each; made on an engine thread.
 
-use cento_engine::api::{self, Budget, ContextRequest, DEFAULT_BUDGET_TOKENS, GetRequest, Request, SearchRequest};
-use cento_engine::{CANDIDATE_DEPTH, Cancel, Excerpt, Hit};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use cento_engine::api::{
+    self, Budget, ContextRequest, DEFAULT_BUDGET_TOKENS, Fault, GetRequest, Request, SearchRequest,
+};
+use cento_engine::{CANDIDATE_DEPTH, Cancel, Error, Excerpt, Hit};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -20,12 +25,16 @@ const TOKENS: usize = 4_000;
 /// Bytes of a passage that a search shows.
 const SNIPPET_BYTES: usize = 320;
 
+/// Contexts that are tried to find the shortest one.
+const TRIES_MAX: usize = 8;
+
 /// The scheme of addresses of passages, which name their collection.
 const SCHEME: &str = "cento://";
 
 /// A call of a tool on an engine thread.
 pub(super) struct Call<'a> {
     pub(super) app: &'a App,
+    pub(super) collections: &'a BTreeMap<String, PathBuf>,
     pub(super) cancel: &'a Cancel,
 }
 
@@ -70,7 +79,8 @@ impl Call<'_> {
             return Err(Refusal::value("k", format!("k: {page} is not from 1 to {PAGE_MAX}")));
         }
         let k = (from + page + 1).min(CANDIDATE_DEPTH); // one more says that there are more
-        let request = SearchRequest { k, filter: tool.filter.clone(), ..SearchRequest::new(&*tool.query) };
+        let (filter, rerank) = (tool.filter.clone(), self.app.service.default_rerank());
+        let request = SearchRequest { k, filter, rerank, ..SearchRequest::new(&*tool.query) };
         let (answer, timings) = self.app.service.search_timed(collection, &request, self.cancel)?;
         self.app.metrics.searched(&timings);
         let cap = Cap::new(tool.max_tokens, TOKENS, self.app.options.tool_tokens)?;
@@ -129,17 +139,34 @@ impl Call<'_> {
             format!("\n\n(collection {collection}, generation {generation}{stale})")
         };
         // Where two texts meet, a token may be cut otherwise than in either.
-        let mut left = cap.tokens.saturating_sub(cap.count(&signed(u64::MAX)));
+        let signature = cap.count(&signed(u64::MAX));
+        let mut left = cap.tokens.saturating_sub(signature);
         loop {
             let request = ContextRequest {
                 budget: Budget::Tokens(left),
                 tokenizer: cap.name().to_owned(),
                 filter: tool.filter.clone(),
+                rerank: self.app.service.default_rerank(),
                 ..ContextRequest::new(&*tool.question)
             };
-            let answer = self.app.service.context(collection, &request, self.cancel)?;
+            let asked = self.app.service.ask(collection, &request, None, self.cancel, |asked| {
+                let context = asked.context(left)?;
+                Ok((asked.answer(&context)?, context.trace.manifest.least_budget))
+            });
+            let (answer, least) = asked.map_err(|error| match needed(&error) {
+                Some(needed) => self.too_small(collection, &request, needed, &cap, signature),
+                None => error.into(),
+            })?;
             let warnings: String = answer.warnings.iter().map(|warning| format!("\n(warning: {warning})")).collect();
-            let text = format!("{}{}", answer.context, signed(answer.generation));
+            let told = match least.filter(|_| answer.citations.is_empty()) {
+                // The least budget that is told must hold what stands behind the context too.
+                Some(least) => {
+                    let whole = least + cap.count(&format!("{}{warnings}", signed(u64::MAX)));
+                    answer.context.replace(&least.to_string(), &whole.to_string())
+                }
+                None => answer.context,
+            };
+            let text = format!("{told}{}", signed(answer.generation));
             let warned = format!("{text}{warnings}");
             if cap.holds(&warned) {
                 return Ok(warned);
@@ -149,11 +176,38 @@ impl Call<'_> {
         }
     }
 
+    /// The refusal of a context whose budget was too small, with the tokens of the shortest answer and its signature.
+    /// The shortest answer names a number, so that one of the tokens that the engine asks for may want a few more.
+    fn too_small(
+        &self,
+        collection: &str,
+        request: &ContextRequest,
+        mut least: usize,
+        cap: &Cap,
+        signature: usize,
+    ) -> Refusal {
+        for _ in 0..TRIES_MAX {
+            let request = ContextRequest { budget: Budget::Tokens(least), ..request.clone() };
+            match self.app.service.context(collection, &request, self.cancel) {
+                Ok(_) => break,
+                Err(error) => match needed(&error) {
+                    Some(more) => least = more.max(least + 1),
+                    None => return error.into(),
+                },
+            }
+        }
+        let whole = (least + signature).max(cap.tokens + 1);
+        let message = format!("budget_tokens: {} is too small: the shortest answer needs {whole}", cap.tokens);
+        let mut refusal = Refusal::value("budget_tokens", message);
+        "budget_too_small".clone_into(&mut refusal.body.code);
+        refusal
+    }
+
     fn status(&self, _: StatusTool) -> Result<String, Refusal> {
         let cap = Cap::new(None, TOKENS, self.app.options.tool_tokens)?;
         let mut collections = Vec::new();
-        for name in self.app.service.collections() {
-            let one = match self.app.service.status(name, self.cancel) {
+        for name in self.collections.keys() {
+            let one = match self.app.service.status(name.as_str(), self.cancel) {
                 Ok(status) => json!({
                     "collection": name,
                     "generation": status.generation,
@@ -169,7 +223,7 @@ impl Call<'_> {
                 break;
             }
         }
-        let n_more = self.app.service.collections().count() - collections.len();
+        let n_more = self.collections.len() - collections.len();
         let answer_tokens_max = self.app.options.tool_tokens;
         json_of(&json!({ "collections": collections, "not_shown": n_more, "answer_tokens_max": answer_tokens_max }))
     }
@@ -179,17 +233,18 @@ impl Call<'_> {
     }
 
     fn is_alone(&self) -> bool {
-        self.app.service.collections().nth(1).is_none()
+        self.collections.len() == 1
     }
 
     /// The collection that is asked: the one that is named, else the only one there is.
     fn collection<'c>(&'c self, named: Option<&'c str>) -> Result<&'c str, Refusal> {
-        let mut known = self.app.service.collections();
+        let mut known = self.collections.keys();
         match (named, known.next(), known.next()) {
             (Some(named), ..) => Ok(named),
             (None, Some(only), None) => Ok(only),
-            (None, ..) => {
-                let names: Vec<&str> = self.app.service.collections().collect();
+            (None, None, _) => Err(Refusal::none_yet()),
+            (None, Some(_), Some(_)) => {
+                let names: Vec<&str> = self.collections.keys().map(String::as_str).collect();
                 let message = format!("collection: there are {}; say which one is asked", names.join(", "));
                 Err(Refusal::value("collection", message))
             }
@@ -199,6 +254,12 @@ impl Call<'_> {
 
 fn read<T: Request>(arguments: &Value) -> Result<T, Refusal> {
     Ok(api::parse(json_of(arguments)?.as_bytes())?)
+}
+
+/// The tokens that a context needs, if its budget was too small.
+fn needed(error: &Error) -> Option<usize> {
+    let fault = Some(error).filter(|error| error.code() == "budget_too_small").map(Fault::from);
+    fault.and_then(|fault| fault.data?.get("needed")?.as_u64()).and_then(|needed| needed.try_into().ok())
 }
 
 fn json_of(answer: &impl Serialize) -> Result<String, Refusal> {

@@ -76,7 +76,10 @@ impl ServerHandler for Tools {
             return Err(ErrorData::invalid_params(format!("no tool {name:?}"), None));
         }
         let (app, arguments) = (Arc::clone(&self.app), Value::Object(arguments.unwrap_or_default()));
-        let job = move |cancel: &cento_engine::Cancel| Call { app: &app, cancel }.answer(&name, &arguments);
+        let job = move |cancel: &cento_engine::Cancel| {
+            let collections = app.service.collections();
+            Call { app: &app, collections: &collections, cancel }.answer(&name, &arguments)
+        };
         let answer = tokio::select! {
             answer = self.app.work.run(Lane::Query, self.app.options.deadline, job) => answer,
             () = context.ct.cancelled() => Err(Refusal::late()),

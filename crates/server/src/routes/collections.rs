@@ -4,54 +4,45 @@ use axum::routing::get;
 use cento_engine::{Excerpt, Status, api};
 
 use super::encoders::id_of;
-use super::route::{Content, Route, SchemaOf, Scoped, Verb, json, of};
-use crate::ask::{Ask, Reply};
+use super::route::{Route, json, of};
+use crate::ask::{Ask, Asked, Reply};
 use crate::options::Folders;
 use crate::refusal::Refusal;
 use crate::work::Lane;
 
 pub(super) fn routes() -> Vec<Route> {
-    let route = |path, about, request: Option<SchemaOf>, answer: Content, handler| Route {
-        verb: Verb::Get,
-        path,
-        about,
-        scoped: Scoped::Path,
-        request,
-        answer,
-        handler,
-    };
     vec![
-        route("/v1/collections", "The collections there are", None, json::<api::CollectionList>(), get(list)),
-        route("/v1/collections/{collection}", "The contents of a collection", None, json::<Status>(), get(status)),
-        route(
+        Route::get("/v1/collections", "The collections there are", None, json::<api::CollectionList>(), get(list)),
+        Route::get("/v1/collections/{collection}", "The contents of a collection", None, json::<Status>(), get(status)),
+        Route::get(
             "/v1/collections/{collection}/documents",
             "The documents, all or those that a filter admits",
             Some(of::<api::ListRequest>),
             json::<api::DocumentList>(),
             get(documents),
         ),
-        route(
+        Route::get(
             "/v1/collections/{collection}/text",
             "A document, or the part of it that a citation names",
             Some(of::<api::GetRequest>),
             json::<Excerpt>(),
             get(text),
         ),
-        route(
+        Route::get(
             "/v1/collections/{collection}/sections",
             "The sections of a document",
             Some(of::<api::SectionsRequest>),
             json::<api::SectionList>(),
             get(sections),
         ),
-        route(
+        Route::get(
             "/v1/collections/{collection}/fields",
             "The fields that filters can speak of",
             None,
             json::<api::FieldList>(),
             get(fields),
         ),
-        route(
+        Route::get(
             "/v1/collections/{collection}/snapshots",
             "The generations that are kept under a name",
             None,
@@ -64,7 +55,7 @@ pub(super) fn routes() -> Vec<Route> {
 async fn list(ask: Ask) -> Result<Reply, Refusal> {
     ask.answer(Lane::Query, |asked| {
         asked.no_parameters()?;
-        let collections = asked.service().collections().map(str::to_owned).collect();
+        let collections = asked.collections.keys().cloned().collect();
         Reply::json(&api::CollectionList { version: api::VERSION, collections })
     })
     .await
@@ -73,14 +64,19 @@ async fn list(ask: Ask) -> Result<Reply, Refusal> {
 async fn status(ask: Ask) -> Result<Reply, Refusal> {
     ask.answer(Lane::Query, |asked| {
         let api::StatusRequest {} = asked.request()?;
-        let mut status = asked.service().status(asked.collection()?, asked.cancel)?;
-        if asked.options().folders == Folders::Named {
-            status.config.model = id_of(&status.config.model);
-            status.roots.values_mut().for_each(|folder| *folder = id_of(folder));
-        }
-        Reply::json(&status)
+        Reply::json(&status_of(asked, asked.collection()?)?)
     })
     .await
+}
+
+/// The contents of a collection, its folders by their own names unless they are shown.
+pub(super) fn status_of(asked: &Asked<'_>, collection: &str) -> Result<Status, Refusal> {
+    let mut status = asked.service().status(collection, asked.cancel)?;
+    if asked.options().folders == Folders::Named {
+        status.config.model = id_of(&status.config.model);
+        status.roots.values_mut().for_each(|folder| *folder = id_of(folder));
+    }
+    Ok(status)
 }
 
 async fn documents(ask: Ask) -> Result<Reply, Refusal> {

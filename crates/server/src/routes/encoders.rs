@@ -20,7 +20,7 @@ pub(super) struct Served {
 pub(super) fn served(asked: &Asked<'_>) -> Result<Vec<Served>, Refusal> {
     let mut fingerprints = Vec::new();
     let mut served = Vec::new();
-    for collection in asked.service().collections() {
+    for collection in asked.collections.keys() {
         let searcher = asked.service().searcher(Which::Name(collection), asked.cancel)?;
         let config = &searcher.manifest().config;
         if config.given.is_none() && !fingerprints.contains(&config.model_fingerprint) {
@@ -37,6 +37,11 @@ pub(super) fn id_of(model: &str) -> String {
     own.unwrap_or(model).to_owned()
 }
 
+/// True if the name is that of an encoder that is served.
+pub(super) fn is_served(asked: &Asked<'_>, name: &str) -> Result<bool, Refusal> {
+    Ok(served(asked)?.iter().any(|served| served.id == name))
+}
+
 /// The collection whose encoder a name means. Clients send names that they know from elsewhere: where there is one
 /// encoder, it answers to any, and the answer says its own.
 pub(super) fn collection_of(asked: &Asked<'_>, model: Option<&str>) -> Result<String, Refusal> {
@@ -45,12 +50,15 @@ pub(super) fn collection_of(asked: &Asked<'_>, model: Option<&str>) -> Result<St
     match (named, served.len()) {
         (Some(at), _) => Ok(served.swap_remove(at).collection),
         (None, 1) => Ok(served.swap_remove(0).collection),
-        (None, _) => {
-            let known: Vec<&str> = served.iter().map(|served| served.id.as_str()).collect();
-            let message = format!("no model {:?}; there are {}", model.unwrap_or_default(), known.join(", "));
-            Err(Refusal::new(StatusCode::NOT_FOUND, "model", message).of("model"))
-        }
+        (None, _) => Err(unknown_model(model.unwrap_or_default(), &served)),
     }
+}
+
+/// No encoder of that name is served.
+pub(super) fn unknown_model(name: &str, served: &[Served]) -> Refusal {
+    let known: Vec<&str> = served.iter().map(|served| served.id.as_str()).collect();
+    let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+    Refusal::new(StatusCode::NOT_FOUND, "model", format!("no model {name:?}; there are {known}")).of("model")
 }
 
 /// The vectors of texts, each of them read whole unless its end may be left out.

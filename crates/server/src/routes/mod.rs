@@ -6,6 +6,7 @@ mod batch;
 mod neighbors;
 mod collections;
 mod encoders;
+mod input;
 mod openai;
 mod rerank;
 mod tei;
@@ -24,7 +25,7 @@ use axum::routing::get;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use self::route::{Content, Route, Scoped, Verb, json, of};
+use self::route::{Content, Route, json, of};
 use crate::app::App;
 use crate::ask::Reply;
 use crate::edge::{HEALTH, edge};
@@ -43,15 +44,6 @@ struct Health {
 }
 
 fn routes() -> Vec<Route> {
-    let route = |path, about, answer: Content, handler| Route {
-        verb: Verb::Get,
-        path,
-        about,
-        scoped: Scoped::Path,
-        request: None,
-        answer,
-        handler,
-    };
     let text = Content { kind: metrics::CONTENT_TYPE, schema: of::<String> };
     let mut routes = own::routes();
     routes.extend(batch::routes());
@@ -63,8 +55,8 @@ fn routes() -> Vec<Route> {
     routes.extend(stores::routes());
     routes.extend(dify::routes());
     routes.extend(writing::routes());
-    routes.push(route(HEALTH, "The server answers", json::<Health>(), get(health)));
-    routes.push(route("/metrics", "Counts and latencies as Prometheus reads them", text, get(metrics)));
+    routes.push(Route::get(HEALTH, "The server answers", None, json::<Health>(), get(health)));
+    routes.push(Route::get("/metrics", "Counts and latencies as Prometheus reads them", None, text, get(metrics)));
     routes
 }
 
@@ -107,7 +99,7 @@ mod tests {
         let document = openapi::document(&routes);
         let mut names = BTreeSet::new();
         for route in &routes {
-            let operation = &document["paths"][route.path][route.verb.word()];
+            let operation = &document["paths"][openapi::described(route.path)][route.verb.word()];
             assert!(operation["summary"].is_string(), "{}", route.path);
             assert!(names.insert(operation["operationId"].to_string()), "{} has another's name", route.path);
         }

@@ -1,23 +1,24 @@
-//! Embeddings in the words of OpenAI: strings or tokens in, lists or base64 out.
-//!
-//! Clients of OpenAI tokenize texts themselves, and send the tokens. Those are decoded with the encoding that the
-//! model's name has there, else with `cl100k`, as such clients do with names they do not know; the encoder then reads
-//! the text.
+//! Embeddings in the words of OpenAI: strings or tokens in (`input`), lists or base64 out.
 
 use axum::routing::{get, post};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use cento_engine::api::TextKind;
-use cento_engine::decode_tokens;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use tiktoken_rs::tokenizer::{Tokenizer, get_tokenizer};
 
-use super::encoders::{collection_of, embeddings, id_of, long_texts, n_tokens, served, shortened};
+use super::encoders::{collection_of, embeddings, id_of, long_texts, n_tokens, served, shortened, unknown_model};
+use super::input::{Input, texts};
 use super::route::{Route, Scoped, Verb, json, of};
 use crate::ask::{Ask, Asked, Reply};
 use crate::refusal::Refusal;
 use crate::work::Lane;
+
+/// The field that says how many tokens of a text are embedded, as vLLM's clients send it.
+const PROMPT_TOKENS: &str = "truncate_prompt_tokens";
+
+/// The name of the parameter of an address that names a model.
+const MODEL: &str = "model";
 
 /// Texts to embed, as OpenAI's clients send them.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -29,7 +30,7 @@ struct EmbeddingsRequest {
     input: Input,
     /// The form of the vectors.
     #[serde(default)]
-    encoding_format: Encoding,
+    encoding_format: Option<Encoding>,
     /// Values of each vector, the first ones; all, if there is none.
     #[serde(default)]
     dimensions: Option<usize>,
@@ -39,20 +40,9 @@ struct EmbeddingsRequest {
     /// Embeds the beginning of a text that is too long, which is an error else.
     #[serde(default)]
     truncate: Option<bool>,
-}
-
-/// A text, a list of texts, or their tokens.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(untagged)]
-enum Input {
-    /// A text.
-    Text(String),
-    /// Texts.
-    Texts(Vec<String>),
-    /// The tokens of a text.
-    Tokens(Vec<u32>),
-    /// The tokens of texts.
-    TokensOfTexts(Vec<Vec<u32>>),
+    /// Embeds so many tokens of each text at most, the encoder's own marks counted; -1 for as many as it reads.
+    #[serde(default)]
+    truncate_prompt_tokens: Option<i64>,
 }
 
 /// The form of a vector.
@@ -165,16 +155,42 @@ pub(super) fn routes() -> Vec<Route> {
             answer: json::<Models>(),
             handler: get(models),
         },
+        Route {
+            verb: Verb::Get,
+            path: "/v1/models/{model}",
+            about: "An encoder of the collections, as OpenAI's clients ask for it",
+            scoped: Scoped::Path,
+            request: None,
+            answer: json::<Model>(),
+            handler: get(model),
+        },
     ]
 }
 
 async fn models(ask: Ask) -> Result<Reply, Refusal> {
     ask.answer(Lane::Query, |asked| {
-        let model = |id| Model { id, object: "model", created: 0, owned_by: "cento" };
-        let data = served(asked)?.into_iter().map(|served| model(served.id)).collect();
+        let data = served(asked)?.into_iter().map(|served| Model::new(served.id)).collect();
         Reply::json(&Models { object: "list", data })
     })
     .await
+}
+
+async fn model(ask: Ask) -> Result<Reply, Refusal> {
+    ask.answer(Lane::Query, |asked| {
+        asked.no_parameters()?;
+        let (name, served) = (asked.in_path(MODEL), served(asked)?);
+        match served.iter().find(|served| served.id == name) {
+            Some(served) => Reply::json(&Model::new(served.id.clone())),
+            None => Err(unknown_model(name, &served)),
+        }
+    })
+    .await
+}
+
+impl Model {
+    fn new(id: String) -> Self {
+        Self { id, object: "model", created: 0, owned_by: "cento" }
+    }
 }
 
 async fn embed(ask: Ask) -> Result<Reply, Refusal> {
@@ -184,17 +200,22 @@ async fn embed(ask: Ask) -> Result<Reply, Refusal> {
 
 fn answer(asked: &Asked<'_>, request: EmbeddingsRequest) -> Result<Reply, Refusal> {
     let collection = collection_of(asked, request.model.as_deref())?;
-    let texts = texts(request.input, request.model.as_deref().unwrap_or_default())?;
+    let mut texts = texts(request.input, request.model.as_deref().unwrap_or_default())?;
     let kind = match request.input_type {
         Some(InputType::Query) => TextKind::Query,
         Some(InputType::Document) | None => TextKind::Document,
     };
-    let long = long_texts(asked, request.truncate);
+    let (n_cut, truncate) = match request.truncate_prompt_tokens {
+        Some(-1) => (0, Some(true)),
+        Some(tokens) => (cut(asked, &collection, &mut texts, kind, tokens)?, request.truncate),
+        None => (0, request.truncate),
+    };
+    let long = long_texts(asked, truncate);
     let mut embedded = embeddings(asked, &collection, &texts, kind, long)?;
     shortened(&mut embedded, request.dimensions)?;
     let n_tokens = n_tokens(&embedded);
-    let truncated = embedded.embeddings.iter().filter(|embedding| embedding.truncated).count();
-    let form = |vector: Vec<f32>| match request.encoding_format {
+    let truncated = embedded.embeddings.iter().filter(|embedding| embedding.truncated).count() + n_cut;
+    let form = |vector: Vec<f32>| match request.encoding_format.unwrap_or_default() {
         Encoding::Float => Vector::Float(vector),
         Encoding::Base64 => {
             Vector::Base64(STANDARD.encode(vector.iter().flat_map(|value| value.to_le_bytes()).collect::<Vec<u8>>()))
@@ -210,61 +231,17 @@ fn answer(asked: &Asked<'_>, request: EmbeddingsRequest) -> Result<Reply, Refusa
     })
 }
 
-/// The texts of an input; there is one at least, and none is empty of tokens alone.
-fn texts(input: Input, model: &str) -> Result<Vec<String>, Refusal> {
-    let decoded = |tokens: &[Vec<u32>]| {
-        let encoding = encoding_of(model)?;
-        tokens.iter().map(|tokens| Ok(decode_tokens(encoding, tokens)?)).collect::<Result<Vec<_>, Refusal>>()
-    };
-    let texts = match input {
-        Input::Text(text) => vec![text],
-        Input::Texts(texts) => texts,
-        Input::Tokens(tokens) if tokens.is_empty() => Vec::new(),
-        Input::Tokens(tokens) => decoded(&[tokens])?,
-        Input::TokensOfTexts(tokens) => decoded(&tokens)?,
-    };
-    match texts.is_empty() {
-        true => Err(Refusal::value("input", "input: there is no text to embed")),
-        false => Ok(texts),
-    }
-}
-
-/// The encoding whose tokens a client sends for a model.
-fn encoding_of(model: &str) -> Result<&'static str, Refusal> {
-    match get_tokenizer(model) {
-        None | Some(Tokenizer::Cl100kBase) => Ok("cl100k"),
-        Some(Tokenizer::O200kBase | Tokenizer::O200kHarmony) => Ok("o200k"),
-        Some(_) => {
-            let message = format!("input: the tokens of {model:?} cannot be decoded here; send texts");
-            Err(Refusal::value("input", message))
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn input(json: &str) -> Vec<String> {
-        texts(serde_json::from_str(json).unwrap(), "any-model").unwrap()
-    }
-
-    #[test]
-    fn an_input_is_texts_or_their_tokens() {
-        assert_eq!(input(r#""a tide""#), ["a tide"]);
-        assert_eq!(input(r#"["a", "tide"]"#), ["a", "tide"]);
-        assert_eq!(input("[15339, 1917]"), ["hello world"]); // cl100k's
-        assert_eq!(input("[[15339], [1917]]"), ["hello", " world"]);
-        for none in ["[]", "[[4294967295]]"] {
-            assert!(texts(serde_json::from_str(none).unwrap(), "any-model").is_err(), "{none}");
-        }
-    }
-
-    #[test]
-    fn tokens_are_those_of_the_models_name() {
-        assert_eq!(encoding_of("text-embedding-3-small").unwrap(), "cl100k");
-        assert_eq!(encoding_of("all-minilm-l6-v2").unwrap(), "cl100k");
-        assert_eq!(encoding_of("gpt-4o").unwrap(), "o200k");
-        assert_eq!(encoding_of("text-davinci-003").unwrap_err().status, 400);
-    }
+/// Leaves so many tokens of each text, and says of how many texts the end went.
+fn cut(
+    asked: &Asked<'_>,
+    collection: &str,
+    texts: &mut [String],
+    kind: TextKind,
+    tokens: i64,
+) -> Result<usize, Refusal> {
+    let refused = |error| Refusal::from(error).of(PROMPT_TOKENS);
+    let tokens = usize::try_from(tokens).map_err(|_| {
+        Refusal::value(PROMPT_TOKENS, format!("{PROMPT_TOKENS}: {tokens} is neither -1 nor a number of tokens"))
+    })?;
+    asked.service().cut_texts(collection, texts, kind, tokens, asked.cancel).map_err(refused)
 }

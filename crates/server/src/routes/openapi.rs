@@ -11,16 +11,17 @@ use super::route::{Route, Scoped, Verb};
 use crate::refusal::ErrorAnswer;
 
 /// The statuses of refusals, each with what it means.
-const REFUSALS: [(&str, &str); 10] = [
+const REFUSALS: [(&str, &str); 11] = [
     ("400", "The request cannot be understood, or a value in it cannot be used"),
     ("401", "The server asks for a key, and this one is none of its own"),
     ("403", "The host, the origin or the scope of the key is not allowed"),
     ("404", "There is no such collection, document or route"),
     ("408", "The body came too slowly"),
-    ("409", "A job is at work on the collection already"),
+    ("409", "A job is at work on the collection already, or a collection of that name is there"),
     ("413", "The body is too large, or a text is longer than the encoder reads"),
     ("429", "Too many requests wait; Retry-After says when to ask again"),
     ("500", "The server failed; its log says why"),
+    ("503", "The server is about to end"),
     ("504", "The answer took longer than the server allows; the work was stopped"),
 ];
 
@@ -35,7 +36,7 @@ pub(super) fn document(routes: &[Route]) -> Value {
     let mut paths: Map<String, Value> = Map::new();
     for route in routes {
         let operation = operation(route, &mut generator, error.as_value());
-        let path = paths.entry(route.path).or_insert_with(|| json!({}));
+        let path = paths.entry(described(route.path)).or_insert_with(|| json!({}));
         path[route.verb.word()] = operation;
     }
     json!({
@@ -55,8 +56,17 @@ pub(super) fn document(routes: &[Route]) -> Value {
     })
 }
 
+/// The address as descriptions write it: they have no sign for a rest of several parts.
+pub(super) fn described(path: &str) -> String {
+    path.replace("{*", "{")
+}
+
 fn operation(route: &Route, generator: &mut SchemaGenerator, error: &Value) -> Value {
-    let status = if route.scoped == Scoped::Begun { "202" } else { "200" };
+    let status = match route.scoped {
+        Scoped::Begun => "202",
+        Scoped::Made => "201",
+        Scoped::Query | Scoped::Path => "200",
+    };
     let mut responses = json!({
         status: {
             "description": route.about,
@@ -68,6 +78,7 @@ fn operation(route: &Route, generator: &mut SchemaGenerator, error: &Value) -> V
     }
     let mut parameters = Vec::new();
     let in_path = route.path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
+    let in_path = in_path.map(|name| name.trim_start_matches('*'));
     parameters.extend(in_path.map(|name| parameter(name, "path", true, json!({ "type": "string" }))));
     if route.scoped == Scoped::Query {
         parameters.push(parameter("collection", "query", false, json!({ "type": "string" })));
@@ -78,12 +89,15 @@ fn operation(route: &Route, generator: &mut SchemaGenerator, error: &Value) -> V
         "responses": responses,
     });
     match (route.verb, route.request) {
-        (Verb::Post, Some(request)) => {
+        (Verb::Post | Verb::Put, Some(request)) => {
             let schema = request(generator);
             operation["requestBody"] =
                 json!({ "required": true, "content": { "application/json": { "schema": schema } } });
         }
         (Verb::Get, Some(request)) => parameters.extend(fields(generator, request)),
+        (Verb::Put, None) => {
+            operation["requestBody"] = json!({ "required": true, "content": { "application/octet-stream": {} } });
+        }
         (Verb::Get | Verb::Post, None) | (Verb::Delete, _) => {}
     }
     if !parameters.is_empty() {

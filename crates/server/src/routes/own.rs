@@ -76,6 +76,13 @@ fn asked() -> Vec<Route> {
             post(assemble_trace),
         ),
         route(
+            "/v1/assemble/replay",
+            "The context of a trace of given candidates once more: the same, or not",
+            of::<api::ReassembleRequest>,
+            json::<api::ReassembleAnswer>(),
+            post(reassemble),
+        ),
+        route(
             "/v1/embed",
             "The vectors of texts; bare 32-bit floats, little-endian, for Accept: application/octet-stream",
             of::<api::EmbedRequest>,
@@ -157,6 +164,15 @@ async fn assemble_trace(ask: Ask) -> Result<Reply, Refusal> {
         let request = asked.request()?;
         let trace = asked.service().assembled(&request, asked.cancel)?.trace();
         Ok(Reply::bytes("application/json", trace.json())) // as a file of it
+    })
+    .await
+}
+
+async fn reassemble(ask: Ask) -> Result<Reply, Refusal> {
+    let lane = ask.lane();
+    ask.answer(lane, |asked| {
+        let (_, answer) = asked.service().reassemble(&asked.request()?, asked.cancel)?;
+        Reply::json(&answer)
     })
     .await
 }

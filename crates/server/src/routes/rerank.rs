@@ -1,15 +1,15 @@
 //! Reranking in the words of Cohere and Jina (`documents`) and of text-embeddings-inference (`texts`).
 //!
-//! The scores are cosines of the encoder's vectors, which the answers say: in `meta`, and in a header where there is
-//! no room for it.
+//! The scores are probabilities of a reranker, or cosines of an encoder's vectors where no reranker is served or an
+//! encoder is named; the answers say which: in `meta`, and in a header where there is no room for it.
 
 use axum::routing::post;
-use cento_engine::api::{COSINE, Request as _, RerankAnswer, RerankRequest, Reranked};
+use cento_engine::api::{COSINE, CROSS_ENCODER, Request as _, RerankAnswer, RerankRequest, Reranked};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::encoders::{collection_of, id_of, long_texts, too_long};
+use super::encoders::{collection_of, id_of, is_served, long_texts, too_long};
 use super::route::{Route, Scoped, Verb, json, of};
 use crate::ask::{Ask, Asked, Reply};
 use crate::options::LongTexts;
@@ -21,7 +21,7 @@ const SCORED_BY: &str = "x-cento-scored-by";
 /// A question, and texts that may answer it.
 #[derive(Debug, Deserialize, JsonSchema)]
 struct Reranking {
-    /// The model; where one is served, any name will do.
+    /// The model: a reranker, or an encoder; where one is served, any name will do.
     #[serde(default)]
     model: Option<String>,
     /// The question.
@@ -93,7 +93,7 @@ struct Ranked {
 /// The way a ranking came about.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Meta {
-    /// `cosine`: an encoder's vectors of question and text.
+    /// `cosine`, of an encoder's vectors of question and text, or `cross-encoder`, which reads both together.
     scored_by: String,
     /// Texts of which the beginning alone was read.
     truncated: usize,
@@ -119,7 +119,7 @@ pub(super) fn routes() -> Vec<Route> {
     let route = |path| Route {
         verb: Verb::Post,
         path,
-        about: "Texts in the order in which they answer a question, by cosine",
+        about: "Texts in the order in which they answer a question, by a reranker or by cosine",
         scoped: Scoped::Path,
         request: Some(of::<Reranking>),
         answer: json::<RerankingAnswer>(),
@@ -132,18 +132,20 @@ async fn rerank(ask: Ask) -> Result<Reply, Refusal> {
     let lane = ask.lane();
     ask.answer(lane, |asked| {
         let request: Reranking = asked.foreign()?;
-        let collection = collection_of(asked, request.model.as_deref())?;
-        let Reranking { query, documents, texts, .. } = &request;
-        let reply = match (documents, texts) {
+        let (reply, answer) = match (&request.documents, &request.texts) {
             (Some(documents), None) => {
                 let texts: Vec<String> = documents.iter().map(Document::text).collect();
-                ranked(&request, &texts, &scored(asked, &collection, query, &texts, request.top_n)?)
+                let answer = scored(asked, &request, &texts, request.top_n)?;
+                (ranked(&request, &texts, &answer)?, answer)
             }
-            (None, Some(texts)) => listed(asked, &request, texts, &scored(asked, &collection, query, texts, None)?),
-            (Some(_), Some(_)) => Err(Refusal::value("texts", "texts: give either documents or texts")),
-            (None, None) => Err(Refusal::value("documents", "documents: there is nothing to rank")),
+            (None, Some(texts)) => {
+                let answer = scored(asked, &request, texts, None)?;
+                (listed(asked, &request, texts, &answer)?, answer)
+            }
+            (Some(_), Some(_)) => return Err(Refusal::value("texts", "texts: give either documents or texts")),
+            (None, None) => return Err(Refusal::value("documents", "documents: there is nothing to rank")),
         };
-        Ok(reply?.remark(SCORED_BY, COSINE))
+        Ok(reply.remark(SCORED_BY, if answer.scored_by == CROSS_ENCODER { CROSS_ENCODER } else { COSINE }))
     })
     .await
 }
@@ -156,16 +158,29 @@ impl Document {
     }
 }
 
+/// By the reranker that is named; by the encoder that is named; by the first reranker; by the encoder.
 fn scored(
     asked: &Asked<'_>,
-    collection: &str,
-    query: &str,
+    Reranking { model, query, .. }: &Reranking,
     texts: &[String],
     k: Option<usize>,
 ) -> Result<RerankAnswer, Refusal> {
-    let request = RerankRequest { query: query.to_owned(), texts: texts.to_vec(), k };
+    let request = RerankRequest { query: query.clone(), texts: texts.to_vec(), k };
     request.check()?;
-    let answer = asked.service().rerank(collection, &request, asked.cancel)?;
+    let (service, model) = (asked.service(), model.as_deref());
+    let named = match model {
+        Some(name) => service.rerank_by(Some(name), &request, asked.cancel)?,
+        None => None,
+    };
+    let first = match (named, model) {
+        (None, Some(name)) if is_served(asked, name)? => None,
+        (None, _) => service.rerank_by(None, &request, asked.cancel)?,
+        (named, _) => named,
+    };
+    let answer = match first {
+        Some(answer) => answer,
+        None => service.rerank(collection_of(asked, model)?.as_str(), &request, asked.cancel)?,
+    };
     asked.metrics().embedded(answer.n_tokens);
     Ok(answer)
 }

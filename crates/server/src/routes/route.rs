@@ -16,6 +16,7 @@ pub(crate) type SchemaOf = fn(&mut SchemaGenerator) -> Schema;
 pub(crate) enum Verb {
     Get,
     Post,
+    Put,
     Delete,
 }
 
@@ -25,6 +26,7 @@ impl Verb {
         match self {
             Self::Get => "get",
             Self::Post => "post",
+            Self::Put => "put",
             Self::Delete => "delete",
         }
     }
@@ -39,6 +41,8 @@ pub(crate) enum Scoped {
     Path,
     /// One in the address; the answer is a job that has begun.
     Begun,
+    /// One in the address, which is made.
+    Made,
 }
 
 /// A body and its type.
@@ -54,10 +58,23 @@ pub(crate) struct Route {
     pub(crate) path: &'static str,
     pub(crate) about: &'static str,
     pub(crate) scoped: Scoped,
-    /// The body of POST, the parameters of GET.
+    /// The body of POST and PUT, the parameters of GET; the body of a PUT without one is bare bytes.
     pub(crate) request: Option<SchemaOf>,
     pub(crate) answer: Content,
     pub(crate) handler: MethodRouter<Arc<App>>,
+}
+
+impl Route {
+    /// A route that is asked by GET, with its collection in the address if it has one.
+    pub(crate) fn get(
+        path: &'static str,
+        about: &'static str,
+        request: Option<SchemaOf>,
+        answer: Content,
+        handler: MethodRouter<Arc<App>>,
+    ) -> Self {
+        Self { verb: Verb::Get, path, about, scoped: Scoped::Path, request, answer, handler }
+    }
 }
 
 /// JSON of a type.

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::route::{Content, Route, SchemaOf, Scoped, Verb, json, of};
+use super::route::{Route, Scoped, Verb, json, of};
 use crate::ask::{Ask, Asked, Reply};
 use crate::refusal::Refusal;
 use crate::work::Lane;
@@ -149,40 +149,30 @@ struct StoreContent {
 }
 
 pub(super) fn routes() -> Vec<Route> {
-    let route = |verb, path, about, request: Option<SchemaOf>, answer: Content, handler| Route {
-        verb,
-        path,
-        about,
-        scoped: Scoped::Path,
-        request,
-        answer,
-        handler,
-    };
     vec![
-        route(
-            Verb::Get,
+        Route::get(
             "/v1/vector_stores",
             "The collections, as OpenAI's clients list vector stores",
             None,
             json::<VectorStores>(),
             get(list),
         ),
-        route(
-            Verb::Get,
+        Route::get(
             "/v1/vector_stores/{collection}",
             "A collection, as OpenAI's clients look at a vector store",
             None,
             json::<VectorStore>(),
             get(one),
         ),
-        route(
-            Verb::Post,
-            "/v1/vector_stores/{collection}/search",
-            "The best chunks for a query, as OpenAI's clients search a vector store",
-            Some(of::<StoreSearch>),
-            json::<StoreResults>(),
-            post(search),
-        ),
+        Route {
+            verb: Verb::Post,
+            path: "/v1/vector_stores/{collection}/search",
+            about: "The best chunks for a query, as OpenAI's clients search a vector store",
+            scoped: Scoped::Path,
+            request: Some(of::<StoreSearch>),
+            answer: json::<StoreResults>(),
+            handler: post(search),
+        },
     ]
 }
 
@@ -202,7 +192,8 @@ fn store(name: &str, status: &Status) -> VectorStore {
 async fn list(ask: Ask) -> Result<Reply, Refusal> {
     ask.answer(Lane::Query, |asked| {
         let service = asked.service();
-        let stores = service.collections().map(|name| Ok(store(name, &service.status(name, asked.cancel)?)));
+        let status = |name: &String| service.status(name.as_str(), asked.cancel);
+        let stores = asked.collections.keys().map(|name| Ok(store(name, &status(name)?)));
         let data = stores.collect::<Result<_, Refusal>>()?;
         Reply::json(&VectorStores { object: "list", data, has_more: false })
     })

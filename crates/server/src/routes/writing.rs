@@ -4,15 +4,20 @@ use std::sync::Arc;
 
 use axum::extract::{FromRequest, Request};
 use axum::http::StatusCode;
-use axum::routing::{delete as delete_of, get, post};
-use cento_engine::{Service, Which, api};
+use axum::routing::{delete as delete_of, get, post, put};
+use cento_engine::{Service, Status, Which, api};
 
-use super::route::{Content, Route, SchemaOf, Scoped, Verb, json, of};
+use super::collections::status_of;
+use super::route::{Route, SchemaOf, Scoped, Verb, json, of};
 use crate::app::App;
 use crate::ask::{Ask, Asked, Reply};
 use crate::jobs::{self, JobAnswer, JobList, Kind, Work};
 use crate::keys::Scope;
 use crate::refusal::Refusal;
+use crate::work::Lane;
+
+/// The name of the parameter of an address that is the path of a file.
+const PATH: &str = "path";
 
 pub(super) fn routes() -> Vec<Route> {
     let begun = |path, about, request: SchemaOf, handler| Route {
@@ -22,15 +27,6 @@ pub(super) fn routes() -> Vec<Route> {
         scoped: Scoped::Begun,
         request: Some(request),
         answer: json::<JobAnswer>(),
-        handler,
-    };
-    let of_jobs = |verb, path, about, answer: Content, handler| Route {
-        verb,
-        path,
-        about,
-        scoped: Scoped::Path,
-        request: None,
-        answer,
         handler,
     };
     vec![
@@ -58,15 +54,35 @@ pub(super) fn routes() -> Vec<Route> {
             of::<api::CompactRequest>,
             post(compact),
         ),
-        of_jobs(Verb::Get, "/v1/jobs", "The jobs, those begun last first", json::<JobList>(), get(list)),
-        of_jobs(Verb::Get, "/v1/jobs/{job}", "How far a job is", json::<JobAnswer>(), get(job)),
-        of_jobs(
-            Verb::Delete,
-            "/v1/jobs/{job}",
-            "Asks a job to end; the collection stays as it was",
-            json::<JobAnswer>(),
-            delete_of(cancel),
-        ),
+        Route {
+            verb: Verb::Put,
+            path: "/v1/collections/{collection}",
+            about: "Makes an empty collection",
+            scoped: Scoped::Made,
+            request: Some(of::<api::CreateRequest>),
+            answer: json::<Status>(),
+            handler: put(create),
+        },
+        Route {
+            verb: Verb::Put,
+            path: "/v1/collections/{collection}/files/{*path}",
+            about: "Adds the documents of a file, whose bytes the body is, as if it lay at this path",
+            scoped: Scoped::Begun,
+            request: None,
+            answer: json::<JobAnswer>(),
+            handler: put(upload),
+        },
+        Route::get("/v1/jobs", "The jobs, those begun last first", None, json::<JobList>(), get(list)),
+        Route::get("/v1/jobs/{job}", "How far a job is", None, json::<JobAnswer>(), get(job)),
+        Route {
+            verb: Verb::Delete,
+            path: "/v1/jobs/{job}",
+            about: "Asks a job to end: one that has not committed leaves the collection as it was",
+            scoped: Scoped::Path,
+            request: None,
+            answer: json::<JobAnswer>(),
+            handler: delete_of(cancel),
+        },
     ]
 }
 
@@ -111,6 +127,32 @@ async fn add(ask: WriteAsk) -> Begun {
         let documents = Service::documents(&asked.request()?).map_err(|error| jobs::refusal(asked.service(), error))?;
         let work: Work =
             Box::new(move |service, cancel, progress| service.add(&collection, documents, cancel, progress));
+        Ok::<_, Refusal>(work)
+    };
+    begin(ask, Kind::Add, work).await
+}
+
+async fn create(ask: WriteAsk) -> Begun {
+    let create = |asked: &Asked<'_>| {
+        let name = asked.collection()?;
+        if !asked.service().makes_collections() {
+            let refusal = Refusal::new(StatusCode::FORBIDDEN, "read_only", "this server makes no collections");
+            return Err(refusal.hint("it serves one; it can be started to serve a folder of collections"));
+        }
+        asked.service().create(name, &asked.request()?, asked.cancel)?;
+        status_of(asked, name)
+    };
+    let status = ask.0.on_thread(Lane::Bulk, create).await?;
+    Ok((StatusCode::CREATED, Reply::json(&status)?))
+}
+
+async fn upload(ask: WriteAsk) -> Begun {
+    let work = |asked: &Asked<'_>, collection: String| {
+        asked.no_parameters()?;
+        let (path, bytes) = (asked.in_path(PATH).to_owned(), asked.body().clone());
+        api::check_path(&path)?; // refused now rather than by the job
+        let work: Work =
+            Box::new(move |service, cancel, progress| service.add_file(&collection, &path, &bytes, cancel, progress));
         Ok::<_, Refusal>(work)
     };
     begin(ask, Kind::Add, work).await

@@ -38,15 +38,7 @@ pub(crate) fn execute(args: &BenchEmbed, global: &Global) -> anyhow::Result<Outc
             return Err(options::usage(format!("--{name} 0: nothing would be measured; give at least one")));
         }
     }
-    let models = Models::from_env().map_err(cento_engine::Error::from)?;
-    let located = models.resolve(&args.model).map_err(cento_engine::Error::from)?;
-    let load = LoadOptions {
-        device: args.device.device,
-        precision: args.precision,
-        threads: global.threads,
-        ..LoadOptions::default()
-    };
-    let encoder = Embedder::load(&located.folder, &load).map_err(cento_engine::Error::from)?;
+    let (model, encoder) = load(args, global)?;
     let bar = Bar::new(global, Beside::Text);
     let mut speeds = Vec::new();
     for (name, texts) in sets(args, &encoder)? {
@@ -64,7 +56,7 @@ pub(crate) fn execute(args: &BenchEmbed, global: &Global) -> anyhow::Result<Outc
         let sets: serde_json::Map<_, _> =
             speeds.iter().map(|(name, speed)| ((*name).to_owned(), speed.json())).collect();
         output::json(&json!({
-            "version": output::JSON_VERSION, "bench": "embed", "machine": Machine::here(), "model": located.name,
+            "version": output::JSON_VERSION, "bench": "embed", "machine": Machine::here(), "model": model,
             "model_fingerprint": encoder.fingerprint(), "device": encoder.device_name(), "n_threads": n_threads,
             "precision": encoder.precision(), "dimensions": encoder.dimensions(), "max_tokens": encoder.max_tokens(), "repeat": args.repeat, "sets": sets,
             "query_tokens": QUERY_TOKENS, "query_ms": query.json(),
@@ -89,7 +81,7 @@ pub(crate) fn execute(args: &BenchEmbed, global: &Global) -> anyhow::Result<Outc
         let machine = Machine::here();
         eprintln!(
             "{} in {} on {}, {n_threads} threads; best of {}; {}, {} cores, {}",
-            located.name,
+            model,
             encoder.precision(),
             encoder.device_name(),
             args.repeat,
@@ -99,6 +91,22 @@ pub(crate) fn execute(args: &BenchEmbed, global: &Global) -> anyhow::Result<Outc
         );
     }
     Ok(Outcome::Done)
+}
+
+/// The encoder that is measured, and its name.
+fn load(args: &BenchEmbed, global: &Global) -> anyhow::Result<(String, Embedder)> {
+    if cento_engine::is_at_endpoint(&args.model) {
+        return Err(options::usage("--model: the speed of an encoder of this machine is measured; name one"));
+    }
+    let models = Models::from_env().map_err(cento_engine::Error::from)?;
+    let located = models.resolve(&args.model).map_err(cento_engine::Error::from)?;
+    let load = LoadOptions {
+        device: args.device.device,
+        precision: args.precision,
+        threads: global.threads,
+        ..LoadOptions::default()
+    };
+    Ok((located.name, Embedder::load(&located.folder, &load).map_err(cento_engine::Error::from)?))
 }
 
 fn sets(args: &BenchEmbed, encoder: &Embedder) -> anyhow::Result<Vec<(&'static str, Vec<String>)>> {

@@ -1,12 +1,15 @@
 //! `cento status` and `cento doctor`: what a collection holds, and whether it is intact.
 
-use cento_engine::{Diagnosis, GraphHealth, SegmentDiagnosis};
+use cento_engine::{Diagnosis, FileReport, GraphHealth, SegmentDiagnosis};
 
 use crate::args::{Global, Status};
 use crate::exit_code::Outcome;
 use crate::{options, output};
 
 pub(crate) fn status(args: &Status, global: &Global) -> anyhow::Result<Outcome> {
+    if args.files {
+        return files(args, global);
+    }
     let status = cento_engine::status(&global.collection, &options::at(&args.at))?;
     if global.json {
         output::json(&status)?;
@@ -68,6 +71,53 @@ pub(crate) fn status(args: &Status, global: &Global) -> anyhow::Result<Outcome> 
     let sizes = status.n_bytes.iter().map(|(name, n_bytes)| vec![name.clone(), output::bytes(*n_bytes)]);
     println!("\n{}", output::table(&["file", "size"], sizes));
     Ok(Outcome::Done)
+}
+
+/// Shows what readers got out of files.
+fn files(args: &Status, global: &Global) -> anyhow::Result<Outcome> {
+    let reports = cento_engine::file_reports(&global.collection, &options::at(&args.at))?;
+    if global.json {
+        output::json(&reports)?;
+        return Ok(Outcome::Done);
+    }
+    match &reports.files {
+        Some(files) => file_table(files),
+        None => println!(
+            "no report on files: they were text as it stands, or were indexed by a version that kept no report; the \
+             next `cento index` makes it"
+        ),
+    }
+    Ok(Outcome::Done)
+}
+
+/// Shows the reports on files, and below them the reasons for which some are suspicious.
+fn file_table(files: &[FileReport]) {
+    let or = |value: Option<String>| value.unwrap_or_else(|| "-".to_owned());
+    let row = |file: &FileReport| {
+        let got = file.extraction.as_ref();
+        let count = |of: fn(&cento_engine::corpus::Extraction) -> u64| or(got.map(|got| output::count(of(got))));
+        vec![
+            output::name(&file.suspicion),
+            file.origin.clone(),
+            file.format.clone(),
+            or(got.and_then(|got| got.n_pages).map(|n| output::count(n.into()))),
+            count(|got| got.n_characters),
+            count(|got| got.pages_without_text.len() as u64),
+            count(|got| got.n_tables.into()),
+            count(|got| got.n_images.into()),
+            or(got.and_then(|got| got.completeness).map(|share| format!("{share:.3}"))),
+        ]
+    };
+    let header =
+        ["state", "file", "format", "pages", "characters", "pages without text", "tables", "images", "completeness"];
+    println!("{}", output::table(&header, files.iter().map(row)));
+    for file in files {
+        let said = file.failures.iter().map(|reason| format!("failed: {reason}")).chain(file.remarks.iter().cloned());
+        said.for_each(|said| println!("{}: {said}", file.origin));
+        if let Some(n_more @ 1..) = file.n_failures.checked_sub(file.failures.len() as u64) {
+            println!("{}: failed: {} more", file.origin, output::count(n_more));
+        }
+    }
 }
 
 /// Shows the remains, segment by segment.

@@ -4,7 +4,7 @@ use cento_engine::{IndexOptions, InspectedChunk, Inspection, ReadOptions, Root, 
 
 use crate::args::{Global, Inspect};
 use crate::exit_code::Outcome;
-use crate::output;
+use crate::{options, output};
 
 #[derive(serde::Serialize)]
 struct Answer<'a> {
@@ -14,15 +14,17 @@ struct Answer<'a> {
 
 pub(crate) fn execute(args: &Inspect, global: &Global) -> anyhow::Result<Outcome> {
     let root = Root::parse(&args.file).map_err(cento_engine::Error::from)?;
-    let options = IndexOptions {
+    let index = IndexOptions {
         model: Some(args.model.clone()),
+        access: global.access.clone(),
         header: Some(args.header),
         chunk_tokens: Some(args.chunk_tokens),
         read: ReadOptions { format: args.format, lossy: args.lossy, max_file_bytes: corpus::MAX_FILE_BYTES },
+        guard: Some(options::guard()?),
         threads: global.threads,
         ..IndexOptions::default()
     };
-    let documents = cento_engine::inspect(&root, &options)?;
+    let documents = cento_engine::inspect(&root, &index)?;
     if global.json {
         output::json(&Answer { version: output::JSON_VERSION, documents: &documents })?;
     } else {

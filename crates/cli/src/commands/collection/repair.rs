@@ -11,7 +11,7 @@ use crate::output::{self, Bar, Beside};
 const SHOWN_DOCUMENTS: usize = 20;
 
 pub(crate) fn execute(args: &Repair, global: &Global) -> anyhow::Result<Outcome> {
-    let options = options::repair(args, global.threads)?;
+    let options = options::repair(args, global)?;
     crate::interrupt::end_on_interrupt("the collection is as it was")?;
     let mut bar = Bar::new(global, Beside::Text);
     let report = cento_engine::repair(&global.collection, &options, &OsFs, &mut |progress| bar.ingest(progress));

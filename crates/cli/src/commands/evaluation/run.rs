@@ -6,7 +6,7 @@ use std::path::Path;
 
 use cento_engine::{
     BudgetTokenizer, ChunkSearch, Context, ContextSettings, DocumentRanking, Filtered, Marks, Mode, NOT_REQUIRED,
-    Phrases, Policy, Pool, Required, RunQuery, RunRequest, Scan, Searcher, Strategy,
+    Phrases, Policy, Pool, Required, Reranking, RunQuery, RunRequest, Scan, Searcher, Strategy,
 };
 use cento_eval::context::redundancy::mean_pairwise_cosine;
 use cento_eval::topics::Topic;
@@ -16,6 +16,7 @@ use rayon::prelude::*;
 use crate::args::{Global, Run, Ties};
 use crate::exit_code::Outcome;
 use crate::output::{self, Bar, Beside};
+use crate::settings::Invocation;
 use crate::{options, policy_file};
 
 /// Topics whose contexts are held until they are written in order.
@@ -33,7 +34,8 @@ struct Answer {
     filter: Option<Filtered>,
 }
 
-pub(crate) fn execute(args: &Run, global: &Global) -> anyhow::Result<Outcome> {
+pub(crate) fn execute(args: &Run, invocation: &Invocation) -> anyhow::Result<Outcome> {
+    let global = &invocation.cli.global;
     let search = options::request(String::new(), args.k, &args.retrieval, Scan::Exact)?;
     let search = ChunkSearch { ef: options::ef(args.ef, search.candidates)?.unwrap_or_default(), ..search };
     if args.tag.is_empty() || args.tag.contains(char::is_whitespace) {
@@ -51,6 +53,7 @@ pub(crate) fn execute(args: &Run, global: &Global) -> anyhow::Result<Outcome> {
     }
     let variants = Variants::new(args)?;
     let topics = topics::read(&args.topics)?;
+    let search = ChunkSearch { rerank: reranking(args, invocation)?, ..search };
     let searcher = options::searcher(global, &args.retrieval)?;
     let (n_results, n_empty) = rank(args, global, &search, &topics, &searcher)?;
     let n_contexts = match &args.contexts.contexts {
@@ -79,6 +82,14 @@ pub(crate) fn execute(args: &Run, global: &Global) -> anyhow::Result<Outcome> {
         );
     }
     Ok(if n_results == 0 { Outcome::Nothing } else { Outcome::Done })
+}
+
+/// The model that reads the best documents, and the best candidates of contexts, if one is asked for.
+fn reranking(args: &Run, invocation: &Invocation) -> anyhow::Result<Option<Reranking>> {
+    let Some(rerank) = options::rerank(&args.rerank, None) else { return Ok(None) };
+    rerank.check()?;
+    let opened = options::rerankers(&args.rerank, &args.retrieval, invocation)?;
+    Ok(opened.into_iter().next().map(|reranker| Reranking::new(reranker, rerank.depth, None)))
 }
 
 /// Writes the run; the number of results, and of topics without any.
@@ -222,7 +233,8 @@ impl Variants {
         for (n_batch, batch) in topics.chunks(BATCH_TOPICS).enumerate() {
             let lines = |topic: &Topic| {
                 let (query, scope) = (topic.text.clone(), scope(topic, search));
-                let mut pool = searcher.pool(&ChunkSearch { query, scope, ..search.clone() })?;
+                let rerank = search.rerank.as_ref().map(Reranking::renewed);
+                let mut pool = searcher.pool(&ChunkSearch { query, scope, rerank, ..search.clone() })?;
                 if self.removes_query {
                     pool.remove_document(&topic.id);
                 }

@@ -19,7 +19,7 @@ pub(crate) fn execute(args: &Replay, invocation: &Invocation) -> anyhow::Result<
         return Ok(Outcome::Done);
     };
     if let Some(trace) = AssembledTrace::read(path)? {
-        return crate::commands::assemble::replay(&trace, global);
+        return crate::commands::assemble::replay(trace, global);
     }
     let trace = ContextTrace::read(path)?;
     (trace.search()?, trace.policy()?); // what is wrong with it is said before the collection is opened
@@ -73,7 +73,8 @@ pub(super) fn searcher(
         if invocation.names_collection { global.collection.clone() } else { PathBuf::from(&trace.collection.folder) };
     let generation = trace.collection.generation;
     let is_its_own = matches!(at, At::Generation(asked) if asked == generation);
-    let open = SearcherOptions { model, device, threads: global.threads, at, ..SearcherOptions::default() };
+    let (access, threads) = (global.access.clone(), global.threads);
+    let open = SearcherOptions { model, access, device, threads, at, ..SearcherOptions::default() };
     let searcher = Searcher::open(&folder, open).map_err(|error| {
         let way_out = match &error {
             Error::Collection(CollectionError::NotFound { .. }) => format!(

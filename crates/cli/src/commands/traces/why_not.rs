@@ -18,7 +18,8 @@ pub(crate) fn execute(args: &args::WhyNot, invocation: &Invocation) -> anyhow::R
     let global = &invocation.cli.global;
     let context = &args.context;
     let request = crate::commands::context::request(context, global)?;
-    let (service, searcher) = options::service(global, &context.retrieval, Some(&request.tokenizer))?;
+    let rerankers = options::rerankers(&context.rerank, &context.retrieval, invocation)?;
+    let (service, searcher) = options::service(global, &context.retrieval, Some(&request.tokenizer), rerankers)?;
     let endpoint = options::endpoint(&context.endpoint, invocation.endpoint_author)?;
     service.ask(global.collection.as_path(), &request, endpoint.as_ref(), &Cancel::default(), |asked| {
         let answer = asked.why_not(&args.doc)?;

@@ -190,6 +190,11 @@ impl Segment {
         self.documents.text(self.document(document)?.id)
     }
 
+    /// The file that a document came from: root label and relative path.
+    pub fn origin(&self, document: u32) -> Result<&str> {
+        self.documents.text(self.document(document)?.origin)
+    }
+
     /// Everything a document's reader knew of it besides its text.
     pub fn metadata_of(&self, record: &DocumentRecord) -> Result<corpus::Metadata> {
         let read = read_metadata(self.documents.text(record.metadata)?);

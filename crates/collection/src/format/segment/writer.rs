@@ -374,6 +374,7 @@ mod tests {
             pooling: Pooling::Plain,
             late: None,
             given: None,
+            endpoint: None,
         }
     }
 

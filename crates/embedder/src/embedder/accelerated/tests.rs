@@ -32,8 +32,11 @@ fn texts(n: usize) -> Vec<String> {
 fn architectures(crossed: &str) -> Vec<PathBuf> {
     let folder = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../models/parity"));
     let folders = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
-    let is_crossed = |folder: &PathBuf| !folder.join("1_Pooling").exists(); // no pooling, and no vectors
-    let mut models: Vec<PathBuf> = folders.filter(|folder| is_crossed(folder) == (crossed == "crossed")).collect();
+    let is_wanted = |folder: &PathBuf| match crossed {
+        "crossed" => folder.file_name().unwrap().to_string_lossy().starts_with("cross-"),
+        _ => folder.join("1_Pooling").exists(), // tables of static vectors have no kernels
+    };
+    let mut models: Vec<PathBuf> = folders.filter(is_wanted).collect();
     models.sort();
     models
 }

@@ -8,7 +8,7 @@ use cento_assembly::seal::{Extraction, Passage, Sufficiency};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::http::excerpt;
+use crate::line::excerpt;
 
 /// The seed of every request that names none: the paper's.
 pub const SEED: u32 = 20_250_101;

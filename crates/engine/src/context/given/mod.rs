@@ -162,14 +162,17 @@ impl<'g> Given<'g> {
             ..candidate.clone()
         };
         let candidates: Vec<Candidate> = self.candidates.iter().map(counted).collect();
+        let include = self.chunks_of("include", settings.include)?;
+        self.chunks_of("exclude", settings.exclude)?; // an id that is none would leave out nothing
+        let exclude: Vec<&str> = settings.exclude.iter().map(String::as_str).collect();
         let cosine = |a: &str, b: &str| self.cosine(a, b);
         let answered = answer(&Request {
             query: self.query,
             further: &[],
             candidates: &candidates,
             kept: &[],
-            include: &[],
-            exclude: &[],
+            include: &include,
+            exclude: &exclude,
             evidence: None,
             budget_tokens: settings.budget_tokens,
             policy: settings.policy,
@@ -188,6 +191,26 @@ impl<'g> Given<'g> {
             stop: &|| self.cancel.is_cancelled(),
         });
         Ok(answered?)
+    }
+
+    /// The chunks that ids name, of documents all of theirs.
+    fn chunks_of(&self, setting: &'static str, ids: &[String]) -> Result<Vec<&str>> {
+        let mut chunks = Vec::new();
+        for id in ids {
+            let n_before = chunks.len();
+            match self.places.get(id) {
+                Some(&at) => chunks.push(self.candidates[at].id.as_str()),
+                None => {
+                    let of_document = self.candidates.iter().filter(|candidate| candidate.document == *id);
+                    chunks.extend(of_document.map(|candidate| candidate.id.as_str()));
+                }
+            }
+            if chunks.len() == n_before {
+                let reason = "is no document of the candidates, and no chunk that they became".to_owned();
+                return Err(Error::Setting { setting, value: id.clone(), reason });
+            }
+        }
+        Ok(chunks)
     }
 
     /// The rarity of a term among the candidates.

@@ -9,7 +9,7 @@ use cento_embedder::cache::{self, Entry, Key};
 use super::model::ModelFile;
 use super::segment::{self, SEGMENT_BYTES_MAX, Segment, SegmentWriter};
 use super::{CacheOptions, prune};
-use crate::error::Result;
+use crate::error::{AtPath, Result};
 
 /// The first half of a key finds its place; the other is compared when the vector is read.
 type HalfKey = [u64; 2];
@@ -129,6 +129,11 @@ impl CachedEmbeddings {
             self.own.push(writer);
         }
         Ok(self.own.last_mut().expect("just made"))
+    }
+
+    /// Ends the run and removes what it wrote, which may be of two models.
+    pub(crate) fn forget(self) -> Result<()> {
+        self.own.iter().try_for_each(|writer| std::fs::remove_dir_all(&writer.path).at(&writer.path))
     }
 
     /// Ends the run: notes what was used, and, if anything was written, brings the cache within its limit.

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use cento_collection::fs::{create_private_folders, private_file, read_bounded};
 use serde::{Deserialize, Serialize};
 
-use super::segment;
+use super::{CacheOptions, segment};
+use crate::encoder::Known;
 use crate::error::{AtPath, Result};
 
 /// A longer `model.json` is none.
@@ -23,6 +24,9 @@ pub(crate) struct ModelFile {
     /// their folders is found by nobody, and goes as what was used longest ago.
     #[serde(default)]
     pub(crate) arithmetic: String,
+    /// The probes that an encoder at an endpoint is known again by.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) probes: Option<String>,
 }
 
 impl ModelFile {
@@ -37,6 +41,12 @@ impl ModelFile {
     /// Nothing if the folder is no model's.
     pub(super) fn read(model_folder: &Path) -> Option<Self> {
         serde_json::from_slice(&read_bounded(&model_folder.join(Self::NAME), FILE_BYTES_MAX).ok()?).ok()
+    }
+
+    /// The encoders at endpoints whose vectors a cache has; none of one that cannot be read.
+    pub(crate) fn at_endpoints(options: &CacheOptions) -> Vec<Known> {
+        let models = models(&options.folder).unwrap_or_default().into_iter();
+        models.filter_map(|(model, _)| Some(Known { probes: model.probes?, fingerprint: model.fingerprint })).collect()
     }
 
     pub(super) fn write(&self, model_folder: &Path) -> Result<()> {

@@ -56,7 +56,7 @@ impl Place {
 
 fn file(model: &str, fingerprint: &str) -> ModelFile {
     let (model, fingerprint, arithmetic) = (model.to_owned(), fingerprint.to_owned(), "a machine".to_owned());
-    ModelFile { model, fingerprint, dimensions: DIMENSIONS, arithmetic }
+    ModelFile { model, fingerprint, dimensions: DIMENSIONS, arithmetic, probes: None }
 }
 
 fn text_key(text: u32) -> cento_embedder::cache::Key {

@@ -3,9 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use cento_collection::care::doctor::doctor;
+use cento_collection::format::config::Distance;
 use cento_collection::fs::OsFs;
-use cento_collection::write::compact::{CompactOptions, Merge};
+use cento_corpus as corpus;
+use cento_vector::Scalar;
 
+use super::rows::length;
 use super::*;
 use crate::api::{NeighborsRequest, SearchRequest};
 use crate::ingest::delete::delete;
@@ -138,6 +141,95 @@ fn neighbours_are_those_of_the_distance_with_its_own_scores_by_scan_and_by_graph
 }
 
 #[test]
+fn one_row_far_from_all_others_costs_no_scan_a_neighbour() {
+    let mut all: Vec<Vec<f32>> =
+        rows(300, 13).iter().map(|row| row.iter().map(|value| value / 1e3).collect()).collect();
+    all.push(vec![4e7; DIMENSIONS]);
+    let queries: Vec<Vec<f32>> = all[..9].iter().map(|row| row.iter().map(|value| value + 1e-4).collect()).collect();
+    for distance in [Distance::InnerProduct, Distance::Euclidean] {
+        let place = Place::new();
+        let options = GivenOptions { distance: Some(distance), ..GivenOptions::new(place.vectors("v.fvecs", &all)) };
+        place.index(&options).unwrap();
+        let searcher = place.searcher();
+        check(&searcher, distance, &queries, &all, Scan::Exact);
+        for query in &queries {
+            let request = SearchRequest { vector: Some(query.clone()), k: 5, ..SearchRequest::default() };
+            let hits = searcher.search(&request.resolve().unwrap()).unwrap().hits;
+            let expected = best(distance, query, &all, 5);
+            let ids: Vec<&String> = hits.iter().map(|hit| &hit.document).collect();
+            assert_eq!(ids, expected.iter().map(|(id, _)| id).collect::<Vec<_>>(), "{distance}: documents");
+        }
+    }
+    // Halves are what is compared, where they are what is stored: the best by their own numbers is the first.
+    let place = Place::new();
+    let vectors = place.vectors("v.fvecs", &all[..300]);
+    let options = GivenOptions {
+        distance: Some(Distance::Euclidean),
+        scalar: Some(Scalar::F16),
+        norm_max: Some(1024.0),
+        ..GivenOptions::new(vectors)
+    };
+    place.index(&options).unwrap();
+    let half = |value: &f32| half::f16::from_f32(value / 2048.0).to_f32() * 2048.0;
+    let stored: Vec<Vec<f32>> = all[..300].iter().map(|row| row.iter().map(half).collect()).collect();
+    check(&place.searcher(), Distance::Euclidean, &queries, &stored, Scan::Exact);
+}
+
+#[test]
+fn vectors_of_one_dimension_and_vectors_that_are_all_the_same_have_neighbours() {
+    for distance in [Distance::Cosine, Distance::InnerProduct, Distance::Euclidean] {
+        let place = Place::new();
+        let line: Vec<Vec<f32>> = [3.0, -1.0, 2.0].map(|value: f32| vec![value]).to_vec();
+        let lengths = if distance == Distance::Cosine { Lengths::Normalized } else { Lengths::Kept };
+        let options =
+            GivenOptions { distance: Some(distance), lengths, ..GivenOptions::new(place.vectors("v.fvecs", &line)) };
+        place.index(&options).unwrap();
+        let line = if distance == Distance::Cosine { normalized(&line) } else { line };
+        let (k, queries) = (3, [vec![1.9_f32], vec![-5.0]]);
+        let request = NeighborsRequest { k, ..NeighborsRequest::default() };
+        let resolved = request.resolve(&Cancel::default()).unwrap();
+        let (found, _) = place.searcher().neighbors(&queries, &resolved).unwrap();
+        for (query, found) in queries.iter().zip(found) {
+            let expected: Vec<String> = best(distance, query, &line, k).into_iter().map(|(id, _)| id).collect();
+            assert_eq!(found.ids, expected, "{distance}: {query:?}");
+        }
+        let place = Place::new();
+        let same = vec![vec![0.6, 0.8]; 600];
+        let options = GivenOptions {
+            distance: Some(distance),
+            graph_rows_min: 500,
+            ..GivenOptions::new(place.vectors("v.fvecs", &same))
+        };
+        place.index(&options).unwrap();
+        let (found, _) = place.searcher().neighbors(&[same[0].clone()], &resolved).unwrap();
+        assert_eq!(found[0].scores.len(), k, "{distance}");
+        assert!(found[0].scores.iter().all(|score| score == &found[0].scores[0]), "{distance}: {found:?}");
+    }
+}
+
+#[test]
+fn ids_are_their_own_whatever_they_look_like() {
+    let place = Place::new();
+    let unit = normalized(&rows(2, 8));
+    let vectors = place.vectors("v.fvecs", &unit);
+    let ids = Some(place.write("ids", "\u{feff}east\r\nwest\r\n"));
+    place.index(&GivenOptions { ids, ..GivenOptions::new(&vectors) }).unwrap();
+    let found = |place: &Place| {
+        let request = NeighborsRequest { k: 1, ..NeighborsRequest::default() };
+        let searcher = place.searcher();
+        let (found, _) = searcher.neighbors(&unit, &request.resolve(&Cancel::default()).unwrap()).unwrap();
+        found.into_iter().flat_map(|found| found.ids).collect::<Vec<_>>()
+    };
+    assert_eq!(found(&place), ["east", "west"]);
+    let place = Place::new();
+    let vectors = place.vectors("v.fvecs", &unit);
+    let texts = "{\"id\": \"t.jsonl:9\", \"text\": \"x\"}\n\n{\"text\": \"y\"}";
+    let texts = Some(place.write("t.jsonl", texts));
+    place.index(&GivenOptions { texts, ..GivenOptions::new(vectors) }).unwrap();
+    assert_eq!(found(&place), ["t.jsonl:9", "1"]);
+}
+
+#[test]
 fn the_same_ids_again_replace_and_others_are_added_and_the_order_of_writing_tells_nothing() {
     let all = rows(60, 5);
     let place = Place::new();
@@ -236,7 +328,7 @@ fn what_cannot_be_indexed_is_named_and_nothing_is_made() {
             "{\"id\": \"b\", \"text\": \"x\"}",
             "\"a\" by its id and \"b\" by its text",
         ),
-        (&with(2, 1e30), Lengths::Kept, Some(Distance::InnerProduct), "", "", "row 1 has length"),
+        (&with(2, 1e30), Lengths::Kept, Some(Distance::InnerProduct), "", "", "row 1: a length of"),
     ];
     for (rows, lengths, distance, ids, texts, words) in cases {
         let place = Place::new();
@@ -268,7 +360,9 @@ fn what_does_not_fit_the_collection_is_refused() {
     refused(GivenOptions { scalar: Some(Scalar::F16), ..product }, "vectors");
     refused(GivenOptions::new(place.vectors("wide.fvecs", &[vec![1.0; 3]])), "dimensions");
     refused(GivenOptions::new(place.vectors("long.fvecs", &[vec![8.5, 0.0]])), "made for lengths to 8");
-    assert_eq!(place.index(&GivenOptions::new(place.vectors("fits.fvecs", &[vec![8.0, 0.0]]))).unwrap().n_changed, 1);
+    let fits = GivenOptions::new(place.vectors("fits.fvecs", &[vec![8.0, 0.0]]));
+    refused(GivenOptions { norm_max: Some(100.0), ..fits.clone() }, "norm_max");
+    assert_eq!(place.index(&GivenOptions { norm_max: Some(8.0), ..fits }).unwrap().n_changed, 1);
 
     let notes = [corpus::Root::parse(place.write("note.md", "The tide rises.").to_str().unwrap()).unwrap()];
     let model = Some(concat!(env!("CARGO_MANIFEST_DIR"), "/../../models/tiny").to_owned());

@@ -3,6 +3,7 @@
 mod calibration;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use cento_collection::format::calibration::Calibration;
 use serde::Serialize;
@@ -10,9 +11,9 @@ use serde::Serialize;
 use super::random::Random;
 use super::{Place, QuickFs, index_notes};
 use crate::{
-    BudgetTokenizer, ChunkSearch, ContextSettings, ContextTrace, Explain, Filter, Format, Fusion, HeaderStyle,
-    IndexOptions, LexicalScore, Mode, Policy, Pooling, RunQuery, RunRequest, Searcher, SearcherOptions, Selection,
-    Strategy, delete,
+    BudgetTokenizer, Cancel, ChunkSearch, ContextSettings, ContextTrace, Explain, Filter, Format, Fusion, HeaderStyle,
+    IndexOptions, LexicalScore, Mode, Policy, Pooling, Reranker, RerankerOptions, Reranking, RunQuery, RunRequest,
+    Searcher, SearcherOptions, Selection, Strategy, delete,
 };
 
 /// Documents of the corpus.
@@ -218,6 +219,37 @@ fn reasons(searcher: &Searcher, answers: &mut Answers) {
     }
 }
 
+fn reranked(searcher: &Searcher, answers: &mut Answers) {
+    let model = concat!(env!("CARGO_MANIFEST_DIR"), "/../../models/parity/cross-bert");
+    let reranker = Arc::new(Reranker::open(model, &RerankerOptions::default()).unwrap());
+    let rerank = || Some(Reranking::new(Arc::clone(&reranker), 30, None));
+    let (tokenizer, policy) = (BudgetTokenizer::named("o200k").unwrap(), Policy::default());
+    for query in TOPICS {
+        for filter in [None, Some(Filter::parse("year >= 2010 or type = \"text\"").unwrap())] {
+            let search = ChunkSearch { k: 1000, filter, rerank: rerank(), ..ChunkSearch::new(query) };
+            let all = searcher.search(&search).unwrap();
+            let few = searcher.search(&ChunkSearch { k: 10, rerank: rerank(), ..search.clone() }).unwrap();
+            let hits = |response: &crate::SearchResponse| serde_json::to_value(&response.hits).unwrap();
+            assert_eq!(hits(&few).as_array().unwrap()[..], hits(&all).as_array().unwrap()[..few.hits.len()]);
+            let raw = |hit: &crate::Hit| hit.contributions.iter().find(|part| part.arm == "rerank")?.raw;
+            let read: Vec<_> = all.hits.iter().map_while(|hit| Some((raw(hit)?, &hit.id))).collect();
+            assert_eq!(read.len(), all.hits.len().min(30));
+            assert!(read.is_sorted_by(|(a, one), (b, other)| a > b || (a == b && one > other)), "{read:?}");
+            push(answers, format!("reranked {query}"), &crate::SearchResponse { generation: 0, ..all });
+            let request = RunRequest { filter: search.filter.clone(), rerank: rerank(), ..RunRequest::default() };
+            let topic = RunQuery { text: query.to_owned(), scope: None };
+            push(answers, format!("reranked run {query}"), &searcher.run(&[topic], &request, &mut |_| {}).unwrap());
+            let settings = ContextSettings::new(250, &tokenizer, &policy);
+            let context = searcher.context(&search, &settings).unwrap();
+            let trace = ContextTrace::new(searcher, &search, &settings, &context).unwrap();
+            assert!(trace.reread().replay(searcher, &tokenizer, &Cancel::default()).unwrap().same);
+            push(answers, format!("reranked context {query}"), &context);
+        }
+    }
+    let twins = answers.iter().filter(|(_, answer)| answer.contains("notes/1.txt#0")).count();
+    assert!(twins > 0, "scores that tie are among them");
+}
+
 fn documents(searcher: &Searcher, answers: &mut Answers) {
     let selections = [
         Selection::All,
@@ -303,6 +335,11 @@ fn contexts_and_traces_are_those_of_the_whole() {
 #[test]
 fn reasons_are_those_of_the_whole() {
     check(Pooling::Plain, reasons);
+}
+
+#[test]
+fn reranked_answers_are_those_of_the_whole() {
+    check(Pooling::Plain, reranked);
 }
 
 #[test]

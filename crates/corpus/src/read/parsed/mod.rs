@@ -1,0 +1,169 @@
+//! Readers of formats that are no text: a parser extracts it.
+//!
+//! A file is read as what its bytes say that it is; where its extension says another, a warning tells so. Each reader
+//! gives the documents of a file, and the figures of its reading.
+
+mod draft;
+mod figures;
+mod part;
+mod package;
+mod slides;
+
+mod mail;
+mod notebook;
+mod office;
+mod pdf;
+mod workbook;
+
+pub(super) use self::part::{Fault, Parsed, Part};
+
+use crate::document::Document;
+use crate::extraction::Extraction;
+use crate::format::{Format, Reading};
+
+/// Bytes from the start of a file within which a PDF says that it is one.
+const PDF_MARK_WITHIN_BYTES: usize = 1_024;
+
+/// The name of the stream of an encrypted workbook or text, as a compound file writes it.
+const ENCRYPTED_PACKAGE: &str = "EncryptedPackage";
+
+/// Files inside each other: a message attached to a message that is attached to a message.
+const NESTED_MAX: usize = 4;
+
+/// Reads a part in a format that is text.
+pub(super) type TextReader = fn(&Part<'_>, Format) -> Result<Document, Fault>;
+
+/// Reads the documents of a file whose extension says `format`; `of_text` reads what stands in it as text.
+pub(super) fn read(part: &Part<'_>, format: Format, of_text: TextReader) -> Result<Parsed, Fault> {
+    read_at(part, format, of_text, 0)
+}
+
+fn read_at(part: &Part<'_>, format: Format, of_text: TextReader, depth: usize) -> Result<Parsed, Fault> {
+    if format.reading() != Reading::Parsed {
+        return of_text(part, format).map(|document| Parsed::one(document, Extraction::default()));
+    }
+    if depth >= NESTED_MAX {
+        return Err(Fault::Unparsed { engine: "cento", reason: format!("inside {NESTED_MAX} other files") });
+    }
+    if part.bytes.is_empty() {
+        let about = draft::About { warnings: vec!["the file is empty".into()], ..draft::About::default() };
+        let document = draft::Draft::new(0).finish(part.id, part.origin, format, part.name(), about);
+        return Ok(Parsed::one(document, Extraction::default()));
+    }
+    let (found, kind) = of_content(part.bytes, format);
+    if is_encrypted_package(part.bytes) {
+        return Err(Fault::Encrypted);
+    }
+    let mut parsed = match (found, kind) {
+        (Format::Pdf, _) => pdf::read(part),
+        (Format::Xlsx | Format::Xlsb | Format::Xls | Format::Ods, _) => workbook::read(part, found),
+        (Format::Ipynb, _) => notebook::read(part),
+        (Format::Eml, _) => mail::read(part, &|inner, format| read_at(inner, format, of_text, depth + 1)),
+        (format, Some(kind)) => office::read(part, format, kind),
+        (format, None) => {
+            let reason = format!("its bytes are not those of {format}");
+            Err(Fault::Unparsed { engine: "cento", reason })
+        }
+    }?;
+    if let Some(document) = parsed.documents.first_mut().filter(|_| found != format) {
+        document.warnings.insert(0, format!("its extension says {format}, its content is {found}; read as {found}"));
+    }
+    warn(&mut parsed);
+    figures::count(&mut parsed.extraction, &parsed.documents);
+    Ok(parsed)
+}
+
+/// The format that the bytes say, else the one that the extension says; and what the parser of office files calls it.
+fn of_content(bytes: &[u8], named: Format) -> (Format, Option<anydoc::Format>) {
+    let start = &bytes[..bytes.len().min(PDF_MARK_WITHIN_BYTES)];
+    if start.windows(5).any(|mark| mark == b"%PDF-") && !matches!(named, Format::Eml | Format::Ipynb) {
+        return (Format::Pdf, None);
+    }
+    let Some(kind) = anydoc::Format::from_bytes(bytes) else { return (named, kind_of(named)) };
+    let format = match kind {
+        anydoc::Format::Pdf => Format::Pdf,
+        anydoc::Format::Doc => Format::Doc,
+        anydoc::Format::Docx => Format::Docx,
+        anydoc::Format::Odt => Format::Odt,
+        anydoc::Format::Ppt => Format::Ppt,
+        anydoc::Format::Pptx => Format::Pptx,
+        anydoc::Format::Rtf => Format::Rtf,
+        anydoc::Format::Epub => Format::Epub,
+        anydoc::Format::Odp => Format::Odp,
+        anydoc::Format::Ods => Format::Ods,
+        anydoc::Format::Excel if !bytes.starts_with(b"PK") => Format::Xls,
+        anydoc::Format::Excel if named == Format::Xlsb || has(bytes, b"xl/workbook.bin") => Format::Xlsb,
+        anydoc::Format::Excel => Format::Xlsx,
+        anydoc::Format::Csv => named,
+    };
+    (format, Some(kind))
+}
+
+/// The parser's name of a format.
+fn kind_of(format: Format) -> Option<anydoc::Format> {
+    match format {
+        Format::Doc => Some(anydoc::Format::Doc),
+        Format::Docx => Some(anydoc::Format::Docx),
+        Format::Odt => Some(anydoc::Format::Odt),
+        Format::Ppt => Some(anydoc::Format::Ppt),
+        Format::Pptx => Some(anydoc::Format::Pptx),
+        Format::Rtf => Some(anydoc::Format::Rtf),
+        Format::Epub => Some(anydoc::Format::Epub),
+        Format::Odp => Some(anydoc::Format::Odp),
+        Format::Pdf
+        | Format::Xlsx
+        | Format::Xlsb
+        | Format::Xls
+        | Format::Ods
+        | Format::Ipynb
+        | Format::Eml
+        | Format::Markdown
+        | Format::Text
+        | Format::Html
+        | Format::Jsonl
+        | Format::Csv => None,
+    }
+}
+
+/// Says that a compound file holds an encrypted package, as office programs save one with a password.
+fn is_encrypted_package(bytes: &[u8]) -> bool {
+    let name: Vec<u8> = ENCRYPTED_PACKAGE.encode_utf16().flat_map(u16::to_le_bytes).collect();
+    bytes.starts_with(b"\xd0\xcf\x11\xe0") && has(bytes, &name)
+}
+
+fn has(bytes: &[u8], part: &[u8]) -> bool {
+    let first = part[0];
+    let mut at = 0;
+    while let Some(found) = bytes[at..].iter().position(|&byte| byte == first) {
+        if bytes[at + found..].starts_with(part) {
+            return true;
+        }
+        at += found + 1;
+    }
+    false
+}
+
+/// Says in the warnings of the first document what was not read.
+fn warn(parsed: &mut Parsed) {
+    let Parsed { documents, extraction } = parsed;
+    extraction.pages_without_text.truncate(crate::extraction::PAGES_NAMED_MAX);
+    let Some(first) = documents.first_mut() else { return };
+    if first.text.is_empty() && first.warnings.is_empty() {
+        first.warnings.push("no text was found in it".into());
+    }
+    first.warnings.extend(extraction.unread.iter().map(|unread| format!("not read: {unread}")));
+    if let ([_, ..], Some(n_pages)) = (extraction.pages_without_text.as_slice(), extraction.n_pages) {
+        let pages = ranges(&extraction.pages_without_text);
+        first.warnings.push(format!("no text on {pages} of {n_pages} pages"));
+    }
+}
+
+/// Ascending numbers as `1, 3-5`.
+fn ranges(numbers: &[u32]) -> String {
+    let runs = numbers.chunk_by(|a, b| a + 1 == *b);
+    let run = |run: &[u32]| match run {
+        [first, .., last] => format!("{first}-{last}"),
+        _ => run[0].to_string(),
+    };
+    runs.map(run).collect::<Vec<_>>().join(", ")
+}

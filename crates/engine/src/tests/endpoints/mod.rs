@@ -1,0 +1,6 @@
+//! Models behind endpoints.
+
+mod encoder;
+mod language_model;
+
+use super::{Place, QuickFs};
