@@ -1,4 +1,4 @@
-"""The page on Python, and the one that stands beside the package: each of their examples is run."""
+"""The pages on Python, and the one that stands beside the package: each of their examples is run."""
 
 import os
 import re
@@ -22,7 +22,7 @@ NEEDS = {
 
 
 def examples():
-    for page in ("docs/python.md", "python/README.md"):
+    for page in ("docs/python.md", "docs/how-to/langchain.md", "docs/how-to/llama-index.md", "python/README.md"):
         text = (ROOT / page).read_text(encoding="utf-8")
         for number, (kind, code) in enumerate(
             re.findall(r"^```(python[a-z-]*)\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)

@@ -442,3 +442,64 @@ fn the_bench_measures_the_built_in_texts_or_those_of_a_file() {
     place.write("tides.md", TIDES);
     place.run(&[&bench[..], &["--texts", "tides.md"]].concat()).fails(3, &["tides.md", "line 1"]);
 }
+
+/// Instruction models have a prompt a task.
+#[test]
+fn a_prompt_of_a_task_is_put_before_queries_by_its_name() {
+    let place = Place::new();
+    place.write_notes();
+    let model = model_with(&place, &json!({"query": "what is ", "code": "the code of "}));
+    let embedded = |name: &str, line: &str, more: &[&str]| {
+        place.write("texts.jsonl", format!("{}\n", json!({"id": "1", "text": line})));
+        let output = format!("{name}.npy");
+        place.ok(&[&["embed", "texts.jsonl", "-o", &output, "--model", &model], more].concat());
+        place.read(&output)
+    };
+    let asked = ["--kind", "query", "--prompt", "code"];
+    let by_name = embedded("named", "the moon", &asked);
+    assert_eq!(by_name, embedded("whole", "the code of the moon", &[]));
+    assert_ne!(by_name, embedded("query", "the moon", &["--kind", "query"]));
+    place
+        .run(&["embed", "texts.jsonl", "-o", "other.npy", "--model", &model, "--prompt", "code"])
+        .fails(2, &["prompt", "is for queries"]);
+
+    let index = ["index", "notes", "--model", &model];
+    let collection = |name: &'static str| ["--collection", name];
+    place.run(&[&index[..], &["--prompt", "cod"]].concat()).fails(4, &["\"cod\"", "code, query"]);
+    place.ok(&[&index[..], &["--prompt", "code"], &collection("code")].concat());
+    place.ok(&[&index[..], &collection("plain")].concat());
+    place
+        .run(&[&index[..], &["--prompt", "query"], &collection("code")].concat())
+        .fails(3, &["prompt:", "code", "query"]);
+    place
+        .run(&[&index[..], &["--prompt", "code"], &collection("plain")].concat())
+        .fails(3, &["prompt:", "code", "query"]);
+    place.ok(&[&index[..], &collection("code")].concat());
+    let scores = |name: &'static str| {
+        let answer =
+            place.json(&[&["search", "the moon", "--mode", "dense", "-k", "3"], &collection(name)[..]].concat());
+        answer["hits"].as_array().unwrap().iter().map(|hit| hit["score"].clone()).collect::<Vec<_>>()
+    };
+    assert_ne!(scores("code"), scores("plain"), "the collection keeps its prompt");
+}
+
+/// A copy of the tiny encoder with prompts.
+fn model_with(place: &Place, prompts: &Value) -> String {
+    let (from, to) = (std::path::PathBuf::from(tiny_model()), place.path("prompted"));
+    for entry in walkdir(&from) {
+        let name = entry.strip_prefix(&from).unwrap();
+        std::fs::create_dir_all(to.join(name).parent().unwrap()).unwrap();
+        std::fs::copy(&entry, to.join(name)).unwrap();
+    }
+    let settings = to.join("config_sentence_transformers.json");
+    let mut config: Value = serde_json::from_slice(&std::fs::read(&settings).unwrap()).unwrap();
+    config["prompts"] = prompts.clone();
+    std::fs::write(settings, config.to_string()).unwrap();
+    to.display().to_string()
+}
+
+/// The files below a folder.
+fn walkdir(folder: &std::path::Path) -> Vec<std::path::PathBuf> {
+    let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    entries.flat_map(|path| if path.is_dir() { walkdir(&path) } else { vec![path] }).collect()
+}

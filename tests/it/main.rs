@@ -3,14 +3,16 @@
 //! | file | claims |
 //! |---|---|
 //! | `tidy` | crates and modules know whom they may; what the rules of the house say of files, functions and words |
-//! | `readme` | what README and ARCHITECTURE show is what happens |
+//! | `readme` | the commands by task, and what README and the help say, is what happens |
 //! | `answers` | search, context, run, get: content, budgets, citations, invariance |
 //! | `citations` | get, and where a context says its sources are: every spelling of a place opens it |
 //! | `filters` | filters, fields, list, delete: which documents answer, and what is said of a filter that cannot be |
 //! | `late` | late vectors: which a collection has, which a search uses |
 //! | `collection` | adding, changing, vanishing, deleting, killing, locking, damage |
 //! | `lifecycle` | compact, snapshot, earlier generations, doctor, repair |
+//! | `scale` | past one machine: parts that several processes index, adopted, or served as shards |
 //! | `embed` | texts into matrices: types, ids, manifest, kills and reruns, bad input; the speed of an encoder |
+//! | `devices` | the list of devices, what is chosen, names that are none; a GPU ranks as the CPU does |
 //! | `elsewhere` | encoders at endpoints: the vectors of another cento serve, keys, faults, kills, what a run would cost |
 //! | `bad_input` | each kind of bad input: the message, the exit code, nothing lost |
 //! | `bounds` | requests beyond their bounds, files without an end, readers that go away |
@@ -31,12 +33,15 @@
 //! | `reproduce` | cento-bench reproduce: plans, recorded figures, the page; bench: speeds |
 //! | `settings` | command line over environment over files over default; what a file of a folder may say, and trust |
 //! | `serve` | cento serve: the same bytes as at other doors, refusals of one form, the log, the metrics |
+//! | `headers` | contexts that a language model writes behind headers: who sees them, what they cost, kills |
 //! | `guarded` | who is answered by cento serve, and hostile clients |
 //! | `writing` | cento serve --writable: documents, files and jobs, who may write, what is refused |
 //! | `uploads` | collections made over HTTP, and files handed over |
 //! | `mixed` | searches while a writer works and is killed: each answer is that of its generation |
 //! | `clients` | the words of OpenAI, Cohere, Jina and TEI; their clients, where they are installed |
+//! | `guide` | every page of docs/: its commands, their output, its links; the reference has all commands |
 //! | `documented` | the examples of docs/serve.md |
+//! | `page` | the page in a browser (`browser`): each view's numbers, the keyboard, hostile texts, what goes wrong |
 //! | `mcp` | the Model Context Protocol over pipes and over HTTP |
 //! | `pull` | models of the hub by name: a hub on the loopback (`hub`), its moods and lies, the cache of other tools |
 //! | `vectors` | vectors of one's own: indexed, searched, run and served without an encoder |
@@ -47,11 +52,13 @@ mod answers;
 mod assemble;
 mod bad_input;
 mod bounds;
+mod browser;
 mod children;
 mod citations;
 mod clients;
 mod collection;
 mod contexts;
+mod devices;
 mod documented;
 mod elsewhere;
 mod embed;
@@ -59,12 +66,15 @@ mod evaluation;
 mod filters;
 mod golden;
 mod guarded;
+mod guide;
+mod headers;
 mod hub;
 mod judged;
 mod late;
 mod lifecycle;
 mod mcp;
 mod mixed;
+mod page;
 mod phrases;
 mod pipelines;
 mod priors;
@@ -74,6 +84,7 @@ mod readme;
 mod reproduce;
 mod requests;
 mod reranked;
+mod scale;
 mod serve;
 mod serving;
 mod settings;

@@ -1,4 +1,4 @@
-//! What README shows is what happens.
+//! What README and the page of commands by task show is what happens.
 
 use std::fs;
 
@@ -15,9 +15,9 @@ fn every_command_of_the_table_runs() {
     place.write("scifact/queries.jsonl", "{\"_id\":\"1\",\"text\":\"what moves the tide\"}\n");
     place.write("scifact/qrels/test.tsv", "query-id\tcorpus-id\tscore\n1\tdocs/tides.md\t1\n");
     place.write_settings(format!("model = {:?}\n", crate::support::tiny_model()));
-    let readme = readme();
+    let tasks = fs::read_to_string(root().join("docs/reference/tasks.md")).unwrap();
     let commands: Vec<&str> =
-        readme.lines().filter_map(|line| line.strip_prefix("| ")?.rsplit_once(" | `")?.1.strip_suffix("` |")).collect();
+        tasks.lines().filter_map(|line| line.strip_prefix("| ")?.rsplit_once(" | `")?.1.strip_suffix("` |")).collect();
     assert!(commands.len() >= 10, "{commands:?}");
     let (deletes, others): (Vec<&str>, Vec<&str>) =
         commands.into_iter().partition(|command| command.starts_with("cento delete"));
@@ -32,7 +32,7 @@ fn every_command_of_the_table_runs() {
     }
 }
 
-/// Splits a command as a shell would, as far as README needs it.
+/// Splits a command as a shell would, as far as the table needs it.
 fn split(command: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let mut quote = None;
@@ -58,11 +58,9 @@ fn the_citation_of_the_table_is_a_sentence() {
 }
 
 #[test]
-fn the_policy_of_the_readme_is_one() {
-    let readme = readme();
-    let policy = readme.split("```toml\n").nth(1).unwrap().split("```").next().unwrap();
+fn the_policy_of_the_guide_is_one() {
     let place = Place::indexed();
-    place.write("policy.toml", policy);
+    place.write("policy.toml", fs::read(root().join("docs/example/policy.toml")).unwrap());
     place.ok(&["context", "what moves the tide", "--budget", "200", "--policy", "policy.toml"]);
 }
 

@@ -61,7 +61,8 @@ impl Answer {
 impl Serving {
     /// A server of the collection of a place, on a free port.
     pub(crate) fn start(place: &Place, arguments: &[&str]) -> Self {
-        let serve = [&["serve", "--listen", "127.0.0.1:0"], arguments].concat();
+        let anywhere: &[&str] = if arguments.contains(&"--listen") { &[] } else { &["--listen", "127.0.0.1:0"] };
+        let serve = [&["serve"], anywhere, arguments].concat();
         let mut command = place.command(&serve);
         command.stdin(Stdio::piped()).stderr(Stdio::piped()).stdout(Stdio::null());
         let mut child = command.spawn().unwrap();

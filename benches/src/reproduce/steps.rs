@@ -229,6 +229,7 @@ impl Runner {
         }
         process.env("CENTO_CACHE", self.folder.join(super::workplace::CACHE));
         process.env("CENTO_CONFIG", self.folder.join(super::workplace::SETTINGS));
+        process.env("CENTO", &self.binary); // for scripts that run it
         process.args(&command.arguments);
         if command.program.is_none() {
             process.args(["--quiet", "--threads", &self.threads.to_string()]);

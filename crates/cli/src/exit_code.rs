@@ -91,6 +91,10 @@ pub(crate) fn way_out(error: &anyhow::Error) -> String {
         Some(Error::Corpus(cento_engine::corpus::Error::InvalidUtf8 { .. })) => " (--lossy)".to_owned(),
         Some(Error::Trace { .. }) => "; `cento context --trace FILE` writes one".to_owned(),
         Some(Error::Endpoint { .. }) => " (--endpoint-fallback, or no --endpoint)".to_owned(),
+        Some(Error::NoContext { .. }) => {
+            "; what was answered is kept: the same command goes on there, and asks for this one again".to_owned()
+        }
+        Some(Error::NoContextWriter { .. }) => " with --header llm --endpoint URL --endpoint-model NAME".to_owned(),
         Some(Error::NoAnswer { .. }) => " with `cento context --trace`".to_owned(),
         Some(Error::Filter(FilterError::UnknownField { known, .. })) if known.len() > FIELDS_NAMED_MAX => {
             "\n`cento fields` lists all fields".to_owned()
@@ -195,6 +199,8 @@ fn code(error: &anyhow::Error) -> u8 {
             | Error::Endpoint { .. }
             | Error::Unanswered { .. }
             | Error::Reranker { .. }
+            | Error::NoContext { .. }
+            | Error::NoContextWriter { .. }
             | Error::NoAnswer { .. }
             | Error::Encoder { .. }
             | Error::EncoderChanged { .. },

@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use cento_engine::{
-    At, BudgetTokenizer, CacheOptions, Cancel, ChunkSearch, DeviceChoice, Endpoint, EndpointOptions, Filter, Filtered,
-    Fusion, GivenOptions, Guard, IndexOptions, Lengths, LexicalScore, Links, Losses, Missing, Mode, Phrases, Reach,
-    ReadOptions, Removals, RepairOptions, Reranker, RerankerOptions, RunRequest, Scalar, Scan, Searcher,
-    SearcherOptions, Service, ServiceOptions, Weights, Which, api,
+    At, BudgetTokenizer, CacheOptions, Cancel, ChunkSearch, ContextWriter, DeviceChoice, Endpoint, EndpointOptions,
+    Filter, Filtered, Fusion, GivenOptions, Guard, IndexOptions, Lengths, LexicalScore, Links, Losses, Missing, Mode,
+    Phrases, Reach, ReadOptions, Removals, RepairOptions, Reranker, RerankerOptions, RunRequest, Scalar, Scan,
+    Searcher, SearcherOptions, Service, ServiceOptions, Weights, Which, api,
 };
 
 use crate::args;
@@ -48,17 +48,25 @@ pub(crate) fn vectors(path: &Path, searcher: &Searcher) -> anyhow::Result<Vec<Ve
 /// Bytes of vectors to search for, at most.
 const QUERIES_BYTES_MAX: u64 = 4 << 30;
 
-pub(crate) fn index(args: &args::Index, global: &args::Global) -> anyhow::Result<IndexOptions> {
+pub(crate) fn index(args: &args::Index, invocation: &Invocation) -> anyhow::Result<IndexOptions> {
+    let global = &invocation.cli.global;
+    let header = match args.header {
+        Some(args::Header::Style(style)) => Some(style),
+        Some(args::Header::Written) | None => None,
+    };
     Ok(IndexOptions {
         model: args.model.clone(),
+        prompt: args.prompt.clone(),
         endpoint: args.elsewhere.settings(),
         access: args.elsewhere.both.access(&global.access),
-        header: args.header,
+        header,
+        contexts: context_writer(args, invocation)?,
         chunk_tokens: args.chunk_tokens,
         language: args.language,
         vectors: args.vectors.map(scalar),
         pooling: args.pooling,
         late_window: args.late_window,
+        part: args.part,
         read: ReadOptions { format: args.format, lossy: args.lossy, max_file_bytes: args.max_file_bytes },
         guard: Some(guard()?),
         device: args.device.device,
@@ -78,6 +86,28 @@ pub(crate) fn index(args: &args::Index, global: &args::Global) -> anyhow::Result
 pub(crate) fn guard() -> anyhow::Result<Guard> {
     let own = std::env::current_exe().context("the path of this executable, which reads files in children")?;
     Ok(Guard::new(vec![own.into(), args::READ.into()]))
+}
+
+/// The model that writes contexts, where they are asked for. An endpoint of the user's settings is there for whoever
+/// wants one.
+fn context_writer(args: &args::Index, invocation: &Invocation) -> anyhow::Result<Option<Arc<dyn ContextWriter>>> {
+    if args.header != Some(args::Header::Written) {
+        return match invocation.names_endpoint {
+            true => Err(usage("--endpoint: is for --header llm")),
+            false => Ok(None),
+        };
+    }
+    let args::Writer { endpoint: url, endpoint_model, endpoint_timeout, endpoint_price: _ } = &args.writer;
+    let asked = args::Endpoint {
+        endpoint: url.clone(),
+        endpoint_model: endpoint_model.clone(),
+        endpoint_timeout: *endpoint_timeout,
+        endpoint_fallback: false,
+    };
+    match endpoint(&asked, invocation.endpoint_author)? {
+        Some(endpoint) => Ok(Some(Arc::new(endpoint))),
+        None => Err(usage("--header llm: who writes the contexts? say it with --endpoint URL --endpoint-model NAME")),
+    }
 }
 
 /// The vectors that `cento index` is given, if it is.
@@ -178,7 +208,7 @@ pub(crate) fn rerank(args: &args::Rerank, seconds: Option<f64>) -> Option<api::R
 }
 
 /// A key in the environment, if it is there.
-fn key(name: &'static str) -> anyhow::Result<Option<String>> {
+pub(crate) fn key(name: &'static str) -> anyhow::Result<Option<String>> {
     let key = std::env::var_os(name).map(std::ffi::OsString::into_string).transpose();
     key.map_err(|_| usage(format!("{name}: is not UTF-8")))
 }

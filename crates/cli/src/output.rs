@@ -11,7 +11,7 @@ use crate::exit_code;
 use anyhow::Context as _;
 use cento_engine::fuse::Contribution;
 use cento_engine::{
-    Citation, EmbedProgress, Explanation, Hit, NamedBy, OsFs, Progress, RERANK, Replacement, Searcher, Stage,
+    Citation, Copied, EmbedProgress, Explanation, Hit, NamedBy, OsFs, Progress, RERANK, Replacement, Searcher, Stage,
 };
 use indicatif::{HumanBytes, HumanCount, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
@@ -131,8 +131,12 @@ impl Bar {
                 self.bar.set_position(progress.n_bytes);
                 let seconds = self.bar.elapsed().as_secs_f64().max(1e-3);
                 let (documents, tokens) = (progress.n_documents as f64 / seconds, progress.n_tokens as f64 / seconds);
+                let contexts = match progress.n_contexts {
+                    0 => String::new(),
+                    n_contexts => format!(", {} contexts", HumanCount(n_contexts)),
+                };
                 self.bar.set_message(format!(
-                    "{} documents, {documents:.0}/s, {} tokens, {tokens:.0}/s",
+                    "{} documents, {documents:.0}/s, {} tokens, {tokens:.0}/s{contexts}",
                     progress.n_documents,
                     HumanCount(progress.n_tokens)
                 ));
@@ -163,6 +167,16 @@ impl Bar {
                 self.bar.set_message(format!("merging segments: {} rows copied{linked}", HumanCount(progress.n_rows)));
             }
         }
+    }
+
+    /// Shows how far an adoption is, by rows.
+    pub(crate) fn adoption(&mut self, copied: &Copied) {
+        if self.bar.length() != Some(copied.n_rows_total) {
+            self.bar.set_length(copied.n_rows_total);
+            self.bar.set_style(style("{wide_bar} {percent}% {msg} [{elapsed}]"));
+            self.bar.set_message("copying segments");
+        }
+        self.bar.set_position(copied.n_rows);
     }
 
     /// Shows how far an embedding run is: by bytes read where their number is known, with texts and tokens a second.
@@ -299,9 +313,9 @@ pub(crate) fn contributions(parts: &[Contribution], indent: usize) -> String {
                 writeln!(text, "rank {rank} before, logit {raw:.6}, probability {probability:.6}")
             }
             (Some(rank), Some(raw), Some(normalized)) => {
-                writeln!(text, "rank {rank}, score {raw:.6}, normalised {normalized:.6}, weight {}", part.weight)
+                writeln!(text, "rank {rank}, score {raw:.6}, normalised {normalized:.6}, weight {:.6}", part.weight)
             }
-            (Some(rank), Some(raw), None) => writeln!(text, "rank {rank}, score {raw:.6}, weight {}", part.weight),
+            (Some(rank), Some(raw), None) => writeln!(text, "rank {rank}, score {raw:.6}, weight {:.6}", part.weight),
             _ => writeln!(text, "not among its candidates"),
         };
     }

@@ -99,6 +99,50 @@ pub enum Error {
         /// Generation that is there; 0 for none.
         found: u64,
     },
+    /// A collection that is to be adopted was built with other settings.
+    #[error(
+        "{path}: {setting} is {found}, and {expected} in {of}; only segments that were built with the same settings go together: build these again with those of {of}"
+    )]
+    Differs {
+        /// The collection that is to be adopted.
+        path: PathBuf,
+        /// The setting.
+        setting: String,
+        /// Its value there.
+        found: String,
+        /// The value that it has to have.
+        expected: String,
+        /// The collection that has it.
+        of: PathBuf,
+    },
+    /// All documents of a collection that is to be adopted are there already, with the same content.
+    #[error("{path}: all its documents are in {by} already, with the same content; leave it out")]
+    AdoptedAlready {
+        /// The collection that is to be adopted.
+        path: PathBuf,
+        /// The collection that has its documents.
+        by: PathBuf,
+    },
+    /// Two collections that are to be one have a document of the same id.
+    #[error(
+        "document {id:?} is in {one} and in {other}; delete it from one of them, or give their folders other labels"
+    )]
+    DocumentTwice {
+        /// Its id.
+        id: String,
+        /// One collection.
+        one: PathBuf,
+        /// The other one.
+        other: PathBuf,
+    },
+    /// A collection that is to be adopted has lost documents to damage.
+    #[error("{path}: {n_documents} of its documents were damaged and do not answer; index them there again first")]
+    Damaged {
+        /// The collection that is to be adopted.
+        path: PathBuf,
+        /// Documents that it lost.
+        n_documents: u64,
+    },
     /// A graph came out too bad to be searched.
     #[error(
         "the graph over {n_rows} rows of {vectors} vectors would lose answers: {figure} is {value:.4}, below the floor of {floor}; have them scanned exactly"

@@ -25,9 +25,29 @@ pub struct Extraction {
     pub n_images: u32,
     /// Share of the words of a second, crude reading of the same bytes that the first one has too, in [0, 1].
     pub completeness: Option<f64>,
-    /// Parts of the file that were not read, and the engine's reason, as sentences.
+    /// Parts of the file that were not read, and the engine's reason, as sentences. The first [`REMARKS_NAMED_MAX`],
+    /// and a sentence that says how many more there are.
     pub unread: Vec<String>,
 }
 
 /// Pages that are named in one [`Extraction`].
 pub const PAGES_NAMED_MAX: usize = 1_000;
+
+/// Unread parts that are named in one [`Extraction`], and warnings of one document that a parser read.
+pub const REMARKS_NAMED_MAX: usize = 100;
+
+/// Longest of these, in bytes; what a parser says behind that is cut off.
+pub const REMARK_BYTES_MAX: usize = 1_024;
+
+/// Keeps the first remarks, and says how many more there were.
+pub(crate) fn name_first(remarks: &mut Vec<String>) {
+    let n_more = remarks.len().saturating_sub(REMARKS_NAMED_MAX);
+    if n_more > 0 {
+        remarks.truncate(REMARKS_NAMED_MAX);
+        remarks.push(format!("and {n_more} more"));
+    }
+    for remark in remarks.iter_mut().filter(|remark| remark.len() > REMARK_BYTES_MAX) {
+        remark.truncate(remark.floor_char_boundary(REMARK_BYTES_MAX - '…'.len_utf8()));
+        remark.push('…');
+    }
+}

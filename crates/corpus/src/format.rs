@@ -54,6 +54,8 @@ pub enum Format {
     Ipynb,
     /// E-mail message.
     Eml,
+    /// ZIP archive, each of whose files is read as what it is.
+    Zip,
 }
 
 /// Facts about one format.
@@ -107,7 +109,7 @@ enum Lines {
     Own,
 }
 
-static TABLE: [Row; 20] = [
+static TABLE: [Row; 21] = [
     Row {
         format: Format::Markdown,
         name: "markdown",
@@ -173,6 +175,7 @@ static TABLE: [Row; 20] = [
     Row::parsed(Format::Ods, "ods", 17, "ods"),
     Row::parsed(Format::Ipynb, "ipynb", 18, "ipynb"),
     Row::parsed(Format::Eml, "eml", 19, "eml"),
+    Row::parsed(Format::Zip, "zip", 20, "zip"),
 ];
 
 impl Row {
@@ -277,7 +280,7 @@ pub enum ReadAs {
 impl ReadAs {
     /// The names, as written on the command line.
     pub const NAMES: &'static str = "auto, md, text, html, jsonl, csv, pdf, docx, doc, odt, rtf, pptx, ppt, odp, epub, xlsx, \
-        xlsb, xls, ods, ipynb, eml, beir";
+        xlsb, xls, ods, ipynb, eml, zip, beir";
 
     /// The format of one file: text where nothing says another.
     pub(crate) fn of_file(self, path: &Path) -> Format {
@@ -347,7 +350,8 @@ mod tests {
             Format::Xls => Some(Format::Ods),
             Format::Ods => Some(Format::Ipynb),
             Format::Ipynb => Some(Format::Eml),
-            Format::Eml => None,
+            Format::Eml => Some(Format::Zip),
+            Format::Zip => None,
         };
         let formats: Vec<Format> = std::iter::successors(Some(Format::Markdown), |&format| next(format)).collect();
         assert_eq!(TABLE.iter().map(|row| row.format).collect::<Vec<_>>(), formats);

@@ -46,7 +46,7 @@ pub use chunk::{CHUNKER_VERSION, Chunk, ChunkConfig, ChunkSize, DEFAULT_CHUNK_TO
 pub use date::Date;
 pub use document::{Block, BlockKind, Document, TextKind, own_id};
 pub use error::{Error, Result};
-pub use extraction::{Extraction, PAGES_NAMED_MAX};
+pub use extraction::{Extraction, PAGES_NAMED_MAX, REMARK_BYTES_MAX, REMARKS_NAMED_MAX};
 pub use folder::{FoundFile, RawText, RecordIds, Root, Skipped, Unread, Walk, walk};
 pub use format::{Format, IN_PROCESS_BYTES_MAX, ReadAs};
 pub use header::{HeaderStyle, Headers};

@@ -4,6 +4,7 @@
 //! in the call, in the batch, and however many threads there are.
 
 mod accelerated;
+mod first_check;
 
 use std::num::NonZero;
 use std::path::Path;
@@ -12,12 +13,13 @@ use std::thread;
 
 use parking_lot::Mutex;
 
-use crate::device::{self, Device, DeviceChoice};
+use crate::device::{self, Device, DeviceChoice, Form, Opened, Work};
 use crate::encoder::Transformer;
 use crate::encoder::stop::{NEVER, Stop, check};
 use crate::error::{Error, Result};
 use crate::fingerprint::fingerprint;
 use crate::folder::{Folder, Prompts};
+use crate::kernels::gpu::Gpu;
 use crate::layers::Workspace;
 use crate::layers::team::Team;
 use crate::pack::{Batch, pack};
@@ -36,6 +38,9 @@ pub const DEFAULT_BATCH_TOKENS: usize = 1024;
 /// keep all of a large GPU busy through every kernel of a small model, whose widest rows (50 MB) still fit its
 /// second-level cache.
 pub const DEFAULT_ACCELERATOR_BATCH_TOKENS: usize = 16 * 1024;
+/// Tokens that a GPU by Vulkan or Metal computes at a time, unless [`LoadOptions::max_batch_tokens`] says otherwise: so
+/// many of BERT-base's widest rows are 50 MB, within the 128 MiB that every adapter lets a kernel read.
+pub const DEFAULT_GPU_BATCH_TOKENS: usize = 4 * 1024;
 /// Threads that can be asked for, [`LoadOptions::threads`]: more than cores only make a run slower.
 pub const THREADS_MAX: usize = 1024;
 /// No thread is started for less than this.
@@ -56,7 +61,8 @@ pub struct LoadOptions {
     /// CPU threads, at most [`THREADS_MAX`]; 0 = as many as there are cores.
     pub threads: usize,
     /// Tokens computed at a time; a single longer text is still computed. 0 = [`DEFAULT_BATCH_TOKENS`], or
-    /// [`DEFAULT_ACCELERATOR_BATCH_TOKENS`] on an accelerator.
+    /// [`DEFAULT_GPU_BATCH_TOKENS`] on a GPU by Vulkan or Metal, or [`DEFAULT_ACCELERATOR_BATCH_TOKENS`] on another
+    /// accelerator.
     pub max_batch_tokens: usize,
     /// Cuts vectors to their first so many values (Matryoshka); they have unit length nonetheless. `None`: as the
     /// folder says.
@@ -146,21 +152,59 @@ impl Embedder {
         if options.threads > THREADS_MAX {
             return Err(Error::Threads { asked: options.threads, most: THREADS_MAX });
         }
+        let form = if folder.config.table().is_some() { Form::Table } else { Form::Layers };
+        let work = Work { precision: options.precision, form };
+        let (device, why_not) = device::open(options.device, work)?;
+        if device.gpu().is_none() {
+            return Self::on_device(folder, options, hashes, (device, why_not));
+        }
+        let on_cpu = |why_not| {
+            let (cpu, _) = device::open(DeviceChoice::Cpu, work)?;
+            Self::on_device(folder, options, hashes, (cpu, why_not))
+        };
+        let name = device::name(&device);
+        let checked = Self::on_device(folder, options, hashes, (device, None)).and_then(|loaded| {
+            let check = loaded.0.check_key();
+            if hashes.has_passed(&check) {
+                return Ok(loaded);
+            }
+            match loaded.0.first_check(&on_cpu(None)?.0)? {
+                None => hashes.passed(&check),
+                Some(reason) => {
+                    let reason = format!("{name} computes wrongly, by its first check: {reason}; use cpu");
+                    return Err(device::unavailable(options.device, reason));
+                }
+            }
+            Ok(loaded)
+        });
+        match (options.device, checked) {
+            (DeviceChoice::Auto, Err(error @ (Error::Device { .. } | Error::Compute(_)))) => {
+                on_cpu(Some(error_in_words(&error)))
+            }
+            (_, checked) => checked,
+        }
+    }
+
+    /// The model on an open device.
+    fn on_device(
+        folder: &Folder,
+        options: &LoadOptions,
+        hashes: &dyn WeightHashes,
+        (device, why_no_accelerator): Opened,
+    ) -> Result<(Self, Weights)> {
         let n_cores = || thread::available_parallelism().map_or(1, NonZero::get);
         let (tokenizer, tokenizer_hash) = folder.tokenizer()?;
-        let device = device::open(options.device)?;
-        device::check_precision(&device, options.precision)?;
-        let why_no_accelerator = device::why_no_accelerator(options.device, &device);
         let head = Head::load(folder, options.dimensions)?;
         let n_prompt_tokens = |prompt: &str| {
             let count = tokenizer.n_prompt_tokens(prompt, folder.max_tokens);
             count.map_err(|reason| Error::Damaged { path: folder.tokenizer_path(), reason })
         };
         let n_prompt_tokens = [n_prompt_tokens(&folder.prompts.query)?, n_prompt_tokens(&folder.prompts.document)?];
-        let (weights, weights_hash) = Weights::open(&folder.weights_path(), &device, hashes)?;
+        let (weights, weights_hash) = Weights::open(&folder.weights_path(), device.tensors(), hashes)?;
+        let weights = weights.on_gpu(device.gpu());
         let n_threads = if options.threads == 0 { n_cores() } else { options.threads };
+        let encoder = folder.config.load(&weights, folder.n_positions, options.precision)?;
         let embedder = Self {
-            encoder: folder.config.load(&weights, folder.n_positions, options.precision)?,
             tokenizer,
             fingerprint: fingerprint(folder, &head, &weights_hash, &tokenizer_hash, options.precision),
             head,
@@ -169,11 +213,8 @@ impl Embedder {
             prompts: folder.prompts.clone(),
             n_prompt_tokens,
             similarity: folder.similarity.clone(),
-            max_batch_tokens: match options.max_batch_tokens {
-                0 if device.is_cpu() => DEFAULT_BATCH_TOKENS,
-                0 => DEFAULT_ACCELERATOR_BATCH_TOKENS,
-                n => n,
-            },
+            max_batch_tokens: max_batch_tokens(options.max_batch_tokens, &device, &encoder),
+            encoder,
             device,
             precision: options.precision,
             n_halved: AtomicUsize::new(0),
@@ -274,6 +315,25 @@ impl Embedder {
         self.max_tokens = max_tokens;
     }
 
+    /// Puts another of the folder's prompts before queries, by its name there: instruction models have one a task. The
+    /// fingerprint stays, as documents have the vectors that they had.
+    ///
+    /// # Errors
+    /// [`Error::Prompt`] for a name that the folder does not have, or a prompt that cannot be tokenized.
+    pub fn choose_query_prompt(&mut self, name: &str) -> Result<()> {
+        let refuse = |reason: String| Error::Prompt { name: name.to_owned(), reason };
+        let Some(prompt) = self.prompts.named.get(name) else {
+            let known: Vec<&str> = self.prompts.named.keys().map(String::as_str).collect();
+            return Err(refuse(match known.is_empty() {
+                true => "the model's folder names no prompt".to_owned(),
+                false => format!("is none of the model's: {}", known.join(", ")),
+            }));
+        };
+        self.n_prompt_tokens[0] = self.tokenizer.n_prompt_tokens(prompt, self.max_tokens).map_err(refuse)?;
+        self.prompts.query.clone_from(prompt);
+        Ok(())
+    }
+
     /// Special tokens added to every text; they count toward the window.
     pub fn n_special(&self) -> usize {
         self.tokenizer.n_special()
@@ -326,7 +386,7 @@ impl Embedder {
     pub fn device_remark(&self) -> Option<String> {
         let (name, precision) = (self.device_name(), self.precision);
         match (&self.why_no_accelerator, self.n_batches_halved()) {
-            (Some(reason), _) => Some(format!("computed on the {name}, as there is no other device: {reason}")),
+            (Some(reason), _) => Some(format!("computed on the {name} and no other device: {reason}")),
             _ if self.device.is_cpu() => None,
             (None, 0) => Some(format!("computed on {name} in {precision}")),
             (None, n) => {
@@ -395,6 +455,7 @@ impl Embedder {
         if batch.is_alone {
             workspace.team = self.team.lock().take();
             lent.had_team = workspace.team.is_some();
+            workspace.team.iter().for_each(Team::wake);
         }
         let rows = self.encoder.forward(batch, &mut workspace, stop);
         if let Some(team) = workspace.team.take() {
@@ -415,13 +476,17 @@ impl Embedder {
         &self.encoder
     }
 
-    /// Where vectors can be compared beside the model: the device it is computed on.
+    /// Where vectors can be compared beside the model: the device it is computed on, if that compares vectors.
     pub fn accelerator(&self) -> Accelerator {
-        Accelerator::new(self.device.clone())
+        Accelerator::beside(&self.device)
     }
 
     pub(crate) fn workspace(&self) -> Workspace {
-        self.workspaces.lock().pop().unwrap_or_else(|| Workspace::new(device::simd()))
+        let new = || match self.device.gpu() {
+            None => Workspace::new(device::simd()),
+            Some(gpu) => Workspace::of_gpu(device::simd(), gpu.clone()),
+        };
+        self.workspaces.lock().pop().unwrap_or_else(new)
     }
 
     pub(crate) fn give_back(&self, workspace: Workspace) {
@@ -434,6 +499,25 @@ impl Embedder {
             *self.team.lock() = Some(Team::new(device::simd(), self.n_threads));
         }
     }
+}
+
+/// Tokens computed at a time: `asked`, or the device's own number; on a GPU no more than the adapter lets a kernel read
+/// the widest rows of.
+fn max_batch_tokens(asked: usize, device: &Device, encoder: &Transformer) -> usize {
+    let wanted = match asked {
+        0 if device.is_cpu() => DEFAULT_BATCH_TOKENS,
+        0 if device.gpu().is_some() => DEFAULT_GPU_BATCH_TOKENS,
+        0 => DEFAULT_ACCELERATOR_BATCH_TOKENS,
+        n => n,
+    };
+    let most = |gpu: &Gpu| gpu.binding_bytes_max() / (encoder.widest_row() * size_of::<f32>());
+    device.gpu().map_or(wanted, |gpu| wanted.min(most(gpu).max(1)))
+}
+
+/// An error with its causes.
+fn error_in_words(error: &Error) -> String {
+    let causes = std::iter::successors(std::error::Error::source(error), |cause| cause.source());
+    std::iter::once(error.to_string()).chain(causes.map(ToString::to_string)).collect::<Vec<_>>().join(": ")
 }
 
 /// A team at work: if a panic ends it, another is hired, so that the next text is embedded as fast as the last.

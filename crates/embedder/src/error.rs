@@ -4,6 +4,8 @@ use std::io;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
+use crate::kernels::gpu::NO_MEMORY;
+
 /// Result of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -39,6 +41,14 @@ pub enum Error {
         name: String,
         /// Names that could stand there.
         supported: &'static str,
+    },
+    /// There is no prompt of that name, or it cannot be used.
+    #[error("prompt {name:?} {reason}")]
+    Prompt {
+        /// As asked for.
+        name: String,
+        /// The fault of it.
+        reason: String,
     },
     /// Vectors cannot be cut to that length.
     #[error("{asked} dimensions: the model's vectors have {available}; ask for 1 to {available}")]
@@ -153,9 +163,9 @@ impl Error {
     pub fn is_out_of_memory(&self) -> bool {
         match self {
             Self::Compute(error) => {
-                // CUDA's and cuBLAS's names for it; the tensor library hands errors of the driver on as they are
+                // CUDA's and cuBLAS's names for it, and ours of GPUs; the tensor library hands a driver's errors on
                 let error = format!("{error:?}");
-                ["OUT_OF_MEMORY", "STATUS_ALLOC_FAILED"].iter().any(|name| error.contains(name))
+                ["OUT_OF_MEMORY", "STATUS_ALLOC_FAILED", NO_MEMORY].iter().any(|name| error.contains(name))
             }
             _ => false,
         }

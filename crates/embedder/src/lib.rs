@@ -4,7 +4,7 @@
 //! [`Embedder::embed_late`] the chunks of whole documents; [`cache`] keeps what was embedded.
 //!
 //! Data flow: `folder` (what the model is) → `weights`; text → `tokens` → `pack` → `encoder` (made of `layers`, which
-//! call `kernels` on the CPU) → `pooling` → vector.
+//! call `kernels`) → `pooling` → vector.
 //!
 //! ```
 //! use cento_embedder::{Embedder, Kind, LoadOptions};
@@ -39,14 +39,16 @@ mod tokens;
 mod weights;
 
 pub use cross::{CrossEncoder, PairLogit};
-pub use device::DeviceChoice;
+pub use device::{DeviceChoice, Devices, devices};
 pub use embedder::{
-    DEFAULT_ACCELERATOR_BATCH_TOKENS, DEFAULT_BATCH_TOKENS, Embedder, Embedding, Kind, LoadOptions, THREADS_MAX,
+    DEFAULT_ACCELERATOR_BATCH_TOKENS, DEFAULT_BATCH_TOKENS, DEFAULT_GPU_BATCH_TOKENS, Embedder, Embedding, Kind,
+    LoadOptions, THREADS_MAX,
 };
 pub use encoder::ARCHITECTURES;
 pub use encoder::stop::{NEVER, Stop};
 pub use error::{Error, Result};
 pub use folder::describe::{Description, TABLE, Use, describe, knows_architecture};
+pub use kernels::gpu::{Adapter, AdapterKind};
 pub use late::{DEFAULT_OVERLAP, LateDocument, LateWindows};
 pub use precision::Precision;
 pub use scan::{Accelerator, Kept, RowType, Scan};

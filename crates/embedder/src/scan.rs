@@ -6,12 +6,13 @@
 //! who takes more rows than wanted can compute those exactly and know when no other row could have been among them.
 //! Shapes: Q queries, R rows of a block, D values of a vector.
 
-use candle_core::{DType, Device, Tensor};
+use candle_core::{DType, Tensor};
 
-use crate::device::{self, DeviceChoice};
+use crate::device::{self, Device, DeviceChoice, Form, Work};
 use crate::error::Result;
 use crate::kernels::cuda::largest::Largest;
 use crate::kernels::cuda::{products, transfer};
+use crate::precision::Precision;
 
 /// A place where vectors can be compared; cheap to copy.
 #[derive(Debug, Clone)]
@@ -72,17 +73,34 @@ impl Accelerator {
         Self { device }
     }
 
-    /// The device of that choice; the CPU is one too, and slow.
+    /// The device of a model, or the CPU where that device compares no vectors.
+    pub(crate) fn beside(device: &Device) -> Self {
+        match device {
+            Device::Tensors(_) => Self::new(device.clone()),
+            Device::Gpu(_) => Self::cpu(),
+        }
+    }
+
+    /// The device of that choice; the CPU is one too, and slow. On GPUs by Vulkan or Metal vectors are not compared:
+    /// `auto` passes over them.
     ///
     /// # Errors
-    /// If it is not there.
+    /// If it is not there, or does not compare vectors.
     pub fn open(choice: DeviceChoice) -> Result<Self> {
-        device::open(choice).map(Self::new)
+        let (device, _) = device::open(choice, Work { precision: Precision::F32, form: Form::Layers })?;
+        match (device, choice) {
+            (Device::Gpu(_), DeviceChoice::Auto) => Ok(Self::cpu()),
+            (Device::Gpu(_), _) => {
+                let reason = "vectors are compared on the CPU and by CUDA; use cpu or cuda:N";
+                Err(device::unavailable(choice, reason.to_owned()))
+            }
+            (device @ Device::Tensors(_), _) => Ok(Self::new(device)),
+        }
     }
 
     /// No accelerator: the CPU.
     pub fn cpu() -> Self {
-        Self::new(Device::Cpu)
+        Self::new(Device::CPU)
     }
 
     /// The device in words.
@@ -116,7 +134,7 @@ impl Accelerator {
         for (to, from) in padded.chunks_exact_mut(width).zip(queries.chunks_exact(dimensions)) {
             to[..dimensions].copy_from_slice(from);
         }
-        let exact = Tensor::from_vec(padded, (n_queries, width), &self.device)?;
+        let exact = Tensor::from_vec(padded, (n_queries, width), self.device.tensors())?;
         let queries = match row_type {
             RowType::F32 => Queries::F32(exact),
             RowType::F16 => {
@@ -126,7 +144,7 @@ impl Accelerator {
             }
         };
         let lists = if device::is_accelerator(&self.device) {
-            Lists::Device(Largest::new(n_queries, limit, block_rows, &self.device)?)
+            Lists::Device(Largest::new(n_queries, limit, block_rows, self.device.tensors())?)
         } else {
             Lists::Host(vec![Vec::new(); n_queries])
         };
@@ -161,7 +179,7 @@ impl Scan {
         };
         match &mut self.lists {
             Lists::Device(lists) => {
-                let allowed = allowed.map(|bits| transfer::upload(bits, &self.device)).transpose()?;
+                let allowed = allowed.map(|bits| transfer::upload(bits, self.device.tensors())).transpose()?;
                 lists.push(&products, first_row, allowed.as_ref())?;
             }
             Lists::Host(lists) => {
@@ -205,7 +223,7 @@ impl Scan {
             RowType::F16 => DType::F16,
         };
         let n_rows = bytes.len() / (self.width * dtype.size_in_bytes());
-        Ok(transfer::upload_bytes(bytes, dtype, (n_rows, self.width), &self.device)?)
+        Ok(transfer::upload_bytes(bytes, dtype, (n_rows, self.width), self.device.tensors())?)
     }
 }
 
@@ -251,7 +269,7 @@ mod tests {
         let (n_queries, n_rows, dimensions, width) = (5, 300, 20, 32);
         let queries = noise(1, n_queries * dimensions);
         for (row_type, dtype) in [(RowType::F32, DType::F32), (RowType::F16, DType::F16)] {
-            let rows = Tensor::from_vec(noise(2, n_rows * width), (n_rows, width), &Device::Cpu).unwrap();
+            let rows = Tensor::from_vec(noise(2, n_rows * width), (n_rows, width), &candle_core::Device::Cpu).unwrap();
             let rows = rows.to_dtype(dtype).unwrap();
             let exact: Vec<Vec<f64>> = queries
                 .chunks(dimensions)

@@ -12,10 +12,10 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use candle_core::Tensor;
+use candle_core::{Device, Tensor};
 
-use crate::device::Device;
 use crate::error::{Error, Result};
+use crate::kernels::gpu::Gpu;
 use crate::layers::linear::{Activation, Linear};
 use crate::layers::norm::LayerNorm;
 use crate::precision::Precision;
@@ -50,6 +50,8 @@ const LISTED_MAX: usize = 3;
 pub(crate) struct Weights {
     checkpoint: Arc<Checkpoint>,
     device: Device,
+    /// Where layers are made of them, if it is a GPU that has no tensors.
+    gpu: Option<Gpu>,
     /// Empty, or ends with a dot.
     prefix: String,
 }
@@ -87,7 +89,12 @@ impl Weights {
     /// hash. Tensors arrive on `device` as f32.
     pub(crate) fn open(path: &Path, device: &Device, hashes: &dyn WeightHashes) -> Result<(Self, blake3::Hash)> {
         let (checkpoint, hash) = Checkpoint::open(path, hashes)?;
-        Ok((Self { checkpoint: Arc::new(checkpoint), device: device.clone(), prefix: String::new() }, hash))
+        Ok((Self { checkpoint: Arc::new(checkpoint), device: device.clone(), gpu: None, prefix: String::new() }, hash))
+    }
+
+    /// The same for layers on a GPU, if there is one.
+    pub(crate) fn on_gpu(self, gpu: Option<&Gpu>) -> Self {
+        Self { gpu: gpu.cloned(), ..self }
     }
 
     /// The tensors whose names begin with this prefix's and `name.`.
@@ -177,7 +184,7 @@ impl Weights {
     ) -> Result<Linear> {
         let weight = self.tensor("weight", [n_outputs, n_inputs])?;
         let bias = bias.there_is().then(|| self.tensor("bias", [n_outputs])).transpose()?;
-        Ok(Linear::new(&weight, bias.as_ref(), activation, precision)?)
+        Ok(Linear::new(&weight, bias.as_ref(), activation, precision, self.gpu.as_ref())?)
     }
 
     /// Dense layers of the same inputs as one: their outputs stand side by side.
@@ -195,26 +202,38 @@ impl Weights {
         } else {
             None
         };
-        Ok(Linear::new(&weight, bias.as_ref(), Activation::None, precision)?)
+        Ok(Linear::new(
+            &weight,
+            bias.as_ref(),
+            Activation::None,
+            precision,
+            parts.first().and_then(|part| part.gpu.as_ref()),
+        )?)
     }
 
     /// Dense layers of the same inputs and of different numbers of outputs as one, without biases.
     pub(crate) fn stacked(parts: &[(Self, usize)], n_inputs: usize, precision: Precision) -> Result<Linear> {
         let of_part = |(part, n_outputs): &(Self, usize)| part.tensor("weight", [*n_outputs, n_inputs]);
         let weight = Tensor::cat(&parts.iter().map(of_part).collect::<Result<Vec<_>>>()?, 0)?;
-        Ok(Linear::new(&weight, None, Activation::None, precision)?)
+        Ok(Linear::new(
+            &weight,
+            None,
+            Activation::None,
+            precision,
+            parts.first().and_then(|(part, _)| part.gpu.as_ref()),
+        )?)
     }
 
     /// The norm around zero here, whose scale is `weight` \[N\] plus `offset`.
     pub(crate) fn rms_norm(&self, width: usize, offset: f64, epsilon: f64) -> Result<LayerNorm> {
-        Ok(LayerNorm::rms(&(self.tensor("weight", [width])? + offset)?, epsilon)?)
+        Ok(LayerNorm::rms(&(self.tensor("weight", [width])? + offset)?, epsilon, self.gpu.as_ref())?)
     }
 
     /// The layer norm here: `weight` and `bias`, both \[H\]; older files call them `gamma` and `beta`.
     pub(crate) fn norm(&self, hidden: usize, bias: Bias, epsilon: f64, precision: Precision) -> Result<LayerNorm> {
         let (scale, shift) = if self.has("gamma") { ("gamma", "beta") } else { ("weight", "bias") };
         let shift = bias.there_is().then(|| self.tensor(shift, [hidden])).transpose()?;
-        Ok(LayerNorm::new(&self.tensor(scale, [hidden])?, shift.as_ref(), epsilon, precision)?)
+        Ok(LayerNorm::new(&self.tensor(scale, [hidden])?, shift.as_ref(), epsilon, precision, self.gpu.as_ref())?)
     }
 
     fn full_name(&self, name: &str) -> String {

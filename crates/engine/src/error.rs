@@ -198,6 +198,24 @@ pub enum Error {
         /// The least cosine between its probes and those of the collection.
         cosine: f64,
     },
+    /// A language model's answer is no context of a chunk. What was answered before is kept.
+    #[error("{document}: the context of chunk {chunk} {reason}")]
+    NoContext {
+        /// Id of the document.
+        document: String,
+        /// Number of the chunk in it.
+        chunk: usize,
+        /// The fault of the answer.
+        reason: String,
+    },
+    /// Chunks want contexts as those of the collection, and there is nobody to write them.
+    #[error("{n_chunks} chunks have no context yet, and this collection has the header {contexts}: name its endpoint")]
+    NoContextWriter {
+        /// The contexts of the collection.
+        contexts: String,
+        /// Chunks without one, in the documents at hand.
+        n_chunks: usize,
+    },
     /// A trace has no answer of the language model that a replay needs.
     #[error("endpoint {host}: {reason}; a replay asks nobody; make the trace again")]
     #[strum(serialize = "endpoint")]
@@ -376,6 +394,32 @@ pub enum Error {
         field: String,
         /// The nearest field there is, where one is near.
         nearest: Option<String>,
+    },
+    /// A server that answers for a part of the collection gives no answer, or none that can be.
+    #[error("shard {shard}: {reason}; nothing is answered without it")]
+    Shard {
+        /// Its address.
+        shard: String,
+        /// Why there is none.
+        reason: String,
+    },
+    /// A server that answers for a part of the collection has another generation than when the request began.
+    #[error("shard {shard}: its collection was written while the request was answered; ask again")]
+    ShardChanged {
+        /// Its address.
+        shard: String,
+    },
+    /// A call is of another generation of the collection than there is now.
+    #[error("the collection has generation {now} now, and another one is asked")]
+    OtherGeneration {
+        /// The generation there is.
+        now: u64,
+    },
+    /// The collection lies on other servers, and is not theirs to tell of who asks them.
+    #[error("the collection lies on other servers, which alone have {what}; ask them")]
+    Elsewhere {
+        /// The facts that were asked for.
+        what: &'static str,
     },
     /// The service has no collection of that name.
     #[error("no collection {name:?}; there are {}", if known.is_empty() { "none".to_owned() } else { known.join(", ") })]

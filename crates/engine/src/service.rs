@@ -12,6 +12,7 @@ mod changes;
 mod collections;
 pub(crate) mod encoding;
 mod reranking;
+pub(crate) mod shards;
 pub(crate) mod roots;
 mod traced;
 mod writing;
@@ -41,14 +42,17 @@ use crate::retrieve::run::{DocumentRanking, RunQuery, RunRequest};
 use crate::retrieve::search::{SearchResponse, Timings};
 use crate::retrieve::searcher::{Names, Searcher, SearcherOptions};
 use crate::source::documents::Excerpt;
+use crate::source::remote::served;
 pub use asked::Asked;
 use cento_collection::care::status::{Status, status};
 use cento_collection::format::layout::CURRENT;
 use cento_collection::format::manifest::Manifest;
+use cento_collection::keep::reports::{FileReports, file_reports};
 use cento_collection::keep::snapshots::{At, snapshots, unread_snapshots};
 use changes::Changes;
 use collections::Collections;
 use roots::Writing;
+use shards::{ShardOptions, Sharded};
 
 /// The tokenizers that need no file.
 const BUILT_IN: [&str; 2] = ["o200k", "cl100k"];
@@ -61,6 +65,8 @@ const OF_MODEL: &str = "model";
 pub struct ServiceOptions {
     /// Folders of collections, by the names that requests use.
     pub collections: BTreeMap<String, PathBuf>,
+    /// Collections that lie on other servers, by the names that requests use.
+    pub shards: BTreeMap<String, ShardOptions>,
     /// Files of tokenizers (`tokenizer.json`), by the names that requests use.
     pub tokenizers: BTreeMap<String, PathBuf>,
     /// Where encoders run.
@@ -85,6 +91,7 @@ impl Default for ServiceOptions {
     fn default() -> Self {
         Self {
             collections: BTreeMap::new(),
+            shards: BTreeMap::new(),
             tokenizers: BTreeMap::new(),
             device: DeviceChoice::Auto,
             threads: 0,
@@ -120,18 +127,23 @@ impl<'a> From<&'a Path> for Which<'a> {
     }
 }
 
+/// Everything that two collections must have alike to share an encoder.
+type Likeness = (String, String, Option<String>, Option<String>);
+
 /// Answers the requests of [`api`], from any number of threads.
 #[derive(Debug)]
 pub struct Service {
     /// The collections aside, of which there may be more by now.
     options: ServiceOptions,
     collections: Collections,
+    /// By what stands for their folder: their addresses.
+    sharded: BTreeMap<PathBuf, Sharded>,
     /// By name; those of files.
     tokenizers: BTreeMap<String, BudgetTokenizer<'static>>,
     /// By folder.
     open: Mutex<HashMap<PathBuf, Arc<Mutex<Option<Open>>>>>,
-    /// By fingerprint, number type and address, if it has one.
-    encoders: Mutex<HashMap<(String, String, Option<String>), Arc<SharedEncoder>>>,
+    /// By fingerprint, number type, address, if it has one, and the prompt before queries, if it was chosen.
+    encoders: Mutex<HashMap<Likeness, Arc<SharedEncoder>>>,
     /// Those that were pulled and asked for, by the name that they were asked for.
     rerankers: Mutex<HashMap<String, Arc<Reranker>>>,
     /// By folder.
@@ -149,16 +161,22 @@ impl Service {
     /// A service; collections and encoders are opened when they are asked for, tokenizers now.
     ///
     /// # Errors
-    /// Those of [`BudgetTokenizer::named`].
+    /// Those of [`BudgetTokenizer::named`]; [`Error::Setting`] for addresses of shards that are none.
     pub fn new(mut options: ServiceOptions) -> Result<Self> {
-        let collections = Collections::new(std::mem::take(&mut options.collections));
+        let (mut folders, mut sharded) = (std::mem::take(&mut options.collections), BTreeMap::new());
+        for (name, shards) in &options.shards {
+            let place = PathBuf::from(shards.urls.join(","));
+            sharded.insert(place.clone(), Sharded::new(shards)?);
+            folders.insert(name.clone(), place);
+        }
+        let collections = Collections::new(folders);
         let mut tokenizers = BTreeMap::new();
         for (name, path) in &options.tokenizers {
             tokenizers.insert(name.clone(), BudgetTokenizer::named(&path.to_string_lossy())?);
         }
         let (open, encoders, rerankers, changes) =
             (Mutex::default(), Mutex::default(), Mutex::default(), Mutex::default());
-        Ok(Self { options, collections, tokenizers, open, encoders, rerankers, changes })
+        Ok(Self { options, collections, sharded, tokenizers, open, encoders, rerankers, changes })
     }
 
     /// Says if a tokenizer needs no file: those that are built in, and the encoder's own.
@@ -283,11 +301,39 @@ impl Service {
         request: &api::ContextRequest,
         cancel: &Cancel,
     ) -> Result<api::ContextAnswer> {
+        self.context_timed(which, request, cancel).map(|(answer, ..)| answer)
+    }
+
+    /// The same, the time that finding its candidates took, and that of choosing among them.
+    ///
+    /// # Errors
+    /// Those of [`Service::context`].
+    pub fn context_timed<'w>(
+        &self,
+        which: impl Into<Which<'w>>,
+        request: &api::ContextRequest,
+        cancel: &Cancel,
+    ) -> Result<(api::ContextAnswer, Timings, Duration)> {
         self.ask(which, request, None, cancel, |asked| {
+            let timings = asked.timings()?;
+            let start = Instant::now();
             let context = asked.context(asked.settle()?.budget_tokens)?;
             cancel.check()?;
-            asked.answer(&context)
+            Ok((asked.answer(&context)?, timings, start.elapsed()))
         })
+    }
+
+    /// The worth of contexts of every budget up to that of the request, see [`Asked::curve`].
+    ///
+    /// # Errors
+    /// Those of [`Service::ask`] and of [`Asked::curve`].
+    pub fn curve<'w>(
+        &self,
+        which: impl Into<Which<'w>>,
+        request: &api::ContextRequest,
+        cancel: &Cancel,
+    ) -> Result<api::CurveAnswer> {
+        self.ask(which, request, None, cancel, |asked| asked.curve(api::CURVE_SOLVED))
     }
 
     /// Where a document was lost between a question and its context.
@@ -404,21 +450,38 @@ impl Service {
         Ok(api::SnapshotList::new(snapshots(&folder)?, unread_snapshots(&folder)?))
     }
 
-    /// The contents of a collection.
+    /// The contents of a collection; of one on other servers the sums alone, since segments and bytes are theirs.
     ///
     /// # Errors
     /// Those of opening it, [`Error::Cancelled`].
     pub fn status<'w>(&self, which: impl Into<Which<'w>>, cancel: &Cancel) -> Result<Status> {
         cancel.check()?;
-        Ok(status(&self.folder(which.into())?, &self.options.at)?)
+        let which = which.into();
+        if self.is_sharded(which)? {
+            return Ok(shards::status(&*self.searcher(which, cancel)?));
+        }
+        Ok(status(&self.folder(which)?, &self.options.at)?)
     }
 
-    /// The number of files of a collection that changed after its last commit, or are gone.
+    /// The reports on the files of a collection.
+    ///
+    /// # Errors
+    /// Those of [`file_reports`], [`Error::Cancelled`].
+    pub fn file_reports<'w>(&self, which: impl Into<Which<'w>>, cancel: &Cancel) -> Result<FileReports> {
+        cancel.check()?;
+        Ok(file_reports(&self.folder(which.into())?, &self.options.at)?)
+    }
+
+    /// The number of files of a collection that changed after its last commit, or are gone; 0 for one on other servers,
+    /// whose files are not looked at.
     ///
     /// # Errors
     /// Those of opening the collection, [`Error::Cancelled`].
     pub fn changed<'w>(&self, which: impl Into<Which<'w>>, cancel: &Cancel) -> Result<usize> {
         let which = which.into();
+        if self.is_sharded(which)? {
+            return Ok(0);
+        }
         let (searcher, folder) = (self.searcher(which, cancel)?, self.folder(which)?);
         let committed = Stamp::of(&folder.join(CURRENT))?.modified;
         let changes = Arc::clone(lock(&self.changes).entry(folder.into_owned()).or_default());
@@ -432,7 +495,10 @@ impl Service {
     /// Those of [`Searcher::open`], [`Error::UnknownCollection`], [`Error::Cancelled`].
     pub fn searcher(&self, which: Which<'_>, cancel: &Cancel) -> Result<Arc<Searcher>> {
         cancel.check()?;
-        let folder = self.folder(which)?;
+        let folder = self.place(which)?;
+        if let Some(sharded) = self.sharded.get(&*folder) {
+            return sharded.searcher(|| self.searcher_options(), cancel);
+        }
         let place = Arc::clone(lock(&self.open).entry(folder.to_path_buf()).or_default());
         let mut place = lock(&place);
         // Taken before the manifest is read: a commit in between is seen by the next request.
@@ -446,16 +512,49 @@ impl Service {
                 return Ok(Arc::clone(&open.searcher));
             }
         }
-        let ServiceOptions { device, threads, names, ref model, ref access, ref at, .. } = self.options;
-        let (model, access) = (model.clone(), access.clone());
-        let options = SearcherOptions { model, access, device, threads, names, at: at.clone() };
         // Says what is wrong with a folder that has no manifest.
-        let searcher = Arc::new(Searcher::open(&folder, options)?);
+        let searcher = Arc::new(Searcher::open(&folder, self.searcher_options())?);
         *place = Some(Open { stamp: stamp?, searcher: Arc::clone(&searcher) });
         Ok(searcher)
     }
 
+    fn searcher_options(&self) -> SearcherOptions {
+        let ServiceOptions { device, threads, names, ref model, ref access, ref at, .. } = self.options;
+        let (model, access) = (model.clone(), access.clone());
+        SearcherOptions { model, access, device, threads, names, at: at.clone() }
+    }
+
+    /// The answer of a collection to a call of a server that it is a shard of: words that those of one version of Cento
+    /// have for each other.
+    ///
+    /// # Errors
+    /// [`Error::Request`] for what is no such call, [`Error::OtherGeneration`] where it is of another generation than
+    /// there is, [`Error::Elsewhere`] where the collection lies on other servers itself, those of the collection,
+    /// [`Error::Cancelled`].
+    pub fn shard<'w>(&self, which: impl Into<Which<'w>>, call: &[u8], cancel: &Cancel) -> Result<Vec<u8>> {
+        let which = which.into();
+        if self.is_sharded(which)? {
+            return Err(Error::Elsewhere { what: "parts" });
+        }
+        let searcher = self.searcher(which, cancel)?;
+        served::answer(&*searcher.source, searcher.shown(), call, cancel)
+    }
+
+    fn is_sharded(&self, which: Which<'_>) -> Result<bool> {
+        Ok(self.sharded.contains_key(&*self.place(which)?))
+    }
+
+    /// The folder of a collection that lies here.
     fn folder<'a>(&self, which: Which<'a>) -> Result<Cow<'a, Path>> {
+        let place = self.place(which)?;
+        match self.sharded.contains_key(&*place) {
+            true => Err(Error::Elsewhere { what: "its files and its earlier generations" }),
+            false => Ok(place),
+        }
+    }
+
+    /// The folder of a collection, or what stands for it.
+    fn place<'a>(&self, which: Which<'a>) -> Result<Cow<'a, Path>> {
         match which {
             Which::Folder(folder) => Ok(Cow::Borrowed(folder)),
             Which::Name(name) => self.collections.folder(name).map(Cow::Owned),
@@ -475,7 +574,7 @@ impl Service {
         }
         let mut encoders = lock(&self.encoders); // held while one is loaded, so that it is loaded once
         let address = config.endpoint.as_ref().map(|_| config.model.clone());
-        let key = (config.model_fingerprint.clone(), config.precision.clone(), address);
+        let key = (config.model_fingerprint.clone(), config.precision.clone(), address, config.prompt.clone());
         match encoders.get(&key) {
             Some(encoder) => searcher.lend(Arc::clone(encoder)),
             None => {

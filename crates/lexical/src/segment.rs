@@ -2,6 +2,7 @@
 
 pub(crate) mod guard;
 
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::sync::Arc;
 
@@ -30,7 +31,8 @@ pub struct Segment {
 }
 
 /// The unit that is ranked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Unit {
     /// Rows, by text and header.
     Row,

@@ -1,5 +1,5 @@
-//! Hashes of large files, remembered from one start to the next, so that opening an encoder does not read all of it
-//! twice.
+//! Hashes of large files, and checks that devices passed, remembered from one start to the next, so that opening an
+//! encoder does not read all of it twice.
 //!
 //! A file is the same as long as its device, inode, size, time of writing and time of change are: the last of these no
 //! program can set back. A file that changed moments ago is not remembered, because two changes may fall on one tick of
@@ -72,12 +72,28 @@ impl<'a> Hashes<'a> {
         Ok(hash)
     }
 
+    /// True if [`Hashes::remember_pass`] was told of that check of a device, on this machine.
+    #[must_use]
+    pub fn has_passed(&self, check: &str) -> bool {
+        let read = |place: PathBuf| read_bounded(&place, BYTES_MAX).ok();
+        self.place_of_check(check).and_then(read).is_some_and(|kept| kept == check.as_bytes())
+    }
+
+    /// Remembers a check that a device passed; what cannot be written is checked again the next time.
+    pub fn remember_pass(&self, check: &str) {
+        if let Some(place) = self.place_of_check(check) {
+            let _ = self.write_bytes(&place, check.as_bytes());
+        }
+    }
+
+    fn place_of_check(&self, check: &str) -> Option<PathBuf> {
+        Some(self.folder.as_ref()?.join(format!("check-{}", digest(check.as_bytes()))))
+    }
+
     /// Where the hash of the file at `path` is remembered.
     fn place(&self, path: &Path) -> Option<PathBuf> {
         let path = std::fs::canonicalize(path).ok()?;
-        let name: String =
-            Sha256::digest(path.as_os_str().as_encoded_bytes()).iter().map(|byte| format!("{byte:02x}")).collect();
-        Some(self.folder.as_ref()?.join(name))
+        Some(self.folder.as_ref()?.join(digest(path.as_os_str().as_encoded_bytes())))
     }
 
     /// Remembers a file whatever its age.
@@ -88,14 +104,22 @@ impl<'a> Hashes<'a> {
     }
 
     fn write(&self, place: &Path, remembered: &Remembered) -> io::Result<()> {
+        self.write_bytes(place, &serde_json::to_vec(remembered)?)
+    }
+
+    fn write_bytes(&self, place: &Path, bytes: &[u8]) -> io::Result<()> {
         let Some(folder) = place.parent() else { return Ok(()) };
         self.fs.create_dir(folder)?;
         let new = place.with_extension(std::process::id().to_string());
         let mut file = self.fs.create(&new)?;
-        file.write_all(&serde_json::to_vec(remembered)?)?;
+        file.write_all(bytes)?;
         file.sync()?;
         self.fs.rename(&new, place)
     }
+}
+
+fn digest(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn read(place: &Path) -> Option<Remembered> {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::error::Error as _;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::body::{Body, Bytes, to_bytes};
 use axum::extract::{FromRequest, FromRequestParts as _, Query, RawPathParams, Request};
@@ -24,6 +25,9 @@ use crate::work::Lane;
 
 /// A body of more bytes than this holds many texts.
 const BULK_BYTES: usize = 16 << 10;
+
+/// The header that says where the time of an answer went.
+const SERVER_TIMING: &str = "server-timing";
 
 /// The parameter of an address that names a collection.
 const COLLECTION: &str = "collection";
@@ -59,7 +63,7 @@ pub(crate) struct Asked<'a> {
 pub(crate) struct Reply {
     kind: &'static str,
     body: Body,
-    remark: Option<(&'static str, &'static str)>,
+    remark: Option<(&'static str, HeaderValue)>,
 }
 
 impl Reply {
@@ -75,8 +79,17 @@ impl Reply {
     }
 
     /// Says something in a header, for shapes of answers that have no room for it.
-    pub(crate) fn remark(self, name: &'static str, value: &'static str) -> Self {
+    pub(crate) fn remark(self, name: &'static str, value: HeaderValue) -> Self {
         Self { remark: Some((name, value)), ..self }
+    }
+
+    /// Says in the header that browsers show how long each stage took.
+    pub(crate) fn timed(self, stages: impl Iterator<Item = (&'static str, Duration)>) -> Self {
+        let stages = stages.map(|(stage, time)| format!("{stage};dur={:.3}", time.as_secs_f64() * 1e3));
+        match HeaderValue::try_from(stages.collect::<Vec<_>>().join(", ")) {
+            Ok(value) => self.remark(SERVER_TIMING, value),
+            Err(_) => self, // never: letters and digits
+        }
     }
 }
 
@@ -84,7 +97,7 @@ impl IntoResponse for Reply {
     fn into_response(self) -> Response {
         let mut response = ([(CONTENT_TYPE, HeaderValue::from_static(self.kind))], self.body).into_response();
         if let Some((name, value)) = self.remark {
-            response.headers_mut().insert(name, HeaderValue::from_static(value));
+            response.headers_mut().insert(name, value);
         }
         response
     }

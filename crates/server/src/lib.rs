@@ -2,6 +2,9 @@
 //!
 //! A request is read within bounds (`ask`), admitted or not (`edge`, `guard`, `keys`), and answered on an engine thread
 //! (`work`) by a handler of a few lines (`routes`, `mcp`), which hands the engine's own requests and answers through.
+//! `page` shows people what these routes answer.
+
+#![recursion_limit = "256"] // whether an encoder may go to another thread is asked of all types of a GPU's driver
 
 mod error;
 mod options;
@@ -14,6 +17,7 @@ mod work;
 mod jobs;
 mod app;
 mod ask;
+mod page;
 mod edge;
 mod listen;
 mod mcp;

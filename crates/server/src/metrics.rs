@@ -63,6 +63,13 @@ fn histogram() -> Histogram {
     Histogram::new(SECONDS)
 }
 
+/// The stages of a search and the time of each; that of a reranker only where one read.
+pub(crate) fn stages(timings: &Timings) -> impl Iterator<Item = (&'static str, Duration)> + use<> {
+    let Timings { embed, dense, lexical, fuse, rerank, texts } = *timings;
+    let stages = [("embed", embed), ("dense", dense), ("lexical", lexical), ("fuse", fuse), ("texts", texts)];
+    stages.into_iter().chain(Some(("rerank", rerank)).filter(|_| !rerank.is_zero()))
+}
+
 impl Metrics {
     pub(crate) fn new() -> Self {
         let mut registry = Registry::with_prefix("cento");
@@ -87,10 +94,7 @@ impl Metrics {
     }
 
     pub(crate) fn searched(&self, timings: &Timings) {
-        let Timings { embed, dense, lexical, fuse, rerank, texts } = *timings;
-        let stages = [("embed", embed), ("dense", dense), ("lexical", lexical), ("fuse", fuse), ("texts", texts)];
-        let reranked = Some(("rerank", rerank)).filter(|_| !rerank.is_zero());
-        for (stage, time) in stages.into_iter().chain(reranked) {
+        for (stage, time) in stages(timings) {
             self.stages.get_or_create(&OfStage { stage }).observe(time.as_secs_f64());
         }
     }

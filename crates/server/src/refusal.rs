@@ -106,7 +106,9 @@ impl From<Error> for Refusal {
             | Error::Collection(CollectionError::UnknownGeneration { .. } | CollectionError::UnknownSnapshot { .. }) => {
                 StatusCode::NOT_FOUND
             }
-            Error::CollectionTaken { .. } => StatusCode::CONFLICT,
+            Error::CollectionTaken { .. } | Error::OtherGeneration { .. } => StatusCode::CONFLICT,
+            Error::Shard { .. } => StatusCode::BAD_GATEWAY,
+            Error::ShardChanged { .. } => StatusCode::SERVICE_UNAVAILABLE,
             Error::Request { .. }
             | Error::UnknownField { .. }
             | Error::Setting { .. }
@@ -114,6 +116,7 @@ impl From<Error> for Refusal {
             | Error::Assembly(_)
             | Error::EmptyQuery
             | Error::NoEncoder
+            | Error::Elsewhere { .. }
             | Error::NoWords
             | Error::NoAnswer { .. }
             | Error::TooManyResults { .. }

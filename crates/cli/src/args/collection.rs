@@ -2,11 +2,12 @@
 
 use std::path::PathBuf;
 
-use cento_engine::{ChunkTokens, Distance, HeaderStyle, Language, Pooling, Precision, corpus};
+use cento_engine::{ChunkTokens, Distance, FilePart, HeaderStyle, Language, Pooling, Precision, corpus};
 use clap::{Args, Subcommand, ValueEnum};
 
 use super::cache::{ByteCount, CachePlace};
 use super::encoder::ElsewhereIndexed;
+use super::header::{Header, Writer};
 use super::query::{At, Device};
 
 #[derive(Debug, Args)]
@@ -17,17 +18,24 @@ pub(crate) struct Index {
     #[command(flatten)]
     pub(crate) given: Given,
     /// How files are read: auto, beir, or as one format: md, text, html, jsonl, csv, pdf, docx, doc, odt, rtf, pptx,
-    /// ppt, odp, epub, xlsx, xlsb, xls, ods, ipynb or eml
+    /// ppt, odp, epub, xlsx, xlsb, xls, ods, ipynb, eml or zip
     #[arg(long, value_name = "FORMAT", default_value = "auto")]
     pub(crate) format: corpus::ReadAs,
     /// The encoder: the name of a model card, a sentence-transformers folder, or openai:NAME@URL, an OpenAI-compatible
     /// endpoint whose key is taken from CENTO_ENCODER_KEY alone [default: the collection's, or all-minilm-l6-v2]
     #[arg(long, value_name = "NAME|DIR")]
     pub(crate) model: Option<String>,
-    /// The header embedded with each chunk: structured, flat, last (flat with the innermost heading alone) or none
-    /// [default: the collection's, or structured]
+    /// Put this prompt before queries, by its name in the model's folder: instruction models have one a task [default:
+    /// the collection's, or query]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) prompt: Option<String>,
+    /// The header embedded with each chunk: structured, flat, last (flat with the innermost heading alone) or none; llm
+    /// for structured with a context behind it, which the model of --endpoint writes [default: the collection's, or
+    /// structured]
     #[arg(long, value_name = "STYLE")]
-    pub(crate) header: Option<HeaderStyle>,
+    pub(crate) header: Option<Header>,
+    #[command(flatten)]
+    pub(crate) writer: Writer,
     /// How many tokens a chunk aims at, or `sentence` or `document` for a chunk each [default: the collection's, or
     /// 128]
     #[arg(long, value_name = "N")]
@@ -50,6 +58,10 @@ pub(crate) struct Index {
     pub(crate) graph_rows_min: usize,
     #[command(flatten)]
     pub(crate) memory: Memory,
+    /// Index part I of N alone, 1/N to N/N: the files in the order of their ids, cut into parts of about as many bytes.
+    /// Documents of other parts stay as they are. `cento adopt` joins parts that were indexed on several machines
+    #[arg(long, value_name = "I/N")]
+    pub(crate) part: Option<FilePart>,
     /// Decode files that are not UTF-8 as well as possible instead of leaving them out
     #[arg(long, value_parser = clap::builder::BoolishValueParser::new())]
     pub(crate) lossy: bool,
@@ -118,8 +130,9 @@ pub(crate) struct Given {
 }
 
 /// Options of files and encoders, which mean nothing to vectors that are given.
-const FOR_PATHS: [&str; 13] = [
+const FOR_PATHS: [&str; 14] = [
     "paths",
+    "part",
     "model",
     "header",
     "chunk_tokens",
@@ -133,6 +146,13 @@ const FOR_PATHS: [&str; 13] = [
     "query_prompt",
     "document_prompt",
 ];
+
+#[derive(Debug, Args)]
+pub(crate) struct Adopt {
+    /// Folders of collections, each with documents that no other has
+    #[arg(required = true, value_name = "DIR")]
+    pub(crate) folders: Vec<PathBuf>,
+}
 
 #[derive(Debug, Args)]
 pub(crate) struct Get {
@@ -265,7 +285,7 @@ pub(crate) struct Inspect {
     /// The file
     pub(crate) file: String,
     /// How files are read: auto, beir, or as one format: md, text, html, jsonl, csv, pdf, docx, doc, odt, rtf, pptx,
-    /// ppt, odp, epub, xlsx, xlsb, xls, ods, ipynb or eml
+    /// ppt, odp, epub, xlsx, xlsb, xls, ods, ipynb, eml or zip
     #[arg(long, value_name = "FORMAT", default_value = "auto")]
     pub(crate) format: corpus::ReadAs,
     /// The encoder whose tokens count

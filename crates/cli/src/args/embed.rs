@@ -26,6 +26,10 @@ pub(crate) struct Embed {
     /// endpoint whose key is taken from CENTO_ENCODER_KEY alone
     #[arg(long, value_name = "NAME|DIR", default_value = cento_engine::DEFAULT_MODEL)]
     pub(crate) model: String,
+    /// Put this prompt before the queries instead, by its name in the model's folder: instruction models have one a
+    /// task; with --kind query [default: query]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) prompt: Option<String>,
     #[command(flatten)]
     pub(crate) elsewhere: Elsewhere,
     #[command(flatten)]

@@ -2,6 +2,7 @@
 
 mod collection;
 mod finite;
+mod header;
 mod groups;
 mod query;
 mod trace;
@@ -22,13 +23,14 @@ use clap::{Args, CommandFactory as _, Parser, Subcommand};
 pub(crate) use self::assemble::Assemble;
 pub(crate) use self::cache::{Cache, CachePlace, CacheVerb};
 pub(crate) use self::collection::{
-    Compact, Completions, Delete, Get, Index, Inspect, List, Model, Repair, Snapshot, Status, Vectors, Which,
+    Adopt, Compact, Completions, Delete, Get, Index, Inspect, List, Model, Repair, Snapshot, Status, Vectors, Which,
 };
 pub(crate) use self::embed::{BenchEmbed, BenchScan, Embed, TextKind, TooLong};
 pub(crate) use self::evaluation::{
     Bench, BenchContexts, BenchTarget, Compare, Eval, EvalAnswers, EvalContext, Fuse, FuseMethod, Judging, Normalize,
     Priors, Tune,
 };
+pub(crate) use self::header::{Header, Price, Writer};
 pub(crate) use self::query::{
     At, Context, Endpoint, Fusion, LexicalScore, Links, Mode, OF_CONTEXTS, Phrases, Rerank, ResultFormat, Retrieval,
     Run, Search, Ties,
@@ -225,6 +227,12 @@ pub(crate) enum Command {
     /// Measure latency, throughput and recall on this machine
     #[command(subcommand)]
     Bench(Bench),
+    /// List the devices that an encoder can run on, and say which one is chosen and why.
+    ///
+    /// The adapters of Vulkan and Metal are numbered, as in --device gpu:0, with driver, kind, memory limits and
+    /// features. A software adapter is the CPU, playing a GPU: it is slower than the CPU itself, and nothing runs on it
+    /// unless its number is named.
+    Devices,
     /// Print a document, or the part that a citation names
     Get(Get),
     /// List the documents, all or those that a filter admits.
@@ -267,6 +275,15 @@ pub(crate) enum Command {
     ///
     /// Cento embeds nothing, no answer changes, and searches go on meanwhile.
     Compact(Compact),
+    /// Take the segments of collections that were indexed elsewhere into this one.
+    ///
+    /// Each DIR is the folder of a collection with the same settings (model, chunks, header, language, vectors), as
+    /// `cento index PATH --part I/N --collection DIR` makes it, on any machine; it stays as it is. Cento checks every
+    /// byte, copies the segments and names them by one commit: nothing is embedded again, and answers are those of one
+    /// `cento index` over everything. A DIR whose documents are there already, two with a document of the same id,
+    /// other settings and damage are errors (exit code 3), and then nothing is taken. The collection is made if there
+    /// is none. `cento compact` merges segments afterwards.
+    Adopt(Adopt),
     /// Keep a state of the collection under a name
     #[command(subcommand)]
     Snapshot(Snapshot),
@@ -308,11 +325,11 @@ pub(crate) enum Command {
     Trust(Trust),
     /// Answer over HTTP: searches, contexts, vectors, for any client.
     ///
-    /// The encoder stays loaded, and a collection is opened again when it was indexed anew. GET /openapi.json describes
-    /// every route. A log on stderr has a line for each request, without the address, the question or the key.
-    /// Clients of other machines are answered only with --api-keys: a line of that file is `read sha256:HEX NAME`, and
-    /// `printf %s KEY | sha256sum` gives HEX. Ctrl-C ends the server once its answers are given, after 5 seconds at
-    /// most.
+    /// The encoder stays loaded, and a collection is opened again when it was indexed anew. A browser that opens the
+    /// address shows contexts, scores, budgets and documents. GET /openapi.json describes every route. A log on stderr
+    /// has a line for each request, without the address, the question or the key. Clients of other machines are
+    /// answered only with --api-keys: a line of that file is `read sha256:HEX NAME`, and `printf %s KEY | sha256sum`
+    /// gives HEX. Ctrl-C ends the server once its answers are given, after 5 seconds at most.
     Serve(Serve),
     /// Answer one agent over stdin and stdout, in the Model Context Protocol.
     ///

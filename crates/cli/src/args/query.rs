@@ -8,7 +8,8 @@ use clap::{Args, ValueEnum};
 
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Device {
-    /// Where the encoder runs: auto, cpu, cuda:N or metal
+    /// Where the encoder runs: auto, cpu, gpu (Vulkan or Metal: the first), gpu:N (`cento devices` lists them), cuda:N
+    /// or metal
     #[arg(long, value_name = "DEVICE", default_value = "auto")]
     pub(crate) device: DeviceChoice,
 }

@@ -84,6 +84,11 @@ pub(crate) struct Serve {
     /// End when stdin does, so that no program leaves behind a server that it started and holds the other end of
     #[arg(long, value_parser = clap::builder::BoolishValueParser::new())]
     pub(crate) until_stdin_ends: bool,
+    /// Answer for a collection that lies on other servers of Cento, each with a part (repeatable, or with commas
+    /// between): http://host:port, with ?collection=NAME behind it where a server has several. Their key is taken from
+    /// CENTO_SHARD_KEY alone
+    #[arg(long, value_name = "URL", value_delimiter = ',', conflicts_with_all = ["collections", "writable"])]
+    pub(crate) shards: Vec<String>,
     #[command(flatten)]
     pub(crate) cache: CachePlace,
     #[command(flatten)]

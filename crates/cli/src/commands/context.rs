@@ -14,9 +14,6 @@ use crate::output::Readers;
 use crate::settings::Invocation;
 use crate::{options, output, policy_file};
 
-/// Budgets at which `--budget-curve` solves the whole problem, evenly spread, beside the knee.
-const N_SOLVED: usize = 10;
-
 /// The request that a command makes, of its flags and its policy file.
 pub(crate) fn request(args: &Context, global: &Global) -> anyhow::Result<api::ContextRequest> {
     let searched = options::asked(options::query(&args.query)?, 1, &args.retrieval, Scan::Auto);
@@ -139,7 +136,7 @@ fn answer(args: &Context, global: &Global, asked: &Asked<'_>) -> anyhow::Result<
     options::remark_device(global, asked.searcher());
     let start = Instant::now();
     if args.budget_curve {
-        return show(&asked.curve(N_SOLVED)?, global);
+        return show(&asked.curve(api::CURVE_SOLVED)?, global);
     }
     let Settled { budget_tokens, share } = asked.settle()?;
     if let Some(share) = share.filter(|_| !global.quiet) {
@@ -197,8 +194,9 @@ pub(crate) fn explain(trace: &trace::Trace) {
 /// Writes the remarks on a context to stderr.
 pub(crate) fn remark(context: &cento_engine::Context) {
     context.trace.warnings.iter().for_each(|warning| eprintln!("warning: {warning}"));
+    let citations = if context.citations.len() == 1 { "citation" } else { "citations" };
     eprintln!(
-        "{} of {} tokens ({}), {} citations{}",
+        "{} of {} tokens ({}), {} {citations}{}",
         context.n_tokens,
         context.budget_tokens,
         context.tokenizer,

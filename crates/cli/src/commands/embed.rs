@@ -22,6 +22,7 @@ struct Answer<'a> {
 pub(crate) fn execute(args: &Embed, global: &Global) -> anyhow::Result<Outcome> {
     let options = EmbedOptions {
         model: Some(args.model.clone()),
+        prompt: args.prompt.clone(),
         endpoint: args.elsewhere.settings(),
         access: args.elsewhere.access(&global.access),
         kind: kind(args.kind),

@@ -1,11 +1,12 @@
 //! `cento index`: bring a collection up to date with files and folders.
 
-use cento_engine::{Estimate, IndexReport, Issue, OsFs, Root, Suspicion};
+use cento_engine::{ContextCounts, Estimate, IndexReport, Issue, OsFs, Root, Suspicion};
 
-use crate::args::{Global, Index};
+use crate::args::{Index, Price};
 use crate::exit_code::Outcome;
 use crate::options;
 use crate::output::{self, Bar, Beside, Readers};
+use crate::settings::Invocation;
 
 /// Remarks of one kind shown before the rest is only counted.
 const SHOWN_ISSUES: usize = 10;
@@ -16,6 +17,9 @@ struct Answer<'a> {
     dry_run: bool,
     #[serde(skip)]
     is_given: bool,
+    /// The price of the calls for contexts, where prices are given: of a dry run by estimated tokens.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    contexts_price: Option<f64>,
     #[serde(flatten)]
     report: &'a IndexReport,
     /// Of a dry run, for an encoder at an endpoint.
@@ -23,16 +27,21 @@ struct Answer<'a> {
     price: Option<f64>,
 }
 
-pub(crate) fn execute(args: &Index, global: &Global) -> anyhow::Result<Outcome> {
+pub(crate) fn execute(args: &Index, invocation: &Invocation) -> anyhow::Result<Outcome> {
+    let global = &invocation.cli.global;
     let roots = args
         .paths
         .iter()
         .map(|path| Root::parse(path).map_err(cento_engine::Error::from))
         .collect::<Result<Vec<_>, _>>()?;
-    let options = options::index(args, global)?;
+    let options = options::index(args, invocation)?;
     crate::interrupt::end_on_interrupt(
         "the collection is as it was, and what was embedded is kept: run the same command again to go on",
     )?;
+    if options.contexts.is_some() && !args.dry_run && !global.quiet {
+        let planned = cento_engine::dry_run(&global.collection, &roots, &options, &mut |_| {})?;
+        planned.contexts.iter().for_each(|counts| eprintln!("{}", to_write(counts, args.writer.endpoint_price)));
+    }
     let mut bar = Bar::new(global, Beside::Text);
     let mut progress = |progress: &_| bar.ingest(progress);
     let report = if let Some(given) = options::given(args) {
@@ -47,7 +56,15 @@ pub(crate) fn execute(args: &Index, global: &Global) -> anyhow::Result<Outcome> 
     let is_given = args.given.from_vectors.is_some();
     let price = |per_million: f64| Some(report.estimate.as_ref()?.n_tokens as f64 / 1e6 * per_million);
     let price = args.elsewhere.price_per_million_tokens.and_then(price);
-    let answer = Answer { version: output::JSON_VERSION, dry_run: args.dry_run, is_given, report: &report, price };
+    let contexts_price = report.contexts.as_ref().zip(args.writer.endpoint_price).map(priced);
+    let answer = Answer {
+        version: output::JSON_VERSION,
+        dry_run: args.dry_run,
+        is_given,
+        contexts_price,
+        report: &report,
+        price,
+    };
     if let Some(path) = &args.report {
         let json = serde_json::to_vec_pretty(&answer)?;
         output::whole_file(path, &json, Readers::Usual)?;
@@ -69,6 +86,7 @@ pub(crate) fn execute(args: &Index, global: &Global) -> anyhow::Result<Outcome> 
         output::json(&answer)?;
     } else {
         summary(&answer);
+        report.contexts.iter().for_each(|counts| contexts(&answer, counts, args.writer.endpoint_price));
     }
     let is_whole = report.unread.is_empty() && report.failed.is_empty() && report.kept.is_empty();
     Ok(if is_whole { Outcome::Done } else { Outcome::Partial })
@@ -160,6 +178,48 @@ fn estimated(estimate: &Estimate, price: Option<f64>) -> String {
         said += &format!("; price {price:.6}");
     }
     said
+}
+
+/// The calls that are about to be made.
+fn to_write(counts: &ContextCounts, price: Option<Price>) -> String {
+    let count = output::count;
+    let price = price.map_or_else(String::new, |price| format!("; price {:.6}", priced((counts, price))));
+    format!(
+        "contexts: {} calls for chunks of {} documents, about {} tokens asked, {} of them a document's again, and {} \
+         answered{price}; {} are known",
+        count(counts.n_calls),
+        count(counts.n_documents),
+        count(counts.n_tokens_asked),
+        count(counts.n_tokens_repeated),
+        count(counts.n_tokens_answered),
+        count(counts.n_known),
+    )
+}
+
+fn contexts(answer: &Answer<'_>, counts: &ContextCounts, price: Option<Price>) {
+    let count = output::count;
+    if answer.dry_run {
+        println!("{}", to_write(counts, price));
+    } else {
+        let (n_calls, n_known) = (count(counts.n_calls), count(counts.n_known));
+        let (n_asked, n_answered) = (count(counts.n_tokens_asked), count(counts.n_tokens_answered));
+        let price = answer.contexts_price.map_or_else(String::new, |price| format!("; price {price:.6}"));
+        println!(
+            "contexts: {n_calls} calls of {n_asked} tokens, and {n_answered} answered{price}; {n_known} were known, {} \
+             were cut",
+            count(counts.n_cut)
+        );
+    }
+    if counts.n_documents_cut > 0 {
+        println!("contexts: of {} long documents the model reads the beginning", count(counts.n_documents_cut));
+    }
+}
+
+/// The price of calls; what a server has kept of a document is at the price of that, if there is one.
+fn priced((counts, price): (&ContextCounts, Price)) -> f64 {
+    let n_repeated = counts.n_tokens_repeated.min(counts.n_tokens_asked) as f64;
+    let n_asked = counts.n_tokens_asked as f64 - n_repeated;
+    (n_asked * price.asked + n_repeated * price.repeated + counts.n_tokens_answered as f64 * price.answered) / 1e6
 }
 
 fn embedded(report: &IndexReport) {

@@ -9,12 +9,13 @@ mod evaluation;
 mod embed;
 mod cache;
 mod bench;
+mod devices;
 mod collection;
 mod model;
 mod setup;
 mod serve;
 
-use self::collection::{compact, documents, health, inspect, repair, snapshot};
+use self::collection::{adopt, compact, documents, health, inspect, repair, snapshot};
 use self::evaluation::{compare, eval, eval_answers, eval_context, fuse, priors, run, tune};
 use self::setup::{config, schema, trust};
 use self::traces::{diff, replay, why, why_not};
@@ -43,7 +44,7 @@ pub(crate) fn execute(invocation: &Invocation) -> anyhow::Result<Outcome> {
         model::say_chosen(name, global);
     }
     match &invocation.cli.command {
-        Command::Index(args) => index::execute(args, global),
+        Command::Index(args) => index::execute(args, invocation),
         Command::Search(args) => search::execute(args, invocation),
         Command::Context(args) => context::execute(args, invocation),
         Command::Assemble(args) => assemble::execute(args, global),
@@ -62,11 +63,13 @@ pub(crate) fn execute(invocation: &Invocation) -> anyhow::Result<Outcome> {
         Command::Embed(args) => embed::execute(args, global),
         Command::Cache(args) => cache::execute(args, global),
         Command::Bench(args) => bench::execute(args, global),
+        Command::Devices => devices::execute(global),
         Command::Get(args) => documents::get(args, global),
         Command::List(args) => documents::list(args, global),
         Command::Fields => documents::fields(global),
         Command::Delete(args) => documents::delete(args, global),
         Command::Inspect(args) => inspect::execute(args, global),
+        Command::Adopt(args) => adopt::execute(args, global),
         Command::Compact(args) => compact::execute(args, global),
         Command::Snapshot(args) => snapshot::execute(args, global),
         Command::Status(args) => health::status(args, global),

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cento_engine::{Names, Reranker, Root, Service, ServiceOptions, Writing};
+use cento_engine::{Names, Reranker, Root, SHARD_KEY, Service, ServiceOptions, ShardOptions, Writing};
 use cento_server::{Folders, Life, Log, LongTexts, ServerOptions};
 
 use crate::args::{Mcp, Serve, Serving};
@@ -30,7 +30,7 @@ pub(crate) fn serve(args: &Serve, invocation: &Invocation) -> anyhow::Result<Out
         ..of_both(&args.serving)
     };
     let names = if args.show_folders { Names::AndPaths } else { Names::Alone };
-    let service = service(&args.serving, invocation, names, writing(args)?)?;
+    let service = service(&args.serving, &args.shards, invocation, names, writing(args)?)?;
     let names: Vec<String> = service.collections().keys().cloned().collect();
     cento_server::serve(service, options, |address| {
         if !global.quiet {
@@ -42,7 +42,7 @@ pub(crate) fn serve(args: &Serve, invocation: &Invocation) -> anyhow::Result<Out
 }
 
 pub(crate) fn mcp(args: &Mcp, invocation: &Invocation) -> anyhow::Result<Outcome> {
-    let service = service(&args.serving, invocation, Names::AndPaths, None)?;
+    let service = service(&args.serving, &[], invocation, Names::AndPaths, None)?;
     cento_server::serve_pipes(service, of_both(&args.serving))?;
     Ok(Outcome::Done)
 }
@@ -83,23 +83,27 @@ fn of_both(serving: &Serving) -> ServerOptions {
 /// The service behind a server; a collection that cannot be opened is said now.
 fn service(
     serving: &Serving,
+    shards: &[String],
     invocation: &Invocation,
     names: Names,
     writing: Option<Writing>,
 ) -> anyhow::Result<Service> {
     let global = &invocation.cli.global;
+    let name = || Service::name_of(global.named.as_ref().unwrap_or(&global.collection));
     let collections = match &serving.collections {
         Some(folder) => match Service::collections_in(folder) {
             Err(cento_engine::Error::NoCollections { .. }) if writing.is_some() => BTreeMap::new(), // the first is made
             found => found?,
         },
-        None => {
-            let named = global.named.as_ref().unwrap_or(&global.collection);
-            [(Service::name_of(named)?, global.collection.clone())].into()
-        }
+        None if shards.is_empty() => [(name()?, global.collection.clone())].into(),
+        None => BTreeMap::new(),
     };
+    let timeout = Duration::from_secs(serving.deadline);
+    let sharded = ShardOptions { urls: shards.to_vec(), key: options::key(SHARD_KEY)?, timeout };
+    let sharded = if shards.is_empty() { BTreeMap::new() } else { [(name()?, sharded)].into() };
     let service = Service::new(ServiceOptions {
         collections,
+        shards: sharded,
         tokenizers: serving
             .tokenizers
             .iter()

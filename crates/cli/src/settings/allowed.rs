@@ -6,6 +6,7 @@
 
 use std::path::{Component, Path};
 
+use cento_engine::HeaderStyle;
 use cento_engine::model::cards;
 
 use super::file::{FILE, Key, SettingsFile};
@@ -22,16 +23,19 @@ enum May {
     Card,
     /// A tokenizer that Cento knows by name, and no file with one.
     Known,
+    /// A header that no language model writes: it would be sent the documents.
+    Style,
 }
 
 /// Options by their names, in whichever commands they are.
-const ALLOWED: [(May, &[&str]); 8] = [
+const ALLOWED: [(May, &[&str]); 9] = [
     (May::Inside, &["collection"]),
     // Exact names of cards go before folders, and a pulled encoder is checked against its card.
     (May::Card, &["model"]),
     (May::Known, &["tokenizer"]),
+    (May::Style, &["header"]),
     // How documents are read, cut and embedded; a collection says how it was made, and refuses what differs.
-    (May::Anything, &["chunk-tokens", "header", "language", "lossy", "no-compact", "pooling", "precision", "vectors"]),
+    (May::Anything, &["chunk-tokens", "language", "lossy", "no-compact", "pooling", "precision", "vectors"]),
     // Which candidates are found and how they are ranked.
     (
         May::Anything,
@@ -142,6 +146,7 @@ fn refusal(may: Option<May>, folder: &Path, value: &str) -> Option<&'static str>
             (is_inside(folder, Path::new(value)), "only name a collection inside its folder, without links")
         }
         Some(May::Card) => (cards().iter().any(|card| card.name == value), "only name a model card"),
+        Some(May::Style) => (value.parse::<HeaderStyle>().is_ok(), "only name a style of headers"),
         Some(May::Known) => (KNOWN.contains(&value), "only name model, o200k or cl100k"),
         None => (false, "not set this"),
     };

@@ -37,11 +37,12 @@ pub(super) fn with_environment(command: Command) -> Command {
 }
 
 /// Variables that are no option: where pulled encoders are, a key, a choice of instructions, what tests read.
-const NO_OPTIONS: [&str; 7] = [
+const NO_OPTIONS: [&str; 8] = [
     "CENTO_MODELS",
     "CENTO_ENDPOINT_KEY",
     "CENTO_RERANK_KEY",
     "CENTO_ENCODER_KEY",
+    "CENTO_SHARD_KEY",
     "CENTO_SIMD",
     "CENTO_MODEL_DIR",
     "CENTO_CLIENTS",

@@ -37,6 +37,8 @@ pub(crate) struct Invocation {
     pub(crate) settings: Settings,
     /// The command line itself names the collection.
     pub(crate) names_collection: bool,
+    /// The command line itself names the endpoint.
+    pub(crate) names_endpoint: bool,
     /// Who named the endpoint, if one is named.
     pub(crate) endpoint_author: Author,
     /// Who named the reranker, if one is named.
@@ -93,8 +95,12 @@ pub(crate) fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Inv
     let endpoint_author = settings.author_of("endpoint", &matches);
     let rerank_author = settings.author_of("rerank", &matches);
     let options = matches.subcommand().map(|(_, options)| options);
+    let names_endpoint = options.is_some_and(|options| {
+        options.try_contains_id("endpoint").is_ok_and(|there| there)
+            && options.value_source("endpoint") == Some(ValueSource::CommandLine)
+    });
     let named_model = options.and_then(|options| options.try_get_one::<String>("model").ok()?).cloned();
-    Ok(Invocation { cli, settings, names_collection, endpoint_author, rerank_author, named_model })
+    Ok(Invocation { cli, settings, names_collection, names_endpoint, endpoint_author, rerank_author, named_model })
 }
 
 /// The folder that the user's own link leads to; a folder as it is. Nobody can plant what a user names.

@@ -169,7 +169,7 @@ impl Examined {
             return Ok(diagnosis);
         }
         let salvage = Salvage::open(folder, &entry.name, &manifest.config);
-        let Some(mut reader) = salvage.reader(manifest.config.header_style()?) else { return Ok(diagnosis) };
+        let Some(mut reader) = salvage.reader(&manifest.config)? else { return Ok(diagnosis) };
         for stored in documents.filter_map(|document| reader.read(document).ok()) {
             diagnosis.n_documents_readable += 1;
             diagnosis.n_documents_without_vectors += u64::from(salvage.vectors(&stored).is_none());

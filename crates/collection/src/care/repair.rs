@@ -215,7 +215,7 @@ impl<V: LostVectors> Repair<'_, V> {
         let elsewhere = if examined.deleted.is_some() { HashSet::new() } else { self.live_elsewhere(at)? };
         let config = &self.manifest.config;
         let salvage = Salvage::open(&self.opened, &entry.name, config);
-        let mut reader = salvage.reader(config.header_style()?);
+        let mut reader = salvage.reader(config)?;
         let mut writer =
             SegmentWriter::create(self.fs, self.folder, self.manifest.generation + 1, self.next_number, config)?;
         let name = writer.name().to_owned();
@@ -248,7 +248,17 @@ impl<V: LostVectors> Repair<'_, V> {
         })?;
         self.losses.extend(Some(loss).filter(|loss| loss.n_documents() > 0));
         let (n_documents, n_rows) = (repaired.n_documents, repaired.n_rows);
-        Ok((repaired, NewSegment { name, n_documents, n_rows, graphs, replaces: BTreeSet::from([at]) }))
+        Ok((
+            repaired,
+            NewSegment {
+                name,
+                n_documents,
+                n_rows,
+                graphs,
+                replaces: BTreeSet::from([at]),
+                deleted: RoaringBitmap::new(),
+            },
+        ))
     }
 
     /// Writes a document with the vectors it had or, if one of them cannot be read, with those of the cache or the

@@ -52,6 +52,16 @@ impl Calibration {
         }
     }
 
+    /// The calibration of a whole of which these are parts; none where a part has figures alone, which are none of the
+    /// whole, or was not measured.
+    #[must_use]
+    pub fn merged(one: Option<Self>, other: Option<Self>) -> Option<Self> {
+        match (one, other) {
+            (Some(Self::Sample(one)), Some(Self::Sample(other))) => Some(Self::Sample(one.merged(other))),
+            (None | Some(Self::Figures(_)), _) | (_, None | Some(Self::Figures(_))) => None,
+        }
+    }
+
     /// The calibration after chunks were lost that nobody can name any more: figures without a sample.
     #[must_use]
     pub fn of_losses(&self) -> Option<Self> {

@@ -1,5 +1,6 @@
 //! What a collection was built with. Fixed when it is made; a later command that asks for something else is refused.
 
+use std::collections::BTreeMap;
 use std::fmt::{self, Display};
 use std::str::FromStr;
 
@@ -8,6 +9,7 @@ use cento_lexical::Language;
 use cento_vector::{Lift, Scalar};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::error::{Error, Result};
 
@@ -71,6 +73,28 @@ pub struct CollectionConfig {
     /// The use of an encoder that is at an endpoint.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub endpoint: Option<EndpointEncoder>,
+    /// Name of the prompt before queries in the model's folder, where it is not the one of that name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prompt: Option<String>,
+    /// The contexts behind the headers, where a language model wrote any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context: Option<WrittenContexts>,
+}
+
+/// Contexts of chunks that a language model wrote.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WrittenContexts {
+    /// Name of the model, as its endpoint knows it.
+    pub model: String,
+    /// Fingerprint of what it was asked, and of what was made of its answers.
+    pub prompt: String,
+}
+
+impl Display for WrittenContexts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "llm ({}, prompt {})", self.model, self.prompt)
+    }
 }
 
 /// The use that a collection makes of an encoder at an endpoint. Its address is in the model's name; a key is nowhere.
@@ -265,6 +289,20 @@ fn unknown(setting: &'static str, value: &str, reason: &str) -> Error {
 }
 
 impl CollectionConfig {
+    /// The first setting in which another configuration differs, with both values; none where they are the same.
+    pub fn difference(&self, other: &Self) -> Option<(String, String, String)> {
+        let settings = |config: &Self| -> BTreeMap<String, Value> {
+            match serde_json::to_value(config) {
+                Ok(Value::Object(settings)) => settings.into_iter().collect(),
+                Ok(_) | Err(_) => BTreeMap::new(),
+            }
+        };
+        let (own, others) = (settings(self), settings(other));
+        let setting = own.keys().chain(others.keys()).find(|setting| own.get(*setting) != others.get(*setting))?;
+        let value = |settings: &BTreeMap<String, Value>| settings.get(setting).unwrap_or(&Value::Null).to_string();
+        Some((setting.clone(), value(&own), value(&others)))
+    }
+
     /// The way vectors are stored: as they are, unless they were given for another distance.
     pub fn lift(&self) -> Lift {
         self.given.map_or(Lift::Cosine, |given| given.lift())

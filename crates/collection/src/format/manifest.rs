@@ -218,6 +218,8 @@ mod tests {
             late: None,
             given: None,
             endpoint: None,
+            context: None,
+            prompt: None,
         };
         Manifest {
             format: FORMAT,

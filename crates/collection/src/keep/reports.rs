@@ -44,7 +44,7 @@ pub fn sort(files: &mut [FileReport]) {
     files.sort_by(|a, b| b.suspicion.cmp(&a.suspicion).then_with(|| a.origin.cmp(&b.origin)));
 }
 
-fn read(folder: &Path, manifest: &Manifest) -> Result<Option<Vec<FileReport>>> {
+pub(crate) fn read(folder: &Path, manifest: &Manifest) -> Result<Option<Vec<FileReport>>> {
     let name = manifest.reports.as_deref();
     name.map(|name| files::read(&Folder::open(folder).at(folder)?, name)).transpose()
 }

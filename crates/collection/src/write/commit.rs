@@ -34,6 +34,8 @@ pub struct NewSegment {
     /// Positions, in the generation before, of the segments whose documents it has; it takes the place of the first,
     /// and those with the same positions follow it. A segment of new documents replaces none and comes last.
     pub replaces: BTreeSet<usize>,
+    /// Documents in it that are dead already.
+    pub deleted: RoaringBitmap,
 }
 
 /// Additions of the next generation.
@@ -149,7 +151,9 @@ impl Commit {
             if new_segments.iter().any(|new| new.replaces.contains(&at)) {
                 let instead =
                     new_segments.iter().filter(|new| new.replaces.first() == Some(&at) && new.n_documents > 0);
-                segments.extend(instead.map(entry));
+                for new in instead {
+                    segments.push(entry(fs, folder, generation, new)?);
+                }
                 continue;
             }
             let mut entry = old.clone();
@@ -158,15 +162,14 @@ impl Commit {
                 if dead.len() == entry.n_documents {
                     continue; // nothing in it answers any more
                 }
-                let name = format!("{generation}-{}", entry.name);
-                let path = folder.join(DELETES).join(&name);
-                deletes::write(fs, &path, &dead)?;
-                entry.deletes = Some(name);
+                entry.deletes = Some(write_deletes(fs, folder, generation, &entry.name, &dead)?);
             }
             segments.push(entry);
         }
         new_segments.retain(|new| new.replaces.is_empty());
-        segments.extend(new_segments.iter().map(entry));
+        for new in &new_segments {
+            segments.push(entry(fs, folder, generation, new)?);
+        }
         Ok(segments)
     }
 }
@@ -185,12 +188,17 @@ fn check_base(folder: &Path, base: Option<&Manifest>) -> Result<()> {
     }
 }
 
-fn entry(new: &NewSegment) -> SegmentEntry {
-    SegmentEntry {
-        name: new.name.clone(),
-        n_documents: new.n_documents,
-        n_rows: new.n_rows,
-        deletes: None,
-        graphs: new.graphs.clone(),
-    }
+/// The segment as a manifest names it; writes its tombstones, if it has any.
+fn entry(fs: &dyn Fs, folder: &Path, generation: u64, new: &NewSegment) -> Result<SegmentEntry> {
+    let has_dead = !new.deleted.is_empty();
+    let deletes = has_dead.then(|| write_deletes(fs, folder, generation, &new.name, &new.deleted)).transpose()?;
+    let NewSegment { name, n_documents, n_rows, graphs, .. } = new;
+    Ok(SegmentEntry { name: name.clone(), n_documents: *n_documents, n_rows: *n_rows, deletes, graphs: graphs.clone() })
+}
+
+/// Writes the dead documents of a segment; the name of the file.
+fn write_deletes(fs: &dyn Fs, folder: &Path, generation: u64, segment: &str, dead: &RoaringBitmap) -> Result<String> {
+    let name = format!("{generation}-{segment}");
+    deletes::write(fs, &folder.join(DELETES).join(&name), dead)?;
+    Ok(name)
 }

@@ -298,7 +298,7 @@ fn copy(
     state: &mut Copied,
     progress: &mut dyn FnMut(&Copied),
 ) -> Result<()> {
-    let mut reader = segment.reader(manifest.config.header_style()?);
+    let mut reader = segment.reader(&manifest.config)?;
     for document in segment.live_documents() {
         let stored = reader.read(document)?;
         let new = stored.as_new();

@@ -4,13 +4,15 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use cento_lexical as lexical;
+use roaring::RoaringBitmap;
 
 use super::commit::NewSegment;
 use crate::error::{Error, Result};
 use crate::format::config::CollectionConfig;
 use crate::format::layout::SEGMENTS;
-use crate::format::segment::{NewDocument, SegmentLimits, SegmentWriter};
-use crate::fs::Fs;
+use crate::format::manifest::SegmentEntry;
+use crate::format::segment::{NewDocument, Segment, SegmentLimits, SegmentWriter, Unfinished};
+use crate::fs::{Folder, Fs};
 
 /// Writes segments `<generation>-0`, `<generation>-1` and so on; none without a document.
 pub struct SegmentsWriter<'a> {
@@ -75,7 +77,8 @@ impl<'a> SegmentsWriter<'a> {
     /// theirs, what is handed over has none, and no files.
     pub fn finish_segment(&mut self, replaces: &BTreeSet<usize>, graph_rows_done: impl FnMut(usize)) -> Result<()> {
         let (name, replaces) = (String::new(), replaces.clone());
-        let mut new = NewSegment { name, n_documents: 0, n_rows: 0, graphs: Vec::new(), replaces };
+        let mut new =
+            NewSegment { name, n_documents: 0, n_rows: 0, graphs: Vec::new(), replaces, deleted: RoaringBitmap::new() };
         match self.open.take().filter(|open| open.n_documents() > 0) {
             Some(open) => {
                 new.name = open.name().to_owned();
@@ -89,6 +92,29 @@ impl<'a> SegmentsWriter<'a> {
         }
         self.written.segments.push(new);
         Ok(())
+    }
+
+    /// Takes a segment of another collection, opened in the folder `from`, as it is, with its dead; the bytes that were
+    /// copied.
+    ///
+    /// # Errors
+    /// The segment is damaged, or cannot be copied; nothing of it stays.
+    pub fn copy(&mut self, segment: &Segment, from: &Folder, entry: &SegmentEntry) -> Result<u64> {
+        assert!(self.open.is_none(), "no segment is being written beside it");
+        let Written { fs, folder, .. } = &self.written;
+        let place = Unfinished::create(*fs, folder, self.generation, self.next)?;
+        self.next = place.number + 1;
+        let n_bytes = segment.copy(from, *fs, &place.folder)?;
+        self.written.segments.push(NewSegment {
+            name: place.name(),
+            n_documents: entry.n_documents,
+            n_rows: entry.n_rows,
+            graphs: entry.graphs.clone(),
+            replaces: BTreeSet::new(),
+            deleted: segment.deleted.clone(),
+        });
+        place.finish();
+        Ok(n_bytes)
     }
 
     /// The segments that were finished.

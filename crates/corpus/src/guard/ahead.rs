@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 
-use super::check::check;
+use super::check::{check, check_end};
 use super::confine::Confinement;
 use super::failure::{Failure, Stopped};
 use super::limits::{FileLimits, Limits};
@@ -184,6 +184,7 @@ impl FileReader {
             }
             Answer::Refused(reason) => give(Item::Failed(Error::Refused { path: file.path.clone(), reason })),
             Answer::End { notes, extraction } => {
+                check_end(&notes, extraction.as_deref()).map_err(lied)?;
                 (ended.notes, ended.extraction) = (notes, extraction.map(|extraction| *extraction));
                 Ok(())
             }

@@ -4,8 +4,12 @@ use std::ops::Range;
 
 use crate::budget::{BLOCKS_MAX, FIELDS_MAX, LINKS_MAX, NAME_BYTES_MAX, TARGET_BYTES_MAX};
 use crate::document::Document;
+use crate::extraction::{Extraction, PAGES_NAMED_MAX, REMARK_BYTES_MAX, REMARKS_NAMED_MAX};
 use crate::folder::{FoundFile, RecordIds};
 use crate::format::Format;
+
+/// Notes of one file: its keys, its separator, its columns.
+const NOTES_MAX: usize = 16;
 
 /// Holds a document against the file that it is said to come from.
 ///
@@ -55,6 +59,31 @@ pub(super) fn check(document: &Document, file: &FoundFile) -> Result<(), String>
     }
     // Of a record, whose size the child alone knows, the file's stands for it.
     document.within_budgets(file.n_bytes).map_err(|excess| format!("{} {}", excess.n, excess.what))
+}
+
+/// Holds what a child says of its reading against what it may say.
+///
+/// # Errors
+/// What cannot be, in words.
+pub(super) fn check_end(notes: &[String], extraction: Option<&Extraction>) -> Result<(), String> {
+    let is_long = |remarks: &[String], n_most: usize, bytes_most: u64| {
+        remarks.len() > n_most || remarks.iter().any(|remark| remark.len() as u64 > bytes_most)
+    };
+    if is_long(notes, NOTES_MAX, FIELDS_MAX * NAME_BYTES_MAX) {
+        return Err("more notes than a file has".to_owned());
+    }
+    let Some(extraction) = extraction else { return Ok(()) };
+    let Extraction { engine, pages_without_text, completeness, unread, .. } = extraction;
+    let is_much = is_long(unread, REMARKS_NAMED_MAX + 1, REMARK_BYTES_MAX as u64)
+        || pages_without_text.len() > PAGES_NAMED_MAX
+        || engine.len() as u64 > NAME_BYTES_MAX;
+    if is_much {
+        return Err("more of its reading than a report holds".to_owned());
+    }
+    match completeness {
+        Some(share) if !(0.0..=1.0).contains(share) => Err(format!("a share of {share}")),
+        Some(_) | None => Ok(()),
+    }
 }
 
 /// True for a file's name, and for the name of something in it.

@@ -18,7 +18,8 @@ pub struct Limits {
     pub processor: Duration,
     /// Bytes of a file for which there is one more second of processor time.
     pub bytes_per_second: u64,
-    /// Time on the clock for each second of processor time: the machine has others to serve.
+    /// Time on the clock for each second of processor time. A parser that goes on without end uses up its processor
+    /// time; the clock is for a child that waits for something, and stands still while others have the processor.
     pub clock_factor: u32,
 }
 

@@ -1,7 +1,8 @@
 //! One child and what is said with it, under a clock that is held here.
 //!
 //! The bytes of the file go in as the child takes them, its answers come out as they are made; nothing waits for the
-//! child longer than the clock of its file allows. Time in which nobody takes the answers is not the child's.
+//! child longer than the clock of its file allows. Time in which nobody takes the answers is not the child's, nor is
+//! time in which it could go on and the machine does other things.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -28,6 +29,12 @@ const SAID_CHARACTERS_MAX: usize = 200;
 
 /// The time after which somebody who wants the reading to stop is looked at again.
 const LOOK: Duration = Duration::from_millis(50);
+
+/// Ticks of a second in which Linux tells programs of processor time, on every machine (`USER_HZ`, proc(5)).
+const TICKS_PER_SECOND: u64 = 100;
+
+/// Bytes of what Linux tells of a process, at most.
+const STAT_BYTES_MAX: u64 = 4 << 10;
 
 /// Variables that a child keeps: without them an executable may not find its libraries.
 const KEPT_VARIABLES: [&str; 2] = ["LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH"];
@@ -127,7 +134,11 @@ impl<'t> Talk<'t> {
             if self.started.elapsed().saturating_sub(self.waited) > self.limits.clock {
                 return Err(Failure::Time { seconds: self.limits.clock.as_secs() }.into());
             }
+            let looked = Instant::now();
             let (feeds, hears, listens) = self.ready()?;
+            if !(feeds || hears || listens) && self.is_kept_from_running() {
+                self.waited += looked.elapsed();
+            }
             if feeds {
                 self.feed()?;
             }
@@ -156,6 +167,21 @@ impl<'t> Talk<'t> {
         let mut changed = waiting.iter().map(|pipe| !pipe.revents().is_empty());
         let mut next = |is_open: bool| is_open && changed.next().unwrap_or(false);
         Ok((next(input.is_some()), next(self.output.is_some()), next(self.errors.is_some())))
+    }
+
+    /// Says whether the child could run and has processor time left. Never where the system does not tell.
+    fn is_kept_from_running(&self) -> bool {
+        let mut stat = String::new();
+        let file = File::open(format!("/proc/{}/stat", self.child.id()));
+        if file.and_then(|file| file.take(STAT_BYTES_MAX).read_to_string(&mut stat)).is_err() {
+            return false;
+        }
+        // Behind the name, in which anything may stand: the state, and at 12 and 13 the ticks of user and system.
+        let Some((_, fields)) = stat.rsplit_once(") ") else { return false };
+        let fields: Vec<&str> = fields.split(' ').collect();
+        let ticks = |at: usize| fields.get(at).and_then(|ticks| ticks.parse::<u64>().ok());
+        let (Some(user), Some(system)) = (ticks(11), ticks(12)) else { return false };
+        fields[0] == "R" && (user + system) / TICKS_PER_SECOND < self.limits.processor_seconds
     }
 
     /// Gives the child as much as its pipe takes. A child that wants no more has read enough.

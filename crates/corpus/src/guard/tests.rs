@@ -12,6 +12,7 @@ use proptest::prelude::*;
 use tempfile::TempDir;
 
 use super::*;
+use crate::extraction::{PAGES_NAMED_MAX, REMARK_BYTES_MAX, REMARKS_NAMED_MAX};
 use crate::folder::RecordIds;
 use crate::format::Format;
 
@@ -230,6 +231,30 @@ fn documents_that_cannot_be_are_refused() {
     }
     let late = fails(&format!("{HELLO}; echo '{}'", document("")), quick());
     assert!(matches!(late, Failure::Answer { .. }), "{late:?}");
+}
+
+#[test]
+fn an_end_that_says_more_than_a_report_holds_is_refused() {
+    let end = |unread: &str, pages: &str, share: &str| {
+        let figures = format!(
+            r#""engine":"e","n_pages":1,"pages_without_text":[{pages}],"n_characters":0,"n_unmapped":0,"n_long_words":0,"n_tables":0,"n_images":0,"completeness":{share},"unread":[{unread}]"#
+        );
+        format!(r#"{HELLO}; {CONFINED}; echo '{{"end":{{"notes":[],"extraction":{{{figures}}}}}}}'"#)
+    };
+    let place = Place::new(&[("a.html", "<p>tide")]);
+    let guard = |script: String| Guard { limits: quick(), ..Guard::new(shell(&script)) };
+    let (_, ended) = in_child(&guard(end("\"page 1\"", "1", "0.5")), &place.files()[0], &ReadOptions::default());
+    assert_eq!(ended.extraction().unwrap().unread, ["page 1"]);
+    let many = |one: &str, n: usize| vec![one; n].join(",");
+    for script in [
+        end(&many("\"page 1\"", REMARKS_NAMED_MAX + 2), "", "null"),
+        end(&format!("\"{}\"", "x".repeat(REMARK_BYTES_MAX + 1)), "", "null"),
+        end("", &many("1", PAGES_NAMED_MAX + 1), "null"),
+        end("", "", "1.5"),
+    ] {
+        let failure = fails(&script, quick());
+        assert!(matches!(failure, Failure::Answer { .. }), "{failure:?}");
+    }
 }
 
 /// The text of what a role said on stdout.

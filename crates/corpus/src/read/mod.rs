@@ -87,7 +87,8 @@ pub fn read_from(input: Bytes, file: &FoundFile, options: &ReadOptions) -> Resul
         | Format::Xls
         | Format::Ods
         | Format::Ipynb
-        | Format::Eml => parsed(&encoding::read_whole(input, &file.path, options.max_file_bytes)?, file, options),
+        | Format::Eml
+        | Format::Zip => parsed(&encoding::read_whole(input, &file.path, options.max_file_bytes)?, file, options),
     }
 }
 
@@ -116,7 +117,25 @@ fn text_part(part: &Part<'_>, format: Format) -> Result<Document, Fault> {
             let file = FoundFile { path, origin, format, n_bytes, record_ids: RecordIds::UnderFile };
             csv::read(part.bytes, &file, &options).map_err(fault)?.0
         }
-        _ => text::document(source()?, part.id, path)?,
+        Format::Text | Format::Jsonl => text::document(source()?, part.id, path)?,
+        Format::Pdf
+        | Format::Docx
+        | Format::Doc
+        | Format::Odt
+        | Format::Rtf
+        | Format::Pptx
+        | Format::Ppt
+        | Format::Odp
+        | Format::Epub
+        | Format::Xlsx
+        | Format::Xlsb
+        | Format::Xls
+        | Format::Ods
+        | Format::Ipynb
+        | Format::Eml
+        | Format::Zip => {
+            return Err(Fault::Unparsed { engine: "cento", reason: format!("{format} is no text") });
+        }
     };
     document.origin = part.origin.to_owned();
     document.kind = TextKind::Extracted; // its bytes are those of no file
@@ -140,7 +159,25 @@ pub fn parse(bytes: Vec<u8>, origin: &str, format: impl Into<ReadAs>) -> Result<
     let document = match format.into().of_file(&path) {
         Format::Markdown => markdown::document(source, origin),
         Format::Html => html::document(source, origin),
-        _ => text::document(source, origin, &path),
+        Format::Text
+        | Format::Jsonl
+        | Format::Csv
+        | Format::Pdf
+        | Format::Docx
+        | Format::Doc
+        | Format::Odt
+        | Format::Rtf
+        | Format::Pptx
+        | Format::Ppt
+        | Format::Odp
+        | Format::Epub
+        | Format::Xlsx
+        | Format::Xlsb
+        | Format::Xls
+        | Format::Ods
+        | Format::Ipynb
+        | Format::Eml
+        | Format::Zip => text::document(source, origin, &path),
     };
     within_budgets(document, n_bytes, &path)
 }

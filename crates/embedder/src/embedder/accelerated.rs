@@ -17,8 +17,9 @@ use crate::error::{Error, Result};
 use crate::kernels::cuda;
 use crate::kernels::cuda::pool::pool;
 use crate::kernels::cuda::transfer::{self, Download};
+use crate::kernels::gpu;
 use crate::layers::{Rows, to_host};
-use crate::pack::Batch;
+use crate::pack::{Batch, Spans};
 use crate::pooling::{NOTHING_BEHIND_PROMPT, NoVector};
 use crate::tokens::Encoded;
 
@@ -40,6 +41,8 @@ struct Flying {
 enum Vectors {
     /// Pooled on the device: for each mode rows \[texts, width\].
     Coming { rows: Vec<Download>, width: usize, n_prompt: usize },
+    /// Hidden rows on their way; pooled here when they are there.
+    Hidden { rows: gpu::Download, spans: Spans, n_prompt: usize },
     /// Pooled here.
     Here(Vec<Result<Vec<f32>, NoVector>>),
 }
@@ -95,6 +98,12 @@ where
     }
 }
 
+type OfText = (usize, u32, Result<Vec<f32>, NoVector>);
+
+fn with_texts(texts: Vec<(usize, u32)>, vectors: Vec<Result<Vec<f32>, NoVector>>) -> Vec<OfText> {
+    texts.into_iter().zip(vectors).map(|((input, n_tokens), vector)| (input, n_tokens, vector)).collect()
+}
+
 impl Embedder {
     /// As [`Embedder::embed`], on a device that is not the CPU.
     pub(crate) fn embed_on_device(&self, texts: &[String], kind: Kind, stop: Stop<'_>) -> Result<Vec<Embedding>> {
@@ -138,9 +147,18 @@ impl Embedder {
         let texts = batch.inputs.iter().copied().zip(lengths).collect();
         let mut workspace = self.workspace();
         let rows = self.encoder().forward(batch, &mut workspace, stop)?;
-        self.give_back(workspace);
-        let Rows::Device(rows) = rows else { unreachable!("the CPU has its own way") };
         let n_prompt = self.n_prompt(kind);
+        let rows = match rows {
+            Rows::Cpu(_) => unreachable!("the CPU has its own way"),
+            Rows::Device(rows) => rows,
+            Rows::Gpu(rows) => {
+                let vectors = Vectors::Hidden { rows: rows.download()?, spans: batch.spans.clone(), n_prompt };
+                workspace.give(Rows::Gpu(rows));
+                self.give_back(workspace);
+                return Ok(Flying { texts, vectors });
+            }
+        };
+        self.give_back(workspace);
         if !cuda::takes_rows(&rows) {
             let vectors = self.head().vectors(&to_host(&rows)?, &batch.spans, n_prompt);
             return Ok(Flying { texts, vectors: Vectors::Here(vectors) });
@@ -157,13 +175,14 @@ impl Embedder {
     }
 
     /// The vector of each text, once the device has come that far.
-    fn land(&self, flying: Flying) -> Result<Vec<(usize, u32, Result<Vec<f32>, NoVector>)>> {
+    fn land(&self, flying: Flying) -> Result<Vec<OfText>> {
         let (rows, width, n_prompt) = match flying.vectors {
             Vectors::Coming { rows, width, n_prompt } => (rows, width, n_prompt),
-            Vectors::Here(vectors) => {
-                let all = flying.texts.into_iter().zip(vectors);
-                return Ok(all.map(|((input, n_tokens), vector)| (input, n_tokens, vector)).collect());
+            Vectors::Hidden { rows, spans, n_prompt } => {
+                let vectors = self.head().vectors(&rows.wait()?, &spans, n_prompt);
+                return Ok(with_texts(flying.texts, vectors));
             }
+            Vectors::Here(vectors) => return Ok(with_texts(flying.texts, vectors)),
         };
         let rows = rows.into_iter().map(Download::wait).collect::<candle_core::Result<Vec<_>>>()?;
         let (_, n_before) = self.head().on_device(n_prompt);

@@ -13,6 +13,8 @@ use super::*;
 use crate::late::LateDocument;
 use crate::pack::pack;
 
+mod gpu;
+
 /// Largest difference of one value of a token's vector.
 const TOKEN_TOLERANCE: f32 = 2e-5;
 /// Largest difference of one value of a text's vector, which has unit length.
@@ -86,19 +88,23 @@ fn check_close(what: &str, ours: &[f32], theirs: &[f32], tolerance: f32) {
 #[track_caller]
 fn check_tokens(name: &str) {
     let model = Model::open(name);
-    let embedder = model.load();
+    check_tokens_of(&model, name, &model.load());
+}
+
+#[track_caller]
+fn check_tokens_of(model: &Model, name: &str, embedder: &Embedder) {
     let lengths = model.lengths();
     let sequences: Vec<Vec<u32>> = lengths.iter().map(|n| model.ids(&format!("ids.{n}"))).collect();
     let alone = sequences.iter().map(|ids| pack(vec![ids.clone()], usize::MAX).remove(0));
     for (batch, &n) in alone.zip(&lengths) {
-        check_rows(&model, &format!("{name}: {n} tokens alone"), n, &hidden(&embedder, &batch));
+        check_rows(model, &format!("{name}: {n} tokens alone"), n, &hidden(embedder, &batch));
     }
     for batch in pack(sequences.clone(), usize::MAX) {
-        let hidden = hidden(&embedder, &batch);
+        let hidden = hidden(embedder, &batch);
         let width = hidden.len() / batch.ids.len();
         for (span, &input) in batch.spans.iter().zip(&batch.inputs) {
             let (n, rows) = (lengths[input], &hidden[span.start * width..span.end * width]);
-            check_rows(&model, &format!("{name}: {n} tokens among others"), n, rows);
+            check_rows(model, &format!("{name}: {n} tokens among others"), n, rows);
         }
     }
 }

@@ -79,11 +79,21 @@ impl Transformer {
                     layer.forward_pre(hidden, (attention.as_ref(), inner, after.as_ref()), batch, workspace)?
                 }
             };
+            workspace.submit()?;
         }
         if let Some(norm) = &self.final_norm {
             norm.forward(&mut hidden, workspace)?;
         }
+        workspace.submit()?;
         Ok(hidden)
+    }
+
+    /// The widest row that a token has on its way.
+    pub(crate) fn widest_row(&self) -> usize {
+        let of_layer = |layer: &Layer| {
+            [&layer.qkv, &layer.attention_out, &layer.inner, &layer.outer].map(Linear::n_outputs).into_iter().max()
+        };
+        self.layers.iter().filter_map(of_layer).max().unwrap_or(1)
     }
 
     /// True if a token sees no other: there are no layers.
@@ -147,7 +157,7 @@ impl Layer {
         if let Some(after) = after {
             after.attention.forward(&mut attended, workspace)?;
         }
-        x.add(&attended)?;
+        x.add(&attended, workspace)?;
         workspace.give(attended);
         let normed = normed(&x, inner_norm, workspace)?;
         let mut out = self.feed_forward(&normed, workspace)?;
@@ -155,7 +165,7 @@ impl Layer {
         if let Some(after) = after {
             after.outer.forward(&mut out, workspace)?;
         }
-        x.add(&out)?;
+        x.add(&out, workspace)?;
         workspace.give(out);
         Ok(x)
     }
@@ -182,7 +192,7 @@ impl Layer {
 
 /// A normalised copy: the residual needs the rows as they are.
 fn normed(x: &Rows, norm: &LayerNorm, workspace: &mut Workspace) -> Result<Rows> {
-    let mut copy = workspace.copy(x);
+    let mut copy = workspace.copy(x)?;
     norm.forward(&mut copy, workspace)?;
     Ok(copy)
 }

@@ -86,7 +86,7 @@ fn table(path: &Path) -> Result<Option<Description>> {
         return Ok(None);
     }
     of_table(Tokenizer::load(&folder.join("tokenizer.json"))?, table.unknown());
-    let Prompts { query, document } = ModelConfig::open(path)?.prompts;
+    let Prompts { query, document, .. } = ModelConfig::open(path)?.prompts;
     Ok(Some(Description {
         of_use: Use::Encoder,
         architecture: TABLE.to_owned(),

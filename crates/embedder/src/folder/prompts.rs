@@ -13,7 +13,12 @@ use crate::error::{Error, Result};
 pub(crate) struct Prompts {
     pub(crate) query: String,
     pub(crate) document: String,
+    /// All that the folder has, by their names: instruction models have one a task.
+    pub(crate) named: BTreeMap<String, String>,
 }
+
+/// Names of the prompt of a document, the first first.
+const DOCUMENT: [&str; 3] = ["document", "passage", "corpus"];
 
 /// Settings of the whole model.
 #[derive(Debug)]
@@ -46,10 +51,9 @@ impl ModelConfig {
             return Err(Error::Damaged { path, reason: "truncate_dim is 0".to_owned() });
         }
         let prompt = |name: &&str| file.prompts.get(*name).cloned().flatten().filter(|prompt| !prompt.is_empty());
-        let prompts = Prompts {
-            query: ["query"].iter().find_map(prompt).unwrap_or_default(),
-            document: ["document", "passage", "corpus"].iter().find_map(prompt).unwrap_or_default(),
-        };
+        let (query, document) = (["query"].iter().find_map(prompt), DOCUMENT.iter().find_map(prompt));
+        let named = file.prompts.into_iter().filter_map(|(name, prompt)| Some((name, prompt?))).collect();
+        let prompts = Prompts { query: query.unwrap_or_default(), document: document.unwrap_or_default(), named };
         let similarity = file.similarity_fn_name.unwrap_or_else(|| "cosine".to_owned());
         Ok(Self { prompts, similarity, truncate_dim: file.truncate_dim })
     }

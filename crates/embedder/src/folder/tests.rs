@@ -156,6 +156,29 @@ fn prompts_are_part_of_the_text() {
 }
 
 #[test]
+fn a_prompt_of_a_task_is_chosen_by_its_name_and_leaves_documents_alone() {
+    let prompts = json!({"query": "what is ", "code": "the code of ", "empty": "", "none": null});
+    let load = || Copy::new().set("config_sentence_transformers.json", "prompts", prompts.clone()).load().unwrap();
+    let (plain, mut chosen) = (load(), load());
+    chosen.choose_query_prompt("code").unwrap();
+    assert_eq!((chosen.prompt(Kind::Query), chosen.prompt(Kind::Document)), ("the code of ", ""));
+    assert_eq!(chosen.fingerprint(), plain.fingerprint());
+    let vector = |embedder: &Embedder, text: &str, kind| embedder.embed(&[text.to_owned()], kind).unwrap().remove(0);
+    let document = |embedder: &Embedder, text: &str| vector(embedder, text, Kind::Document);
+    assert_eq!(vector(&chosen, "river", Kind::Query), document(&plain, "the code of river"));
+    assert_eq!(document(&chosen, "river"), document(&plain, "river"));
+    chosen.choose_query_prompt("empty").unwrap();
+    assert_eq!(vector(&chosen, "river", Kind::Query), document(&plain, "river"));
+    for unknown in ["none", "cod", ""] {
+        let error = chosen.choose_query_prompt(unknown).unwrap_err().to_string();
+        assert!(error.contains("is none of the model's: code, empty, query"), "{error}");
+    }
+    let mut without = Copy::new().remove("config_sentence_transformers.json").load().unwrap();
+    let error = without.choose_query_prompt("query").unwrap_err().to_string();
+    assert!(error.contains("names no prompt"), "{error}");
+}
+
+#[test]
 fn the_window_comes_from_either_schema() {
     #[track_caller]
     fn check(copy: &Copy, max_tokens: usize) {

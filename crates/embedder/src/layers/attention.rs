@@ -19,6 +19,8 @@ use crate::kernels::cpu::rotary::Rotate;
 use crate::kernels::cuda::attention;
 use crate::kernels::cuda::batch::as_bias;
 use crate::kernels::cuda::rotary::rotate;
+use crate::kernels::gpu::launch::{GpuAttention, GpuRotary};
+use crate::kernels::gpu::{GpuRows, Recorder};
 use crate::pack::{Batch, Spans};
 use crate::precision::Precision;
 
@@ -55,6 +57,8 @@ pub(crate) struct Rotary {
     width: usize,
     /// Both tables where kernels read them.
     on_device: OnceLock<(Tensor, Tensor)>,
+    /// Both tables on a GPU by Vulkan or Metal.
+    on_gpu: OnceLock<GpuRotary>,
 }
 
 impl Rotary {
@@ -69,7 +73,7 @@ impl Rotary {
         let frequencies: Vec<f32> = (0..width / 2).map(frequency).collect();
         let angles = || (0..n_positions).flat_map(|p| frequencies.iter().map(move |&frequency| p as f32 * frequency));
         let (cos, sin) = (angles().map(f32::cos).collect(), angles().map(f32::sin).collect());
-        Self { cos, sin, width, on_device: OnceLock::new() }
+        Self { cos, sin, width, on_device: OnceLock::new(), on_gpu: OnceLock::new() }
     }
 
     /// Cosines and sines, f32 \[P, width / 2\]; copied there at the first call.
@@ -80,6 +84,15 @@ impl Rotary {
             let _ = self.on_device.set((table(&self.cos)?, table(&self.sin)?)); // another thread's are as good
         }
         Ok(self.on_device.get().expect("set above"))
+    }
+
+    /// The tables on a GPU; copied there at the first call.
+    fn on_gpu(&self, recorder: &Recorder) -> Result<&GpuRotary> {
+        if self.on_gpu.get().is_none() {
+            let tables = GpuRotary::new(recorder.gpu(), &self.cos, &self.sin, self.width / 2)?;
+            let _ = self.on_gpu.set(tables); // another thread's are as good
+        }
+        Ok(self.on_gpu.get().expect("set above"))
     }
 }
 
@@ -92,6 +105,11 @@ impl SelfAttention {
             } else {
                 self.forward_on_device(&qkv, &batch.spans)?
             }));
+        }
+        if let Rows::Gpu(qkv) = qkv {
+            let out = self.forward_on_gpu(&qkv, batch, workspace.recorder())?;
+            workspace.give(Rows::Gpu(qkv));
+            return Ok(Rows::Gpu(out));
         }
         let Rows::Cpu(rows) = &mut qkv else { unreachable!("handled above") };
         let (n_tokens, stride) = (rows.n_rows(), rows.width());
@@ -127,7 +145,23 @@ impl SelfAttention {
         Ok(Rows::Cpu(out))
     }
 
-    /// True if the kernels of GPUs have all that this needs: a head of keys for each of queries, not normalised, and
+    /// All texts at once; `qkv` was just computed, and is normalised and turned in place.
+    fn forward_on_gpu(&self, qkv: &GpuRows, batch: &Batch, recorder: &mut Recorder) -> Result<GpuRows> {
+        if let Some([queries, keys]) = &self.norms {
+            LayerNorm::forward_gpu_heads([queries, keys], self.heads, qkv, recorder)?;
+        }
+        let bias = match &self.order {
+            Order::InRows => None,
+            Order::Rotary(rotary) => {
+                rotary.on_gpu(recorder)?.turn(self.heads, qkv, batch, recorder)?;
+                None
+            }
+            Order::Relative(bias) => Some(bias),
+        };
+        GpuAttention { heads: self.heads, scale: self.scale, bias, sight: self.sight }.run(qkv, batch, recorder)
+    }
+
+    /// True if the kernels of CUDA have all that this needs: a head of keys for each of queries, not normalised, and
     /// sight as far on one side as on the other. Other attention is the tensor library's.
     fn suits_kernels(&self) -> bool {
         self.heads.n == self.heads.n_shared && self.norms.is_none() && self.sight.back == self.sight.ahead

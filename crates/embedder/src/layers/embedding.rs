@@ -84,7 +84,8 @@ impl Embedding {
         if let Some(rows) = self.by_kernel(batch, norm)? {
             return Ok(rows);
         }
-        let mut rows = self.look_up(batch, workspace)?;
+        let rows = self.look_up(batch, workspace)?;
+        let mut rows = workspace.begin(rows)?;
         if let Some(norm) = norm {
             norm.forward(&mut rows, workspace)?;
         }

@@ -10,6 +10,7 @@ use super::{Rows, Workspace};
 use crate::kernels::cpu::gate;
 pub(crate) use crate::kernels::cpu::gate::Activated;
 use crate::kernels::cuda;
+use crate::kernels::gpu;
 
 /// The activated half of a row, and the activation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,6 +30,7 @@ impl Gate {
                 gate.run(workspace.simd);
                 Ok(Rows::Cpu(out))
             }
+            Rows::Gpu(x) => Ok(Rows::Gpu(gpu::launch::gate(x, self.activation, self.activated, workspace.recorder())?)),
             Rows::Device(x) if cuda::takes_rows(x) && (x.dim(1)? / 2).is_multiple_of(cuda::PACK) => {
                 Ok(Rows::Device(cuda::activation::gate(x, self.activated, self.activation)?))
             }

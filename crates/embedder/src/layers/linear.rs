@@ -11,6 +11,8 @@ use crate::kernels::cpu::Simd;
 pub(crate) use crate::kernels::cpu::dense::Activation;
 use crate::kernels::cpu::dense::{Dense, Scratch, Weight};
 use crate::kernels::cuda::{self, products};
+use crate::kernels::gpu::Gpu;
+use crate::kernels::gpu::launch::GpuLinear;
 use crate::precision::Precision;
 
 /// Weights of a dense layer with K inputs and N outputs.
@@ -31,6 +33,7 @@ pub(crate) struct CpuLinear {
 #[derive(Debug)]
 enum Form {
     Cpu(Arc<CpuLinear>), // a team of threads holds it too
+    Gpu(GpuLinear),
     Device { weight: Tensor, bias: Option<DeviceBias> },
 }
 
@@ -42,14 +45,17 @@ struct DeviceBias {
 }
 
 impl Linear {
-    /// From a weight \[N, K\] and a bias \[N\], which is zero where there is none.
+    /// From a weight \[N, K\] and a bias \[N\], which is zero where there is none; on `gpu`, or where the weight lies.
     pub(crate) fn new(
         weight: &Tensor,
         bias: Option<&Tensor>,
         activation: Activation,
         precision: Precision,
+        gpu: Option<&Gpu>,
     ) -> Result<Self> {
-        let form = if super::lives_on_cpu(weight) {
+        let form = if let Some(gpu) = gpu {
+            Self::for_gpu(gpu, weight, bias, activation)?
+        } else if super::lives_on_cpu(weight) {
             Self::for_cpu(weight, bias, activation, precision)?
         } else {
             Self::for_device(weight, bias, precision)?
@@ -65,6 +71,12 @@ impl Linear {
         Ok(Form::Cpu(Arc::new(CpuLinear { weight, bias, activation })))
     }
 
+    fn for_gpu(gpu: &Gpu, weight: &Tensor, bias: Option<&Tensor>, activation: Activation) -> Result<Form> {
+        let (_, n_inputs) = weight.dims2()?;
+        let bias = bias.map(super::to_host).transpose()?;
+        Ok(Form::Gpu(GpuLinear::new(gpu, &super::to_host(weight)?, bias.as_deref(), n_inputs, activation)?))
+    }
+
     fn for_device(weight: &Tensor, bias: Option<&Tensor>, precision: Precision) -> Result<Form> {
         let dtype = super::dtype(precision);
         let both = |bias: &Tensor| -> Result<DeviceBias> {
@@ -77,6 +89,7 @@ impl Linear {
     pub(crate) fn n_products(&self) -> usize {
         match &self.form {
             Form::Cpu(layer) => layer.shape().iter().product(),
+            Form::Gpu(layer) => layer.n_inputs() * layer.n_outputs(),
             Form::Device { weight, .. } => weight.elem_count(),
         }
     }
@@ -85,7 +98,17 @@ impl Linear {
     pub(crate) fn n_inputs(&self) -> usize {
         match &self.form {
             Form::Cpu(layer) => layer.weight.n_inputs(),
+            Form::Gpu(layer) => layer.n_inputs(),
             Form::Device { weight, .. } => weight.dims()[1],
+        }
+    }
+
+    /// N.
+    pub(crate) fn n_outputs(&self) -> usize {
+        match &self.form {
+            Form::Cpu(layer) => layer.weight.n_outputs(),
+            Form::Gpu(layer) => layer.n_outputs(),
+            Form::Device { weight, .. } => weight.dims()[0],
         }
     }
 
@@ -93,6 +116,7 @@ impl Linear {
     pub(crate) fn forward(&self, x: &Rows, workspace: &mut Workspace) -> Result<Rows> {
         match (&self.form, x) {
             (Form::Cpu(layer), Rows::Cpu(x)) => Ok(Rows::Cpu(layer.forward(x, workspace))),
+            (Form::Gpu(layer), Rows::Gpu(x)) => Ok(Rows::Gpu(layer.forward(x, workspace.recorder())?)),
             (Form::Device { weight, bias }, Rows::Device(x)) => {
                 Ok(Rows::Device(on_device(x, weight, bias.as_ref(), self.activation)?))
             }
@@ -173,7 +197,7 @@ mod tests {
                     Activation::Silu,
                     Activation::Tanh,
                 ] {
-                    let cpu = Linear::new(&weight, bias, activation, Precision::F32).unwrap();
+                    let cpu = Linear::new(&weight, bias, activation, Precision::F32, None).unwrap();
                     let form = Linear::for_device(&weight, bias, Precision::F32).unwrap();
                     let device = Linear { form, activation };
                     assert_eq!((cpu.n_products(), device.n_products()), (n_inputs * n_outputs, n_inputs * n_outputs));

@@ -1,8 +1,9 @@
 //! The parts encoders are made of, over packed tokens: rows `[T, H]` without padding.
 //!
-//! Each part has two forms of the same computation. On the CPU it calls our kernels on buffers that a [`Workspace`]
-//! lends, so that nothing is allocated from one batch to the next; on other devices it is written in the tensor
-//! library's operations, or in kernels of ours where those are slow. Tests hold the one against the other.
+//! Each part has three forms of the same computation. On the CPU it calls our kernels on buffers that a [`Workspace`]
+//! lends, so that nothing is allocated from one batch to the next; on a GPU by Vulkan or Metal it records our kernels
+//! there; on the tensor library's devices it is written in that library's operations, or in kernels of ours where those
+//! are slow. Tests hold the one against the other.
 
 pub(crate) mod attention;
 pub(crate) mod embedding;
@@ -16,12 +17,14 @@ use candle_core::{DType, Result, Tensor};
 use crate::kernels::cpu::Simd;
 use crate::kernels::cpu::dense::{Activation, Scratch};
 use crate::kernels::cuda;
+use crate::kernels::gpu::{self, Gpu, GpuRows, Recorder};
 use crate::precision::Precision;
 
 /// The rows that flow from layer to layer: T of one width.
 #[derive(Debug)]
 pub(crate) enum Rows {
     Cpu(CpuRows),
+    Gpu(GpuRows),
     Device(Tensor),
 }
 
@@ -53,7 +56,7 @@ impl CpuRows {
 
 impl Rows {
     /// Adds `other`, of the same shape, in place.
-    pub(crate) fn add(&mut self, other: &Self) -> Result<()> {
+    pub(crate) fn add(&mut self, other: &Self, workspace: &mut Workspace) -> Result<()> {
         match (self, other) {
             (Self::Cpu(rows), Self::Cpu(other)) => {
                 assert_eq!(
@@ -63,6 +66,7 @@ impl Rows {
                 );
                 rows.values_mut().iter_mut().zip(other.values()).for_each(|(value, &add)| *value += add);
             }
+            (Self::Gpu(rows), Self::Gpu(other)) => gpu::launch::add(rows, other, workspace.recorder())?,
             (Self::Device(rows), Self::Device(other)) => *rows = (&*rows + other)?,
             _ => unreachable!("one encoder lives on one device"),
         }
@@ -73,6 +77,7 @@ impl Rows {
     pub(crate) fn to_host(&self) -> Result<std::borrow::Cow<'_, [f32]>> {
         match self {
             Self::Cpu(rows) => Ok(rows.values().into()),
+            Self::Gpu(rows) => Ok(rows.download()?.wait()?.into()),
             Self::Device(rows) => Ok(to_host(rows)?.into()),
         }
     }
@@ -85,12 +90,37 @@ pub(crate) struct Workspace {
     pub(crate) scratch: Scratch,
     /// Threads beside this one, where there is no other work for them.
     pub(crate) team: Option<team::Team>,
+    /// The commands of a GPU, where rows are to go there.
+    recorder: Option<Recorder>,
     free: Vec<Vec<f32>>,
 }
 
 impl Workspace {
     pub(crate) fn new(simd: Simd) -> Self {
-        Self { simd, scratch: Scratch::new(simd), team: None, free: Vec::new() }
+        Self { simd, scratch: Scratch::new(simd), team: None, recorder: None, free: Vec::new() }
+    }
+
+    /// The memory of a thread that gives a GPU its work.
+    pub(crate) fn of_gpu(simd: Simd, gpu: Gpu) -> Self {
+        Self { recorder: Some(Recorder::new(gpu)), ..Self::new(simd) }
+    }
+
+    /// The commands of the GPU that rows live on.
+    pub(crate) fn recorder(&mut self) -> &mut Recorder {
+        self.recorder.as_mut().expect("rows of a GPU are made by its commands")
+    }
+
+    /// The first rows of a batch, where the encoder computes them: those of a GPU go there.
+    pub(crate) fn begin(&mut self, rows: Rows) -> Result<Rows> {
+        let (Some(recorder), Rows::Cpu(host)) = (&mut self.recorder, &rows) else { return Ok(rows) };
+        let begun = recorder.begin(host.values(), host.width())?;
+        self.give(rows);
+        Ok(Rows::Gpu(begun))
+    }
+
+    /// The end of a part of the work that a device may begin with.
+    pub(crate) fn submit(&mut self) -> Result<()> {
+        self.recorder.as_mut().map_or(Ok(()), Recorder::submit)
     }
 
     /// Rows whose values are whatever the buffer held before.
@@ -106,21 +136,24 @@ impl Workspace {
     }
 
     /// The same rows again.
-    pub(crate) fn copy(&mut self, rows: &Rows) -> Rows {
-        match rows {
+    pub(crate) fn copy(&mut self, rows: &Rows) -> Result<Rows> {
+        Ok(match rows {
             Rows::Cpu(rows) => {
                 let mut copy = self.take(rows.n_rows, rows.width);
                 copy.values_mut().copy_from_slice(rows.values());
                 Rows::Cpu(copy)
             }
+            Rows::Gpu(rows) => Rows::Gpu(self.recorder().copy(rows)?),
             Rows::Device(rows) => Rows::Device(rows.clone()), // tensors are never changed in place
-        }
+        })
     }
 
     /// Takes a buffer back.
     pub(crate) fn give(&mut self, rows: Rows) {
-        if let Rows::Cpu(rows) = rows {
-            self.free.push(rows.buffer);
+        match rows {
+            Rows::Cpu(rows) => self.free.push(rows.buffer),
+            Rows::Gpu(rows) => self.recorder().give(rows),
+            Rows::Device(_) => {}
         }
     }
 }

@@ -29,6 +29,9 @@ use cento_collection::format::config::{CANDIDATE_DEPTH, VectorColumn};
 /// Whose tokens a budget counts, unless asked otherwise.
 pub const DEFAULT_TOKENIZER: &str = "o200k";
 
+/// Budgets at which a curve solves the whole problem, evenly spread, beside the knee.
+pub const CURVE_SOLVED: usize = 10;
+
 /// A question that a context answers. Every field but the query may be left out.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]

@@ -30,7 +30,7 @@ pub use assemble::{AssembleAnswer, AssembleRequest, GivenCitation, Likeness, REA
 pub use batch::{BatchAnswer, BatchQuery, BatchRequest, DEFAULT_NEIGHBORS_EF};
 pub use batch::{NeighborList, NeighborsAnswer, NeighborsRequest};
 pub use budget::{AUTO_TOKENS_MAX, Budget, DEFAULT_BUDGET_TOKENS, Settled};
-pub use context::{Cited, ContextAnswer, ContextRequest, CurveAnswer, DEFAULT_TOKENIZER};
+pub use context::{CURVE_SOLVED, Cited, ContextAnswer, ContextRequest, CurveAnswer, DEFAULT_TOKENIZER};
 pub use documents::{
     CollectionList, DocumentList, FieldList, FieldsRequest, GetRequest, LinksRequest, ListRequest, SectionList,
     SectionsRequest, SnapshotList, StatusRequest,

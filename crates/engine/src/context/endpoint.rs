@@ -12,6 +12,7 @@ mod messages;
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use cento_assembly::seal::{Extraction, Passage, Repair};
@@ -19,7 +20,9 @@ use cento_assembly::trace::{EndpointAnswer, EndpointRecord};
 
 pub use self::messages::{Completion, Form, Prompt, SEED};
 use crate::error::{Error, Result};
-use crate::line::{Line, Reach, Target};
+use crate::ingest::contexts::{Answered, ContextWriter};
+use crate::line::patience::{GaveUp, Patience};
+use crate::line::{BODY_BYTES_MAX, Line, Reach, Target};
 use crate::remembered::{Limits, Remembered};
 
 /// Time for which an answer is kept: as long as somebody tries a question again and again.
@@ -54,8 +57,8 @@ pub struct Endpoint {
 
 /// The origin of answers.
 enum Answers {
-    /// The model; messages that it gave, by the hash of what was asked.
-    Line { line: Line, known: Remembered<String> },
+    /// The model; messages that it gave, by the hash of what was asked; true once it answered whoever has patience.
+    Line { line: Line, known: Remembered<String>, has_answered: AtomicBool },
     /// A trace: messages by the hash of what was asked, in hex, and why there are no more, if the model failed when it
     /// was made.
     Trace { known: BTreeMap<String, String>, failed: Option<String> },
@@ -77,7 +80,12 @@ impl Endpoint {
         let target = Target { url, path, setting: "endpoint", key_name: "CENTO_ENDPOINT_KEY" };
         let line = Line::open(&target, key, options.timeout, options.reach)?;
         let (host, model, fallback) = (line.host(), options.model.clone(), options.fallback);
-        Ok(Self { host, model, fallback, answers: Answers::Line { line, known: Remembered::new(KEPT_MAX) } })
+        Ok(Self {
+            host,
+            model,
+            fallback,
+            answers: Answers::Line { line, known: Remembered::new(KEPT_MAX), has_answered: AtomicBool::new(false) },
+        })
     }
 
     /// An earlier context's endpoint, from its record: nobody is asked.
@@ -119,7 +127,7 @@ impl Endpoint {
                 let said = said.ok_or_else(none)?;
                 Ok((read(&said)?, EndpointAnswer { asked, said }))
             }
-            Answers::Line { line, known } => {
+            Answers::Line { line, known, .. } => {
                 if let Some(said) = known.find(&hash, Instant::now()) {
                     return Ok((read(&said)?, EndpointAnswer { asked, said: String::clone(&said) }));
                 }
@@ -137,6 +145,33 @@ impl Endpoint {
             Answers::Line { .. } => Error::Endpoint { host, reason },
             Answers::Trace { .. } => Error::NoAnswer { host, reason },
         }
+    }
+}
+
+impl ContextWriter for Endpoint {
+    fn model(&self) -> &str {
+        &self.model
+    }
+
+    fn answer(&self, system: &str, user: &str, stop: &(dyn Fn() -> bool + Sync)) -> Result<Answered> {
+        let Answers::Line { line, has_answered, .. } = &self.answers else {
+            return Err(self.error("a trace has only the answers to its own requests".to_owned()));
+        };
+        let body = messages::body(&Prompt { model: &self.model, system, user, seed: SEED, form: Form::Text });
+        let is_known = has_answered.load(Ordering::Relaxed);
+        let patience = if is_known { Patience::CALL } else { Patience::CALL.with_stranger() };
+        let unanswered = |reason| Error::Unanswered { host: self.host.clone(), reason };
+        let answer = line.insist(&body, BODY_BYTES_MAX, patience, stop, &|_| {}).map_err(|gave_up| match gave_up {
+            GaveUp::Stopped => Error::Cancelled,
+            GaveUp::Unanswered(reason) => unanswered(reason),
+        })?;
+        if !answer.status.is_success() {
+            return Err(unanswered(answer.declined()));
+        }
+        has_answered.store(true, Ordering::Relaxed);
+        let Completion { message, n_prompt_tokens, n_completion_tokens } =
+            messages::completion(&answer.body).map_err(unanswered)?;
+        Ok(Answered { message: line.hidden(&message), n_tokens: n_prompt_tokens.zip(n_completion_tokens) })
     }
 }
 

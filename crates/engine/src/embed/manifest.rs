@@ -81,6 +81,7 @@ impl Manifest {
     pub(super) fn plan(&self) -> Plan {
         Plan {
             model_fingerprint: self.model_fingerprint.clone(),
+            prompt: self.prompt.clone(),
             kind: self.kind.clone(),
             dimensions: self.dimensions,
             max_tokens: self.max_tokens,
@@ -97,6 +98,9 @@ impl Manifest {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Plan {
     pub(super) model_fingerprint: String,
+    /// The prefix of each text.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub(super) prompt: String,
     pub(super) kind: String,
     pub(super) dimensions: usize,
     pub(super) max_tokens: usize,

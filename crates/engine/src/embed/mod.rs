@@ -29,10 +29,11 @@ pub use self::manifest::{Manifest, ManifestInput};
 use self::part::{Names, Part, Progressed};
 pub use self::quantize::OutputType;
 use self::quantize::Ranges;
-use crate::encoder::{Address, Encoder, EncoderAccess, EndpointSettings, Named, Opening, Patience};
+use crate::encoder::{Address, Encoder, EncoderAccess, EndpointSettings, Named, Opening};
 use crate::error::{Error, Result};
 use crate::ingest::Issue;
 use crate::ingest::cache::{CacheOptions, CachedEmbeddings, ModelFile};
+use crate::line::patience::Patience;
 use cento_models::{DEFAULT_MODEL, Models};
 
 /// Batches read ahead of the encoder.
@@ -45,6 +46,8 @@ const RANGE_ROWS_MIN: u64 = 100;
 pub struct EmbedOptions {
     /// Card or folder of the encoder, or `openai:NAME@URL` of one at an endpoint; the default model if none.
     pub model: Option<String>,
+    /// Name of the prompt before queries, in the folder of an encoder of this machine; `query` by default.
+    pub prompt: Option<String>,
     /// The use of an encoder at an endpoint; its dimensions and window are those of these options.
     pub endpoint: EndpointSettings,
     /// The way it is asked.
@@ -78,6 +81,7 @@ impl Default for EmbedOptions {
     fn default() -> Self {
         Self {
             model: None,
+            prompt: None,
             endpoint: EndpointSettings::default(),
             access: EncoderAccess::default(),
             kind: Kind::Document,
@@ -215,6 +219,10 @@ impl Reader {
             let reason = format!("are of no use: {} has none, int8 and uint8 have", options.output_type);
             return Err(Error::Setting { setting: "ranges", value: path.display().to_string(), reason });
         }
+        if let Some(prompt) = options.prompt.as_ref().filter(|_| options.kind == Kind::Document) {
+            let reason = "is for queries; these texts are documents".to_owned();
+            return Err(Error::Setting { setting: "prompt", value: prompt.clone(), reason });
+        }
         let spec = options.model.as_deref().unwrap_or(DEFAULT_MODEL);
         if let Some(address) = Address::parse(spec)? {
             return Self::open(address, options);
@@ -243,6 +251,7 @@ impl Reader {
             }
             other => other.into(),
         })?;
+        options.prompt.as_ref().map_or(Ok(()), |prompt| encoder.choose_query_prompt(prompt))?;
         let name = located.name;
         let limit_tokens = options.max_tokens.filter(|max_tokens| *max_tokens != encoder.max_tokens());
         if let Some(max_tokens) = limit_tokens {
@@ -269,13 +278,15 @@ impl Reader {
         let (access, settings) = (&options.access, settings.settle(None)?);
         let opening = Opening { address, named: Named::Request, access, settings, patience: Patience::LONG };
         let known = options.cache.as_ref().map(ModelFile::at_endpoints).unwrap_or_default();
-        let encoder = Encoder::open(opening, &known)?;
+        let mut encoder = Encoder::open(opening, &known)?;
+        options.prompt.as_ref().map_or(Ok(()), |prompt| encoder.choose_query_prompt(prompt))?;
         Ok(Self { name, encoder, kind: options.kind, limit_tokens: None })
     }
 
     fn plan(&self, options: &EmbedOptions, ranges: Option<&Given>) -> Plan {
         Plan {
             model_fingerprint: self.encoder.fingerprint().to_owned(),
+            prompt: self.encoder.prompt(self.kind).to_owned(),
             kind: match self.kind {
                 Kind::Document => "document",
                 Kind::Query => "query",

@@ -15,7 +15,7 @@ use cento_models::Models;
 pub(crate) use self::folder::load_pairs;
 pub use self::folder::look;
 pub use self::remote::is_at_endpoint;
-pub(crate) use self::remote::{Address, Adopted, COSINE_MIN, Known, Named, Opening, Patience, Remote, short};
+pub(crate) use self::remote::{Address, Adopted, COSINE_MIN, Known, Named, Opening, Remote, short};
 pub use self::remote::{ENCODER_TOKENIZER, ENCODER_WINDOW, EncoderAccess, EncoderKey, EndpointSettings, Estimate};
 pub use self::tokens::Tokens;
 use crate::error::{Error, Result};
@@ -170,6 +170,21 @@ impl Encoder {
         match &mut self.0 {
             Place::Here(embedder) => embedder.limit_tokens(max_tokens),
             Place::Elsewhere(remote) => assert_eq!(remote.settings().window_tokens, max_tokens, "as it was opened"),
+        }
+    }
+
+    /// Puts another prompt before queries, by its name in the model's folder; see [`Embedder::choose_query_prompt`].
+    ///
+    /// # Errors
+    /// Those of the embedder; [`Error::Setting`] where the encoder is elsewhere.
+    pub(crate) fn choose_query_prompt(&mut self, name: &str) -> Result<()> {
+        match &mut self.0 {
+            Place::Here(embedder) => Ok(embedder.choose_query_prompt(name)?),
+            Place::Elsewhere(remote) => Err(Error::Setting {
+                setting: "prompt",
+                value: name.to_owned(),
+                reason: format!("is a name in a model's folder, and {} has none here", remote.address()),
+            }),
         }
     }
 

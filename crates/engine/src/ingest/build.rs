@@ -12,7 +12,8 @@ use rayon::prelude::*;
 use roaring::RoaringBitmap;
 
 use super::found::absolute;
-use super::ledger::{ContentHash, Group, Ledger};
+use super::ledger::{Group, Ledger};
+use super::prepare::ContentHash;
 use super::prepare::{Prepared, prepare};
 use super::vectors::RowVectors;
 use super::{IndexReport, Progress, Stage};
@@ -113,8 +114,15 @@ impl<'a> Build<'a> {
 
     fn add(&mut self, group: Vec<(Document, ContentHash)>, progress: &mut dyn FnMut(&Progress)) -> Result<()> {
         let (chunking, encoder) = (&self.vectors.chunking, self.vectors.encoder);
-        let prepared: Vec<Prepared> =
+        let mut prepared: Vec<Prepared> =
             group.into_par_iter().map(|(document, hash)| prepare(document, hash, chunking, encoder)).collect();
+        if let Some(contexts) = &mut self.vectors.contexts {
+            let state = &mut self.progress;
+            contexts.fill(&mut prepared, encoder, &self.vectors.cancel, &mut || {
+                state.n_contexts += 1;
+                progress(state);
+            })?;
+        }
         self.progress.n_documents = self.ledger.n_documents();
         for prepared in &prepared {
             self.push(&prepared.as_new(), progress)?;
@@ -173,6 +181,7 @@ impl<'a> Build<'a> {
         report.n_tokens_embedded += counts.n_tokens_embedded;
         report.n_from_log += counts.n_from_log;
         report.n_truncated += counts.n_truncated;
+        report.contexts = self.vectors.contexts.as_ref().map(|contexts| contexts.counts);
         let written = self.segments.written();
         let is_measured = |generation: &Generation| {
             matches!(generation.manifest.calibration, Some(Calibration::Sample(_))) || generation.n_rows() == 0
@@ -182,7 +191,9 @@ impl<'a> Build<'a> {
         let is_settled = self.snapshot.is_none_or(is_measured)
             && !self.ledger.settles_losses(self.snapshot)
             && reports.is_none_or(|reports| reports.is_kept());
-        if written.is_empty() && self.ledger.replaced.is_empty() && is_settled {
+        // A part of the files may hold nothing: then its collection is empty.
+        let is_first_part = self.snapshot.is_none() && self.ledger.is_part();
+        if written.is_empty() && self.ledger.replaced.is_empty() && is_settled && !is_first_part {
             self.ledger.report.notes.extend(self.vectors.finish());
             let Some(snapshot) = self.snapshot else { return Err(self.ledger.nothing()) };
             self.ledger.report.generation = snapshot.manifest.generation;

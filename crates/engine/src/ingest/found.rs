@@ -1,13 +1,15 @@
 //! Finds the files of a run's roots, and tells what is gone from what could not be read.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 
 use cento_corpus::{self as corpus, FoundFile, RawText, ReadOptions, Root};
 
 use super::{IndexReport, Issue};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use cento_collection::format::manifest::Manifest;
 
 /// The roots of a run as they are now.
@@ -20,6 +22,72 @@ pub(crate) struct Found {
     pub(super) unread: BTreeMap<String, String>,
     /// Roots of the collection that hold nothing any more.
     pub(super) gone: Vec<GoneRoot>,
+    /// Origins of the files of other parts, which this run leaves alone.
+    pub(super) elsewhere: BTreeMap<String, ()>,
+}
+
+/// One of the parts that the files of a run are cut into, for as many machines.
+///
+/// Files are cut in the order of their origins, whole, into parts of about as many bytes: where the same files are
+/// found, the same parts come of them, and all parts together are all files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FilePart {
+    /// Its number, from 1.
+    number: u32,
+    /// The number of parts.
+    of: u32,
+}
+
+impl FilePart {
+    /// The most parts.
+    pub const PARTS_MAX: u32 = 1_000_000;
+
+    /// The part in which a file lies whose bytes begin behind `before` of `total` bytes: that of its middle.
+    fn has(self, before: u64, n_bytes: u64, total: u64) -> bool {
+        let middle = (u128::from(before) * 2 + u128::from(n_bytes)) * u128::from(self.of);
+        let number = middle / (u128::from(total.max(1)) * 2) + 1;
+        number.min(u128::from(self.of)) == u128::from(self.number)
+    }
+}
+
+impl fmt::Display for FilePart {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.number, self.of)
+    }
+}
+
+impl FromStr for FilePart {
+    type Err = Error;
+
+    /// Reads `i/n`.
+    ///
+    /// # Errors
+    /// [`Error::Setting`] unless `1 <= i <= n <=` [`FilePart::PARTS_MAX`].
+    fn from_str(text: &str) -> Result<Self> {
+        let numbers = text.split_once('/').and_then(|(number, of)| Some((number.parse().ok()?, of.parse().ok()?)));
+        match numbers {
+            Some((number, of)) if (1..=of).contains(&number) && of <= Self::PARTS_MAX => Ok(Self { number, of }),
+            Some(_) | None => {
+                let reason = format!("is no part: i/n with i from 1 to n, and n up to {}", Self::PARTS_MAX);
+                Err(Error::Setting { setting: "part", value: text.to_owned(), reason })
+            }
+        }
+    }
+}
+
+impl Found {
+    /// Leaves the files of other parts alone.
+    pub(super) fn only(&mut self, part: FilePart) {
+        let total: u64 = self.files.iter().map(|file| file.n_bytes).sum();
+        let mut before = 0;
+        let (own, others) = std::mem::take(&mut self.files).into_iter().partition(|file: &FoundFile| {
+            let start = before;
+            before += file.n_bytes;
+            part.has(start, file.n_bytes, total)
+        });
+        self.files = own;
+        self.elsewhere = others.into_iter().map(|file: FoundFile| (file.origin, ())).collect();
+    }
 }
 
 /// A root of the collection that does not exist any more, or holds nothing to read.

@@ -120,6 +120,8 @@ mod tests {
             late: None,
             given: None,
             endpoint: None,
+            context: None,
+            prompt: None,
         };
         let key = cento_embedder::cache::key("f00d", "1");
         let mut opened = EmbeddingLog::open(Some(&options), &config, "a machine".to_owned());

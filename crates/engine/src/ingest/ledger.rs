@@ -10,6 +10,7 @@ use cento_corpus::{self as corpus, Document, FoundFile, Root};
 use roaring::RoaringBitmap;
 
 use super::found::{Found, GoneRoot};
+use super::prepare::ContentHash;
 use super::{IndexReport, Issue, Removals};
 use crate::error::{Error, Result};
 use cento_collection::format::files::FileReport;
@@ -18,9 +19,6 @@ use cento_collection::format::manifest::Manifest;
 use cento_collection::format::segment::Segment;
 use cento_collection::keep::generation::Generation;
 use cento_collection::keep::reports::{self, Reports};
-
-/// Blake3 of everything of a document that shapes its rows or its citations.
-pub(crate) type ContentHash = [u8; 32];
 
 /// First half of BLAKE3 of an id.
 type IdHash = [u8; 16];
@@ -107,7 +105,9 @@ pub(crate) struct Ledger<'a> {
     seen: Seen,
     /// Origins of files and folders that could not be read whole, and why: what the collection has of them stays.
     unread: BTreeMap<String, String>,
-    /// Documents that stay for that reason.
+    /// Origins of files that this run leaves alone.
+    elsewhere: BTreeMap<String, ()>,
+    /// Documents that stay because something could not be read.
     stale: Vec<Stale>,
     /// Documents that die with the next commit, by segment.
     pub(crate) replaced: BTreeMap<usize, RoaringBitmap>,
@@ -129,6 +129,7 @@ impl<'a> Ledger<'a> {
             known: snapshot.map(known_documents).transpose()?.unwrap_or_default(),
             seen: Seen::default(),
             unread: found.unread.clone(),
+            elsewhere: found.elsewhere.clone(),
             stale: Vec::new(),
             replaced: BTreeMap::new(),
             report,
@@ -176,8 +177,7 @@ impl<'a> Ledger<'a> {
         let files: Vec<FileReport> =
             std::mem::take(&mut self.report.files).into_iter().map(FileReport::judged).collect();
         let before = self.snapshot.map(|snapshot| &snapshot.manifest);
-        let is_covered = |origin: &str| is_covered(&self.labels, origin);
-        let (reports, remark) = Reports::after(folder, before, files.clone(), is_covered);
+        let (reports, remark) = Reports::after(folder, before, files.clone(), |origin| self.is_covered(origin));
         self.report.notes.extend(remark);
         self.report.files = files;
         reports::sort(&mut self.report.files);
@@ -260,7 +260,7 @@ impl<'a> Ledger<'a> {
         let segments = self.snapshot.into_iter().flat_map(|snapshot| snapshot.segments.iter().enumerate());
         let all = segments
             .flat_map(|(at, segment)| segment.live_documents().map(move |document| Ok(stored(at, segment, document)?)));
-        all.filter(|stored| stored.as_ref().map_or(true, |stored| is_covered(&self.labels, stored.origin)))
+        all.filter(|stored| stored.as_ref().map_or(true, |stored| self.is_covered(stored.origin)))
     }
 
     /// Refuses a run whose roots are gone, unless they held nothing that is to be kept.
@@ -330,7 +330,7 @@ impl<'a> Ledger<'a> {
     /// The stale documents after this run: those that it met, and those elsewhere that it has not seen.
     pub(crate) fn stale(&self, manifest: Option<&Manifest>) -> Vec<Stale> {
         let before = manifest.iter().flat_map(|manifest| &manifest.stale);
-        let elsewhere = before.filter(|stale| !is_covered(&self.labels, &stale.origin)).cloned();
+        let elsewhere = before.filter(|stale| !self.is_covered(&stale.origin)).cloned();
         let mut stale: Vec<Stale> = elsewhere.chain(self.stale.iter().cloned()).collect();
         stale.sort_by(|a, b| a.origin.cmp(&b.origin));
         stale
@@ -339,10 +339,11 @@ impl<'a> Ledger<'a> {
     /// Losses of a collection that this run leaves: documents that it did not come across, or could not read.
     pub(crate) fn remaining_losses(&self, manifest: &Manifest) -> Vec<Loss> {
         // A run that could not read all has not seen what became of documents without a name.
-        let seen_whole = if self.report.unread.is_empty() { self.labels.as_slice() } else { &[] };
+        let has_seen_all = self.report.unread.is_empty() && self.elsewhere.is_empty();
+        let seen_whole = if has_seen_all { self.labels.as_slice() } else { &[] };
         losses::remaining(&manifest.losses, seen_whole, &manifest.roots, |document| {
             self.seen.origin(&document.id) == Some(document.origin.as_str())
-                || is_covered(&self.labels, &document.origin) && unread_place(&document.origin, &self.unread).is_none()
+                || self.is_covered(&document.origin) && unread_place(&document.origin, &self.unread).is_none()
         })
     }
 
@@ -356,7 +357,17 @@ impl<'a> Ledger<'a> {
 
     /// True if a file of the collection is still where it was, as far as this run can tell.
     fn is_there(&self, origin: &str) -> bool {
-        !is_covered(&self.labels, origin) || unread_place(origin, &self.unread).is_some()
+        !self.is_covered(origin) || unread_place(origin, &self.unread).is_some()
+    }
+
+    /// True if the documents of a file are this run's to add and to remove.
+    fn is_covered(&self, origin: &str) -> bool {
+        is_covered(&self.labels, origin) && unread_place(origin, &self.elsewhere).is_none()
+    }
+
+    /// True if the run is over a part of the files.
+    pub(crate) fn is_part(&self) -> bool {
+        !self.elsewhere.is_empty()
     }
 
     /// Why a new collection would be empty.
@@ -373,7 +384,7 @@ impl<'a> Ledger<'a> {
 }
 
 /// The one of `places` that `origin` is, or the outermost of those that it lies in.
-fn unread_place<'p>(origin: &str, places: &'p BTreeMap<String, String>) -> Option<&'p str> {
+fn unread_place<'p, T>(origin: &str, places: &'p BTreeMap<String, T>) -> Option<&'p str> {
     let folders = origin.match_indices('/').map(|(end, _)| &origin[..end]);
     folders.chain([origin]).find_map(|place| places.get_key_value(place).map(|(place, _)| place.as_str()))
 }

@@ -13,6 +13,7 @@ mod report;
 mod found;
 mod ledger;
 mod prepare;
+pub(crate) mod contexts;
 mod late;
 mod vectors;
 mod estimate;
@@ -34,14 +35,16 @@ use cento_corpus::{ChunkConfig, Document, Root};
 use rayon::prelude::*;
 
 use self::build::Build;
+use self::contexts::Contexts;
 use self::estimate::Estimating;
+pub use self::found::FilePart;
 use self::found::{absolute, find};
 pub use self::inspect::inspect;
-use self::ledger::{ContentHash, Group, Ledger};
+use self::ledger::{Group, Ledger};
 pub use self::options::{IndexOptions, Removals};
 use self::options::{capped, chunk_config};
 pub(crate) use self::options::{load_encoder, precision_of, settle};
-use self::prepare::{Prepared, prepare};
+use self::prepare::{ContentHash, Prepared, prepare};
 pub use self::report::{IndexReport, Issue, Progress, Stage};
 pub(crate) use self::vectors::RowVectors;
 use self::writer::stop::Stoppable;
@@ -90,6 +93,7 @@ fn index_locked(
 
     let mut report = IndexReport::default();
     let mut found = find(&roots, known.as_ref(), &options.read, &mut report)?;
+    options.part.into_iter().for_each(|part| found.only(part));
     let loaded = load_encoder(known.as_ref(), options)?;
     let config = settle(known.as_ref().map(|manifest| &manifest.config), options, &loaded)?;
     let encoder = &loaded.encoder;
@@ -99,6 +103,7 @@ fn index_locked(
     ledger.check_roots(std::mem::take(&mut found.gone), options.removals)?;
     let mut vectors = RowVectors::new(&config, encoder, options.cache.as_ref())?;
     vectors.cancel = options.cancel.clone();
+    vectors.contexts = Contexts::open(config.context.as_ref(), options.contexts.clone(), options.cache.as_ref())?;
     let limits =
         SegmentLimits { memory_bytes, rows_max: options.segment_rows_max, graph_rows_min: options.graph_rows_min };
     let mut build = Build::new(fs, folder, &config, snapshot.as_ref(), ledger, vectors, limits);
@@ -176,6 +181,7 @@ pub fn dry_run(
     check_labels(known.as_ref(), roots)?;
     let mut report = IndexReport::default();
     let mut found = find(roots, known.as_ref(), &options.read, &mut report)?;
+    options.part.into_iter().for_each(|part| found.only(part));
     let loaded = load_encoder(known.as_ref(), options)?;
     let config = settle(known.as_ref().map(|manifest| &manifest.config), options, &loaded)?;
     let encoder = &loaded.encoder;
@@ -191,6 +197,7 @@ pub fn dry_run(
         config: &config,
         chunking: &chunking,
         encoder,
+        contexts: Contexts::open(config.context.as_ref(), options.contexts.clone(), options.cache.as_ref())?,
         asked: Estimating::new(encoder, &config, options.cache.as_ref()),
     };
     for (file, documents) in Reader::new(&found.files, &options.read, options.guard.as_ref()) {
@@ -215,11 +222,12 @@ pub fn dry_run(
     Ok(ledger.report)
 }
 
-/// Counts what would be embedded.
+/// Counts what would be embedded, and the contexts that would be asked for.
 struct Counting<'e> {
     config: &'e CollectionConfig,
     chunking: &'e ChunkConfig,
     encoder: &'e Encoder,
+    contexts: Option<Contexts>,
     asked: Option<Estimating<'e>>,
 }
 
@@ -227,7 +235,11 @@ impl Counting<'_> {
     fn add(&mut self, group: Vec<(Document, ContentHash)>, report: &mut IndexReport) {
         let (chunking, encoder) = (self.chunking, self.encoder);
         let prepare = |(document, hash)| prepare(document, hash, chunking, encoder);
-        let prepared: Vec<Prepared> = group.into_par_iter().map(prepare).collect();
+        let mut prepared: Vec<Prepared> = group.into_par_iter().map(prepare).collect();
+        if let Some(contexts) = &mut self.contexts {
+            contexts.count(&mut prepared, encoder);
+            report.contexts = Some(contexts.counts);
+        }
         for prepared in &prepared {
             let visible = prepared.chunks.iter().zip(&prepared.headers).filter(|(chunk, _)| !chunk.hidden);
             for (chunk, header) in visible {

@@ -1,5 +1,7 @@
 //! What a collection is built with: the caller's wishes, held against what the collection has.
 
+use std::sync::Arc;
+
 use cento_corpus::guard::Guard;
 use cento_corpus::{self as corpus, ChunkConfig, ChunkSize, HeaderStyle, ReadOptions};
 use cento_embedder::{DeviceChoice, Kind, LoadOptions, Precision};
@@ -7,9 +9,12 @@ use cento_lexical::Language;
 use cento_vector::Scalar;
 
 use crate::cancel::Cancel;
-use crate::encoder::{Address, Encoder, EncoderAccess, EndpointSettings, Named, Opening, Patience, short};
+use crate::encoder::{Address, Encoder, EncoderAccess, EndpointSettings, Named, Opening, short};
 use crate::error::{Error, Result};
 use crate::ingest::cache::{CacheOptions, ModelFile};
+use crate::ingest::contexts::{self, ContextWriter};
+use crate::ingest::found::FilePart;
+use crate::line::patience::Patience;
 use cento_collection::format::config::{
     CHUNKER_VERSION, ChunkTokens, CollectionConfig, GRAPH_ROWS_MIN, LateReading, Pooling, SEGMENT_ROWS_MAX,
 };
@@ -17,17 +22,29 @@ use cento_collection::format::manifest::Manifest;
 use cento_collection::write::compact::{CompactOptions, Merge};
 use cento_models::{DEFAULT_MODEL, Models};
 
+/// Name of the prompt before queries that a model's folder has for them.
+const QUERY_PROMPT: &str = "query";
+/// Tokens of the window that are kept for a context and the end of its line.
+const CONTEXT_TOKENS: usize = contexts::TOKENS_MAX + 2;
+/// Fewest tokens that a context must leave for the rest of a header and the chunk.
+const CHUNK_TOKENS_MIN: usize = 16;
+
 /// Index options; `None` means what the collection has, or the default for a new one.
 #[derive(Debug, Clone)]
 pub struct IndexOptions {
     /// Card name or folder of the encoder, or `openai:NAME@URL` of one at an endpoint.
     pub model: Option<String>,
+    /// Name of the prompt before queries, in the folder of an encoder of this machine; `query` by default.
+    pub prompt: Option<String>,
     /// The use of an encoder at an endpoint.
     pub endpoint: EndpointSettings,
     /// The way it is asked.
     pub access: EncoderAccess,
     /// Header style.
     pub header: Option<HeaderStyle>,
+    /// The model that writes a context behind each header; `None` for what the collection has, which then wants one for
+    /// chunks that are new.
+    pub contexts: Option<Arc<dyn ContextWriter>>,
     /// Chunk size.
     pub chunk_tokens: Option<ChunkTokens>,
     /// Language of the lexical analysis.
@@ -42,6 +59,8 @@ pub struct IndexOptions {
     pub late_window: Option<usize>,
     /// The way files are found and read.
     pub read: ReadOptions,
+    /// The part of the files that is indexed; all without. Documents of other parts stay as they are.
+    pub part: Option<FilePart>,
     /// The way files are read in children; without one, formats that want it are refused.
     pub guard: Option<Guard>,
     /// Where the encoder runs.
@@ -82,9 +101,11 @@ impl Default for IndexOptions {
     fn default() -> Self {
         Self {
             model: None,
+            prompt: None,
             endpoint: EndpointSettings::default(),
             access: EncoderAccess::default(),
             header: None,
+            contexts: None,
             chunk_tokens: None,
             language: None,
             vectors: None,
@@ -92,6 +113,7 @@ impl Default for IndexOptions {
             pooling: None,
             late_window: None,
             read: ReadOptions::default(),
+            part: None,
             guard: None,
             device: DeviceChoice::Auto,
             threads: 0,
@@ -142,12 +164,15 @@ pub(crate) fn load_encoder(known: Option<&Manifest>, options: &IndexOptions) -> 
         let (collection, requested) = (known.config.precision.clone(), precision.to_string());
         return Err(Error::Mismatch { setting: "precision", collection, requested });
     }
+    let prompt = options.prompt.as_ref().or(known.and_then(|known| known.config.prompt.as_ref()));
     if let Some(address) = Address::parse(&spec)? {
         if precision != Precision::default() {
             let reason = "is of no use: an encoder at an endpoint has its own".to_owned();
             return Err(Error::Setting { setting: "precision", value: precision.to_string(), reason });
         }
-        return open_encoder(known.map(|known| &known.config), address, options);
+        let mut loaded = open_encoder(known.map(|known| &known.config), address, options)?;
+        prompt.map_or(Ok(()), |prompt| loaded.encoder.choose_query_prompt(prompt))?;
+        return Ok(loaded);
     }
     if let Some((setting, value)) = options.endpoint.any() {
         let reason = format!("is for an encoder at an endpoint, not for {spec}");
@@ -156,7 +181,9 @@ pub(crate) fn load_encoder(known: Option<&Manifest>, options: &IndexOptions) -> 
     let models = Models::from_env()?;
     let located = models.resolve(&spec)?;
     let load = LoadOptions { device: options.device, precision, threads: options.threads, ..LoadOptions::default() };
-    Ok(Loaded { spec: located.name, encoder: Encoder::load(&models, &located.folder, &load)? })
+    let mut encoder = Encoder::load(&models, &located.folder, &load)?;
+    prompt.map_or(Ok(()), |prompt| encoder.choose_query_prompt(prompt))?;
+    Ok(Loaded { spec: located.name, encoder })
 }
 
 /// The encoder at an endpoint: the one of the collection or of the cache, if it is that.
@@ -216,7 +243,10 @@ pub(crate) fn settle(
         late: late_reading(pooling, options.late_window, encoder)?,
         given: None,
         endpoint: encoder.endpoint().cloned(),
+        prompt: options.prompt.clone(),
+        context: contexts::asked(options.contexts.as_deref()),
     };
+    check_contexts(&asked, encoder)?;
     let Some(known) = known else { return Ok(asked) };
     let differs = |setting, collection: &str, requested: &str| match collection == requested {
         true => Ok(()),
@@ -225,12 +255,19 @@ pub(crate) fn settle(
     if asked.model_fingerprint != known.model_fingerprint {
         return Err(Error::Mismatch { setting: "model", collection: named(known), requested: named(&asked) });
     }
+    if let Some(prompt) = &options.prompt {
+        differs("prompt", known.prompt.as_deref().unwrap_or(QUERY_PROMPT), prompt)?;
+    }
     differs("chunker", &known.chunker_version.to_string(), &asked.chunker_version.to_string())?;
     if options.chunk_tokens.is_some() {
         differs("chunk-tokens", &known.chunk_tokens, &asked.chunk_tokens)?;
     }
     if options.header.is_some() {
-        differs("header", &known.header, &asked.header)?;
+        differs("header", &header_of(known), &asked.header)?;
+    }
+    if asked.context.is_some() && known.context != asked.context {
+        let (collection, requested) = (header_of(known), header_of(&asked));
+        return Err(Error::Mismatch { setting: "header", collection, requested });
     }
     if options.language.is_some() {
         differs("language", &known.language, &asked.language)?;
@@ -263,6 +300,25 @@ fn late_reading(pooling: Pooling, window: Option<usize>, encoder: &Encoder) -> R
     }
 }
 
+/// The header's style, or who writes the contexts behind it.
+fn header_of(config: &CollectionConfig) -> String {
+    config.context.as_ref().map_or_else(|| config.header.clone(), ToString::to_string)
+}
+
+/// Contexts stand before a chunk's own text, in the window of the encoder: there must be room for both.
+fn check_contexts(config: &CollectionConfig, encoder: &Encoder) -> Result<()> {
+    let Some(written) = &config.context else { return Ok(()) };
+    let refuse = |reason: String| Err(Error::Setting { setting: "header", value: written.to_string(), reason });
+    if config.pooling != Pooling::Plain {
+        return refuse("is for plain vectors only: late vectors have no header".to_owned());
+    }
+    if chunk_config(config, encoder)?.window_tokens < CHUNK_TOKENS_MIN {
+        let window = encoder.max_tokens();
+        return refuse(format!("leaves no room for text in the encoder's window of {window} tokens"));
+    }
+    Ok(())
+}
+
 fn named(config: &CollectionConfig) -> String {
     format!("{} (fingerprint {})", config.model, short(&config.model_fingerprint))
 }
@@ -271,7 +327,8 @@ fn named(config: &CollectionConfig) -> String {
 /// tokens.
 pub(super) fn chunk_config(config: &CollectionConfig, encoder: &Encoder) -> Result<ChunkConfig> {
     let n_prompt = encoder.tokenizer().count(encoder.prompt(Kind::Document));
-    let window_tokens = encoder.max_tokens() - encoder.n_special() - n_prompt;
+    let n_context = if config.context.is_some() { CONTEXT_TOKENS } else { 0 };
+    let window_tokens = encoder.max_tokens().saturating_sub(encoder.n_special() + n_prompt + n_context);
     Ok(ChunkConfig { size: config.chunk_size()?, window_tokens, header: config.header_style()? })
 }
 

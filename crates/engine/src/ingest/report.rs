@@ -6,6 +6,7 @@ use cento_collection::format::files::FileReport;
 use cento_collection::write::compact::{CompactReport, Copied};
 use cento_corpus::guard::Confinement;
 
+use super::contexts::ContextCounts;
 use crate::encoder::Estimate;
 
 /// Progress of an ingest.
@@ -21,6 +22,8 @@ pub struct Progress {
     pub n_bytes_total: u64,
     /// Tokens embedded so far, those found in the cache not counted.
     pub n_tokens: u64,
+    /// Contexts that a language model wrote so far, those found in the cache not counted.
+    pub n_contexts: u64,
     /// Rows linked into the graph.
     pub n_graph_rows: u64,
     /// Rows copied by a compaction.
@@ -73,6 +76,9 @@ pub struct IndexReport {
     pub n_from_log: u64,
     /// Rows longer than the encoder's window, embedded by their beginning (only with `--chunk-tokens document`).
     pub n_truncated: u64,
+    /// The contexts that a language model wrote, where it writes any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub contexts: Option<ContextCounts>,
     /// Files left out, and why.
     pub skipped: Vec<Issue>,
     /// Files and folders that the system did not let be read.

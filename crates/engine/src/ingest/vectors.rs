@@ -6,6 +6,7 @@ use std::ops::Range;
 use cento_corpus::{ChunkConfig, ChunkSize};
 use cento_embedder::{Embedding, Kind, cache};
 
+use super::contexts::Contexts;
 use super::late::{LatePending, LateQueue, late_document};
 use super::options::chunk_config;
 use crate::cancel::Cancel;
@@ -47,6 +48,8 @@ pub(crate) struct VectorCounts {
 pub(crate) struct RowVectors<'e> {
     pub(super) encoder: &'e Encoder,
     pub(super) chunking: ChunkConfig,
+    /// Where headers have contexts.
+    pub(super) contexts: Option<Contexts>,
     log: EmbeddingLog,
     /// Where plain vectors are kept in the segment, if they are asked for.
     plain: Option<usize>,
@@ -65,6 +68,7 @@ impl<'e> RowVectors<'e> {
         Ok(Self {
             encoder,
             chunking: chunk_config(config, encoder)?,
+            contexts: None,
             log: EmbeddingLog::open(cache, config, encoder.arithmetic()),
             plain: column(VectorColumn::Plain),
             pending: Vec::new(),

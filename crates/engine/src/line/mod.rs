@@ -2,6 +2,7 @@
 //! along a redirect, not into an error.
 
 mod address;
+pub(crate) mod patience;
 
 use std::error::Error as _;
 use std::fmt;
@@ -28,7 +29,7 @@ pub enum Reach {
 }
 
 /// Most bytes of a chat completion that are read.
-const BODY_BYTES_MAX: usize = 1 << 20;
+pub(crate) const BODY_BYTES_MAX: usize = 1 << 20;
 /// The interval at which whoever waits looks whether the answer is still wanted.
 const LOOK: Duration = Duration::from_millis(20);
 /// Wait after 429 or 503 where the answer names none.

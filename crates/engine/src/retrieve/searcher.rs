@@ -9,14 +9,16 @@ use cento_embedder::{DeviceChoice, Embedding, LoadOptions};
 use cento_lexical::Analyzer;
 
 use crate::cancel::Cancel;
-use crate::encoder::{Address, Encoder, EncoderAccess, EndpointSettings, Named, Opening, Patience, short};
+use crate::encoder::{Address, Encoder, EncoderAccess, EndpointSettings, Named, Opening, short};
 use crate::error::{Error, Result};
 use crate::ingest::precision_of;
+use crate::line::patience::Patience;
 use crate::retrieve::queue::SharedEncoder;
 use crate::retrieve::resolved::ResolvedContexts;
 use crate::retrieve::rules::known::KnownLinks;
 use crate::source::local::Local;
-use crate::source::seam::{Labelled, Source};
+use crate::source::remote::Remote;
+use crate::source::seam::{Description, Labelled, Source};
 use crate::source::shards::Shards;
 use cento_collection::format::losses::{Loss, Stale};
 use cento_collection::format::manifest::Manifest;
@@ -100,6 +102,13 @@ impl Searcher {
         Self::of(named, options, source)
     }
 
+    /// Opens shards of other machines, each with the name that errors have for it, as one collection.
+    pub(crate) fn of_shards(shards: Vec<Remote>, names: Vec<PathBuf>, options: SearcherOptions) -> Result<Self> {
+        let named = names.iter().map(|name| name.display().to_string()).collect::<Vec<_>>().join(",");
+        let sources = shards.into_iter().map(|shard| Box::new(shard) as Box<dyn Source>).collect();
+        Self::of(named.into(), options, Box::new(Shards::of(sources, names)?))
+    }
+
     fn of(folder: PathBuf, options: SearcherOptions, source: Box<dyn Source>) -> Result<Self> {
         let analyzer = Analyzer::new(source.describe().manifest.config.language()?);
         Ok(Self {
@@ -132,6 +141,18 @@ impl Searcher {
     /// The generation this searcher shows.
     pub fn manifest(&self) -> &Manifest {
         &self.source.describe().manifest
+    }
+
+    /// The facts of the collection that another server may be told: where its files lie on this machine it learns only
+    /// where paths are names.
+    pub(crate) fn shown(&self) -> Description {
+        let mut shown = self.source.describe().clone();
+        if self.options.names == Names::Alone {
+            shown.manifest.roots.iter_mut().for_each(|(label, path)| *path = PathBuf::from(label));
+            let model = &mut shown.manifest.config.model;
+            *model = model.rsplit(['/', '\\']).find(|part| !part.is_empty()).unwrap_or(model).to_owned();
+        }
+        shown
     }
 
     /// Warnings to whoever asks: documents that were damaged and are not there any more, and documents that are older
@@ -212,7 +233,7 @@ impl Searcher {
             threads: self.options.threads,
             ..LoadOptions::default()
         };
-        let encoder = Encoder::load(&models, &located.folder, &load)?;
+        let mut encoder = Encoder::load(&models, &located.folder, &load)?;
         if encoder.fingerprint() != config.model_fingerprint {
             return Err(Error::Mismatch {
                 setting: "model",
@@ -220,6 +241,7 @@ impl Searcher {
                 requested: format!("{} (fingerprint {})", located.name, short(encoder.fingerprint())),
             });
         }
+        config.prompt.as_ref().map_or(Ok(()), |prompt| encoder.choose_query_prompt(prompt))?;
         Ok(encoder)
     }
 

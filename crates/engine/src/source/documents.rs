@@ -7,7 +7,7 @@ use cento_collection::format::segment::{DocumentRecord, Segment};
 use cento_collection::keep::generation::Generation;
 use cento_corpus::{self as corpus, Format};
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::source::chunks::{anchor, heading_path};
@@ -15,7 +15,7 @@ use crate::source::refs::{ChunkRef, Chunks, Named};
 use crate::source::selected::{Pick, picked};
 
 /// The part of a document that is asked for.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Part {
     /// All of it.
     Whole,
@@ -44,7 +44,7 @@ pub(crate) enum Sought<'a> {
 }
 
 /// A document with what tells it from others of its file.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) struct LocatedDocument {
     /// The file it came from: root label and relative path.
     pub(crate) origin: String,
@@ -91,7 +91,7 @@ pub struct Excerpt {
 }
 
 /// A section of a document.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct DocumentSection {
     /// 1 is the outermost.
     pub level: u32,
@@ -100,7 +100,7 @@ pub struct DocumentSection {
     /// Its bytes in the canonical text, subsections included.
     pub span: [u64; 2],
     /// The number of the section around it, in the order of the list, from 0; none for an outermost one.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<u32>,
 }
 

@@ -1,4 +1,5 @@
-//! Source: where candidates come from. One collection is a source, and so are several that answer as one.
+//! Source: where candidates come from. One collection is a source, one on another machine is, and so are several that
+//! answer as one.
 
 pub(crate) mod refs;
 pub(crate) mod ranking;
@@ -19,4 +20,5 @@ pub(crate) mod documents;
 pub(crate) mod selected;
 
 pub(crate) mod local;
+pub(crate) mod remote;
 pub(crate) mod shards;

@@ -2,12 +2,28 @@
 
 use std::ops::Range;
 
+use serde::{Deserialize, Serialize};
+
 /// A chunk of a source. References order as chunks are stored, so chunks of a document follow each other.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(from = "(u32, u32)", into = "(u32, u32)")]
 pub struct ChunkRef {
     shard: u32,
     segment: u32,
     row: u32,
+}
+
+/// As another machine names it, which knows nothing of shards.
+impl From<(u32, u32)> for ChunkRef {
+    fn from((segment, row): (u32, u32)) -> Self {
+        Self { shard: 0, segment, row }
+    }
+}
+
+impl From<ChunkRef> for (u32, u32) {
+    fn from(chunk: ChunkRef) -> Self {
+        (chunk.segment, chunk.row)
+    }
 }
 
 impl ChunkRef {
@@ -35,8 +51,9 @@ impl ChunkRef {
 }
 
 /// Chunks that follow each other in one document.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Chunks {
+    #[serde(skip)]
     shard: u32,
     segment: u32,
     rows: Range<u32>,
@@ -85,14 +102,14 @@ impl Chunks {
 }
 
 /// A chunk with its public id, by which it is ordered; of a ranking of documents, a document's id and its first chunk.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) struct ChunkKey {
     pub(crate) id: String,
     pub(crate) chunk: ChunkRef,
 }
 
 /// A document by its id.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Named {
     pub(crate) chunks: Chunks,
     /// The chunk of the number that was asked for, if it is searched.
@@ -100,7 +117,7 @@ pub(crate) struct Named {
 }
 
 /// Chunks of the document of one chunk, on both sides of it.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Around {
     pub(crate) chunk: ChunkRef,
     /// Numbers in the document, the chunk's own among them.

@@ -61,6 +61,11 @@ impl Scope {
         Self { shards: vec![Arc::clone(&self.shards[shard])] }
     }
 
+    /// The rows that may answer, by segment, in the scope of a single collection.
+    pub(super) fn segments(&self) -> &[RoaringBitmap] {
+        &self.shards[0]
+    }
+
     /// The rows of a segment that may answer, in the scope of a single collection.
     pub(super) fn rows(&self, segment: usize) -> &RoaringBitmap {
         &self.shards[0][segment]

@@ -32,6 +32,11 @@ pub(crate) trait Source: Debug + Send + Sync {
     /// Gives the manifest and the counts; they do not change while the source is open.
     fn describe(&self) -> &Description;
 
+    /// True if an answer is waited for rather than computed, so that several are asked for at once.
+    fn is_far(&self) -> bool {
+        false
+    }
+
     /// Gives the fields of the documents and their types.
     fn schema(&self) -> Result<Schema>;
 
@@ -134,7 +139,7 @@ pub(crate) struct Description {
 }
 
 /// The units that statistics count.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Counted {
     /// Those that BM25 ranks.
     Units(Unit),
@@ -158,7 +163,7 @@ pub(crate) struct LexicalQueries<'a> {
 }
 
 /// The statistics that scores are computed under.
-#[derive(Debug)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Given {
     pub(crate) of_units: Statistics,
     /// Of chunks, where they count in the score of a document.
@@ -233,7 +238,7 @@ pub(crate) struct Near {
 }
 
 /// Chunks of a document under one heading.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Labelled {
     /// All chunks of the document.
     pub(crate) document: Chunks,

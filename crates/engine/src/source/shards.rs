@@ -11,7 +11,6 @@ use cento_collection::format::calibration::Calibration;
 use cento_collection::format::config::CollectionConfig;
 use cento_collection::keep::snapshots::At;
 use cento_lexical::{Analyzer, Bm25, Explanation, Statistics, Unit};
-use serde_json::Value;
 
 use crate::cancel::Cancel;
 use crate::error::{Error, Result};
@@ -33,7 +32,8 @@ use crate::source::titles::{Holder, Mention};
 #[derive(Debug)]
 pub(crate) struct Shards {
     sources: Vec<Box<dyn Source>>,
-    folders: Vec<PathBuf>,
+    /// Folders, or addresses.
+    places: Vec<PathBuf>,
     description: Description,
     analyzer: Analyzer,
 }
@@ -45,38 +45,60 @@ impl Shards {
         for folder in folders {
             sources.push(Box::new(Local::open(folder, at)?));
         }
+        Self::of(sources, folders.to_vec())
+    }
+
+    /// Several sources as one, each with the place that errors name.
+    pub(crate) fn of(sources: Vec<Box<dyn Source>>, places: Vec<PathBuf>) -> Result<Self> {
         let Some(first) = sources.first().map(|source| &source.describe().manifest.config) else {
             return Err(refused(
                 "0".to_owned(),
                 "have nothing to answer from; name at least one collection".to_owned(),
             ));
         };
-        for (source, folder) in sources.iter().zip(folders) {
-            check_config((first, &folders[0]), (&source.describe().manifest.config, folder))?;
+        for (source, place) in sources.iter().zip(&places) {
+            check_config((first, &places[0]), (&source.describe().manifest.config, place))?;
         }
         let analyzer = Analyzer::new(first.language()?);
-        Ok(Self { description: description(&sources), sources, folders: folders.to_vec(), analyzer })
+        Ok(Self { description: description(&sources), sources, places, analyzer })
     }
 
     fn each(&self) -> impl Iterator<Item = (usize, &dyn Source)> {
         self.sources.iter().map(|source| &**source).enumerate()
     }
 
+    /// The answers of all shards, each with its number, in their order; those on other machines are asked at once.
+    fn all<A: Send>(&self, ask: impl Fn(usize, &dyn Source) -> Result<A> + Sync) -> Result<Vec<(usize, A)>> {
+        if !self.is_far() {
+            return self.each().map(|(shard, source)| Ok((shard, ask(shard, source)?))).collect();
+        }
+        let ask = &ask;
+        std::thread::scope(|scope| {
+            let asked = self.each().map(|(shard, source)| scope.spawn(move || ask(shard, source)));
+            let asked: Vec<_> = asked.collect();
+            let answer = |(shard, asked): (usize, std::thread::ScopedJoinHandle<'_, Result<A>>)| {
+                Ok((shard, asked.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?))
+            };
+            asked.into_iter().enumerate().map(answer).collect()
+        })
+    }
+
     /// Asks every shard for the items that lie in it; the answers come in the order of the items.
-    fn scatter<I: Clone, A>(
+    fn scatter<I: Clone + Sync, A: Send>(
         &self,
         items: &[I],
-        chunk: impl Fn(&I) -> ChunkRef,
-        ask: impl Fn(&dyn Source, &[I]) -> Result<Vec<A>>,
+        chunk: impl Fn(&I) -> ChunkRef + Sync,
+        ask: impl Fn(&dyn Source, &[I]) -> Result<Vec<A>> + Sync,
     ) -> Result<Vec<A>> {
-        let mut answers: Vec<(usize, A)> = Vec::with_capacity(items.len());
-        for (shard, source) in self.each() {
+        let of_shard = self.all(|shard, source| {
             let places: Vec<usize> = (0..items.len()).filter(|&at| chunk(&items[at]).shard() == shard).collect();
-            if !places.is_empty() {
-                let own: Vec<I> = places.iter().map(|&at| items[at].clone()).collect();
-                answers.extend(places.into_iter().zip(ask(source, &own)?));
+            if places.is_empty() {
+                return Ok(Vec::new());
             }
-        }
+            let own: Vec<I> = places.iter().map(|&at| items[at].clone()).collect();
+            Ok(places.into_iter().zip(ask(source, &own)?).collect())
+        })?;
+        let mut answers: Vec<(usize, A)> = of_shard.into_iter().flat_map(|(_, answers)| answers).collect();
         answers.sort_unstable_by_key(|(at, _)| *at);
         Ok(answers.into_iter().map(|(_, answer)| answer).collect())
     }
@@ -113,7 +135,7 @@ impl Shards {
     }
 
     fn twice(&self, document: &str, one: usize, other: usize) -> Error {
-        let (one, other) = (self.folders[one].display(), self.folders[other].display());
+        let (one, other) = (self.places[one].display(), self.places[other].display());
         refused(document.to_owned(), format!("is a document of both {one} and {other}; delete it from one of them"))
     }
 
@@ -138,20 +160,20 @@ impl Source for Shards {
         &self.description
     }
 
+    fn is_far(&self) -> bool {
+        self.sources.iter().any(|source| source.is_far())
+    }
+
     fn schema(&self) -> Result<Schema> {
-        let mut schemas = self.each().map(|(_, source)| source.schema());
-        let first = schemas.next().unwrap_or_else(|| Ok(Schema::of([])?))?;
-        schemas.try_fold(first, |mut all, schema| {
-            all.extend(schema?);
-            Ok(all)
-        })
+        let mut all = Schema::of([])?;
+        self.all(|_, source| source.schema())?.into_iter().for_each(|(_, schema)| all.extend(schema));
+        Ok(all)
     }
 
     fn scope(&self, wanted: Wanted<'_>) -> Result<Scoped> {
         let (mut scopes, mut unknown_to) = (Vec::new(), Vec::new());
         let mut n_documents = 0;
-        for (_, source) in self.each() {
-            let scoped = source.scope(wanted)?;
+        for (_, scoped) in self.all(|_, source| source.scope(wanted))? {
             n_documents += scoped.n_documents;
             scopes.push(scoped.scope);
             unknown_to.push(scoped.unknown.into_iter().collect::<HashSet<String>>());
@@ -170,8 +192,8 @@ impl Source for Shards {
 
     fn statistics(&self, counted: Counted, terms: &[String], cancel: &Cancel) -> Result<Statistics> {
         let mut sum = Statistics::default();
-        for (_, source) in self.each() {
-            sum.add(&source.statistics(counted, terms, cancel)?);
+        for (_, statistics) in self.all(|_, source| source.statistics(counted, terms, cancel))? {
+            sum.add(&statistics);
         }
         Ok(sum)
     }
@@ -188,10 +210,12 @@ impl Source for Shards {
             }
         };
         let mut of_query: Vec<Vec<Ranking>> = queries.texts.iter().map(|_| Vec::new()).collect();
-        for (shard, source) in self.each() {
+        let of_shard = self.all(|shard, source| {
             let own = OwnScopes::new(queries.scopes, shard);
-            let asked = LexicalQueries { scopes: own.scopes(), statistics: Some(given), ..*queries };
-            of_query.iter_mut().zip(source.lexical(&asked)?).for_each(|(all, ranking)| all.push(ranking));
+            source.lexical(&LexicalQueries { scopes: own.scopes(), statistics: Some(given), ..*queries })
+        })?;
+        for (_, rankings) in of_shard {
+            of_query.iter_mut().zip(rankings).for_each(|(all, ranking)| all.push(ranking));
         }
         of_query.into_iter().map(|rankings| self.merge(rankings, queries.unit, queries.depth)).collect()
     }
@@ -209,10 +233,12 @@ impl Source for Shards {
 
     fn nearest(&self, queries: &DenseQueries<'_>) -> Result<Vec<Near>> {
         let mut of_query: Vec<(Near, Vec<Ranking>)> = Vec::new();
-        for (shard, source) in self.each() {
+        let of_shard = self.all(|shard, source| {
             let own = OwnScopes::new(queries.scopes, shard);
-            for (n, near) in source.nearest(&DenseQueries { scopes: own.scopes(), ..*queries })?.into_iter().enumerate()
-            {
+            source.nearest(&DenseQueries { scopes: own.scopes(), ..*queries })
+        })?;
+        for (_, nears) in of_shard {
+            for (n, near) in nears.into_iter().enumerate() {
                 if n == of_query.len() {
                     of_query.push(Default::default());
                 }
@@ -229,12 +255,12 @@ impl Source for Shards {
     }
 
     fn rescore(&self, rescored: &Rescored<'_>) -> Result<Ranking> {
-        let mut rankings = Vec::with_capacity(self.sources.len());
-        for (shard, source) in self.each() {
+        let of_shard = self.all(|shard, source| {
             let own = rescored.found.iter().filter(|(chunk, _)| chunk.shard() == shard);
             let found: Vec<_> = own.copied().collect();
-            rankings.push(source.rescore(&Rescored { found: &found, ..*rescored })?);
-        }
+            source.rescore(&Rescored { found: &found, ..*rescored })
+        })?;
+        let rankings = of_shard.into_iter().map(|(_, ranking)| ranking).collect();
         self.merge(rankings, Unit::Row, rescored.depth)
     }
 
@@ -243,12 +269,12 @@ impl Source for Shards {
     }
 
     fn around(&self, around: &[Around]) -> Result<Vec<ChunkKey>> {
-        let mut beside = Vec::new();
-        for (shard, source) in self.each() {
+        let of_shard = self.all(|shard, source| {
             let own: Vec<_> = around.iter().filter(|around| around.chunk.shard() == shard).cloned().collect();
-            beside.extend(source.around(&own)?.into_iter().map(|key| in_shard(key, shard)));
-        }
-        Ok(beside)
+            if own.is_empty() { Ok(Vec::new()) } else { source.around(&own) }
+        })?;
+        let keyed = |(shard, keys): (usize, Vec<ChunkKey>)| keys.into_iter().map(move |key| in_shard(key, shard));
+        Ok(of_shard.into_iter().flat_map(keyed).collect())
     }
 
     fn vectors(&self, chunks: &[ChunkRef]) -> Result<Vec<Vec<f32>>> {
@@ -269,8 +295,8 @@ impl Source for Shards {
 
     fn named(&self, texts: &[String]) -> Result<Vec<Vec<Mention>>> {
         let mut of_text: Vec<BTreeMap<String, Mention>> = texts.iter().map(|_| BTreeMap::new()).collect();
-        for (shard, source) in self.each() {
-            for (all, mentions) in of_text.iter_mut().zip(source.named(texts)?) {
+        for (shard, answers) in self.all(|_, source| source.named(texts))? {
+            for (all, mentions) in of_text.iter_mut().zip(answers) {
                 for Mention { title, span, holders } in mentions {
                     let own =
                         holders.into_iter().map(|holder| Holder { chunk: holder.chunk.of_shard(shard), ..holder });
@@ -284,8 +310,8 @@ impl Source for Shards {
 
     fn linking(&self, documents: &[String]) -> Result<Vec<Option<Linking>>> {
         let mut of_document: Vec<Vec<(usize, Linking)>> = documents.iter().map(|_| Vec::new()).collect();
-        for (shard, source) in self.each() {
-            for (all, linking) in of_document.iter_mut().zip(source.linking(documents)?) {
+        for (shard, answers) in self.all(|_, source| source.linking(documents))? {
+            for (all, linking) in of_document.iter_mut().zip(answers) {
                 all.extend(linking.map(|linking| (shard, linking)));
             }
         }
@@ -295,8 +321,7 @@ impl Source for Shards {
 
     fn linkers(&self) -> Result<Linkers> {
         let mut all = Linkers::default();
-        for (_, source) in self.each() {
-            let Linkers { ids, n_unknown } = source.linkers()?;
+        for (_, Linkers { ids, n_unknown }) in self.all(|_, source| source.linkers())? {
             all.ids.extend(ids);
             all.n_unknown += n_unknown;
         }
@@ -305,8 +330,8 @@ impl Source for Shards {
 
     fn called(&self, names: &[Name]) -> Result<Vec<Vec<Holder>>> {
         let mut of_name: Vec<Vec<Holder>> = names.iter().map(|_| Vec::new()).collect();
-        for (shard, source) in self.each() {
-            for (all, holders) in of_name.iter_mut().zip(source.called(names)?) {
+        for (shard, answers) in self.all(|_, source| source.called(names))? {
+            for (all, holders) in of_name.iter_mut().zip(answers) {
                 all.extend(holders.into_iter().map(|holder| Holder { chunk: holder.chunk.of_shard(shard), ..holder }));
             }
         }
@@ -315,16 +340,16 @@ impl Source for Shards {
 
     fn outline(&self, document: &str) -> Result<Option<Vec<Heading>>> {
         let mut found = Vec::new();
-        for (shard, source) in self.each() {
-            found.extend(source.outline(document)?.map(|outline| (shard, outline)));
+        for (shard, answer) in self.all(|_, source| source.outline(document))? {
+            found.extend(answer.map(|outline| (shard, outline)));
         }
         Ok(self.only(document, found)?.map(|(_, outline)| outline))
     }
 
     fn find(&self, document: &str, number: Option<u32>) -> Result<Option<Named>> {
         let mut found = Vec::new();
-        for (shard, source) in self.each() {
-            found.extend(source.find(document, number)?.map(|named| (shard, named)));
+        for (shard, answer) in self.all(|_, source| source.find(document, number))? {
+            found.extend(answer.map(|named| (shard, named)));
         }
         Ok(self.only(document, found)?.map(|(shard, Named { chunks, chunk })| Named {
             chunks: chunks.of_shard(shard),
@@ -334,24 +359,24 @@ impl Source for Shards {
 
     fn located(&self, sought: &Sought<'_>) -> Result<Vec<LocatedDocument>> {
         let mut located = Vec::new();
-        for (_, source) in self.each() {
-            located.extend(source.located(sought)?);
+        for (_, documents) in self.all(|_, source| source.located(sought))? {
+            located.extend(documents);
         }
         Ok(located)
     }
 
     fn excerpt(&self, document: &str, part: &Part) -> Result<Option<Excerpt>> {
         let mut found = Vec::new();
-        for (shard, source) in self.each() {
-            found.extend(source.excerpt(document, part)?.map(|excerpt| (shard, excerpt)));
+        for (shard, answer) in self.all(|_, source| source.excerpt(document, part))? {
+            found.extend(answer.map(|excerpt| (shard, excerpt)));
         }
         Ok(self.only(document, found)?.map(|(_, excerpt)| excerpt))
     }
 
     fn sections(&self, document: &str) -> Result<Option<Vec<DocumentSection>>> {
         let mut found = Vec::new();
-        for (shard, source) in self.each() {
-            found.extend(source.sections(document)?.map(|sections| (shard, sections)));
+        for (shard, answer) in self.all(|_, source| source.sections(document))? {
+            found.extend(answer.map(|sections| (shard, sections)));
         }
         Ok(self.only(document, found)?.map(|(_, sections)| sections))
     }
@@ -435,13 +460,7 @@ fn description(sources: &[Box<dyn Source>]) -> Description {
         manifest.segments.extend(other.segments.iter().cloned());
         manifest.losses.extend(other.losses.iter().cloned());
         manifest.stale.extend(other.stale.iter().cloned());
-        manifest.calibration = match (manifest.calibration, &other.calibration) {
-            (Some(Calibration::Sample(all)), Some(Calibration::Sample(more))) => {
-                Some(Calibration::Sample(all.merged(more.clone())))
-            }
-            // Figures of a part are none of the whole.
-            (None | Some(Calibration::Figures(_)), _) | (_, None | Some(Calibration::Figures(_))) => None,
-        };
+        manifest.calibration = Calibration::merged(manifest.calibration, other.calibration.clone());
     }
     Description {
         manifest,
@@ -454,26 +473,9 @@ fn description(sources: &[Box<dyn Source>]) -> Description {
 
 /// Refuses a shard that was built with other settings than the first.
 fn check_config(first: (&CollectionConfig, &Path), other: (&CollectionConfig, &Path)) -> Result<()> {
-    if first.0 == other.0 {
-        return Ok(());
-    }
-    let settings = |config: &CollectionConfig| -> BTreeMap<String, Value> {
-        match serde_json::to_value(config) {
-            Ok(Value::Object(settings)) => settings.into_iter().collect(),
-            Ok(_) | Err(_) => BTreeMap::new(),
-        }
-    };
-    let (known, given) = (settings(first.0), settings(other.0));
-    let differs = |setting: &&String| known.get(*setting) != given.get(*setting);
-    let setting = known.keys().chain(given.keys()).find(differs).cloned().unwrap_or_default();
-    let value = |settings: &BTreeMap<String, Value>| settings.get(&setting).unwrap_or(&Value::Null).to_string();
-    let reason = format!(
-        "is {} in {} and {} in {}; shards must be indexed with the same settings",
-        value(&known),
-        first.1.display(),
-        value(&given),
-        other.1.display()
-    );
+    let Some((setting, known, given)) = first.0.difference(other.0) else { return Ok(()) };
+    let (first, other) = (first.1.display(), other.1.display());
+    let reason = format!("is {known} in {first} and {given} in {other}; shards must be indexed with the same settings");
     Err(refused(setting, reason))
 }
 

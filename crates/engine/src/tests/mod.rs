@@ -9,6 +9,7 @@
 //! | `ranking::phrases` | quoted phrases: what answers has them; many settings at once rank as one run each |
 //! | `faults` | a crash, a full disk and a failing one at every operation: one generation or the other, whole |
 //! | `children` | files read in children: what one that fails costs, what is told of it and for how long |
+//! | `adopt` | parts indexed elsewhere and adopted: the answers of one run, or a refusal that loses nothing |
 //! | `memory` | runs and merges within a bound of memory: several segments, and no answer changes |
 //! | `writers` | writers that meet, collections that move under one, full disks: nothing of anybody is lost |
 //! | `hostile` | links, pipes and names that lead out of a collection: nothing outside is read, written or removed |
@@ -19,11 +20,13 @@
 //! | `endpoints::language_model` | a language model beside it: what it brings, and whatever it does wrong |
 //! | `endpoints::encoder` | an encoder at an endpoint whose model changes under an open collection |
 //! | `shards` | a corpus in several collections answers as in one |
+//! | `shards::remote` | the same through the words of servers; shards that lie, change, or are asked nonsense |
 //! | `shards::calibration` | cosines mean what they mean of the living, however a collection grew |
 //! | `requests` | requests are read strictly, with defaults and limits; their schemas say the same |
 //! | `service` | many threads at once: the answers of one at a time, of the newest generation |
 //! | `model` | random operations against a map and an exact scan |
 
+mod adopt;
 #[cfg(unix)]
 mod children;
 mod endpoints;

@@ -101,3 +101,15 @@ fn a_damaged_memory_is_none() {
         assert_eq!((place.hash(), place.n_hashed.get()), (hash, n_hashed + 1));
     }
 }
+
+#[test]
+fn a_check_that_was_passed_is_remembered_and_no_other() {
+    let folder = tempfile::tempdir().unwrap();
+    let hashes = Hashes::new(Some(folder.path().join("hashes")), &OsFs);
+    assert!(!hashes.has_passed("adapter 1, driver 2"));
+    hashes.remember_pass("adapter 1, driver 2");
+    assert!(hashes.has_passed("adapter 1, driver 2") && !hashes.has_passed("adapter 1, driver 3"));
+    let nowhere = Hashes::new(None, &OsFs);
+    nowhere.remember_pass("adapter 1, driver 2");
+    assert!(!nowhere.has_passed("adapter 1, driver 2"));
+}

@@ -36,6 +36,13 @@ pub(super) fn routes() -> Vec<Route> {
             get(sections),
         ),
         Route::get(
+            "/v1/collections/{collection}/reports",
+            "What readers got out of files, the suspicious first",
+            None,
+            json::<serde_json::Value>(),
+            get(reports),
+        ),
+        Route::get(
             "/v1/collections/{collection}/fields",
             "The fields that filters can speak of",
             None,
@@ -96,6 +103,14 @@ async fn text(ask: Ask) -> Result<Reply, Refusal> {
 async fn sections(ask: Ask) -> Result<Reply, Refusal> {
     ask.answer(Lane::Query, |asked| {
         Reply::json(&asked.service().sections(asked.collection()?, &asked.request()?, asked.cancel)?)
+    })
+    .await
+}
+
+async fn reports(ask: Ask) -> Result<Reply, Refusal> {
+    ask.answer(Lane::Query, |asked| {
+        asked.no_parameters()?;
+        Reply::json(&asked.service().file_reports(asked.collection()?, asked.cancel)?)
     })
     .await
 }

@@ -21,17 +21,19 @@ use axum::Router;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::middleware::from_fn_with_state;
-use axum::routing::get;
+use axum::routing::{get, post};
+use cento_engine::SHARD_ROUTE;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use self::route::{Content, Route, json, of};
 use crate::app::App;
-use crate::ask::Reply;
+use crate::ask::{Ask, Reply};
 use crate::edge::{HEALTH, edge};
 use crate::metrics;
+use crate::page;
 use crate::refusal::Refusal;
-use crate::work::LANES;
+use crate::work::{LANES, Lane};
 
 /// The route of the description.
 const DESCRIPTION: &str = "/openapi.json";
@@ -66,7 +68,8 @@ pub(crate) fn router(app: Arc<App>, mcp: Router<Arc<App>>) -> Router {
     let description = openapi::document(&routes).to_string();
     let describe = move || async move { Reply::bytes("application/json", description) };
     let router = routes.into_iter().fold(Router::new(), |router, route| router.route(route.path, route.handler));
-    let router = router.route(DESCRIPTION, get(describe)).merge(mcp);
+    let router = router.route(DESCRIPTION, get(describe)).route(SHARD_ROUTE, post(shard));
+    let router = router.merge(page::router()).merge(mcp);
     router
         .fallback(|| async { Refusal::new(StatusCode::NOT_FOUND, "route", "there is no such route").hint(DESCRIPTION) })
         .method_not_allowed_fallback(|| async {
@@ -78,6 +81,16 @@ pub(crate) fn router(app: Arc<App>, mcp: Router<Arc<App>>) -> Router {
 
 async fn health() -> Result<Reply, Refusal> {
     Reply::json(&Health { status: "ok" })
+}
+
+/// Answers a server that this one is a shard of. It is in no description: its words are for Cento alone.
+async fn shard(ask: Ask) -> Result<Reply, Refusal> {
+    ask.answer(Lane::Query, |asked| {
+        asked.no_parameters()?;
+        let answer = asked.service().shard(asked.collection()?, asked.body(), asked.cancel)?;
+        Ok(Reply::bytes("application/json", answer))
+    })
+    .await
 }
 
 async fn metrics(State(app): State<Arc<App>>) -> Reply {

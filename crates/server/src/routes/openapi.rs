@@ -11,7 +11,7 @@ use super::route::{Route, Scoped, Verb};
 use crate::refusal::ErrorAnswer;
 
 /// The statuses of refusals, each with what it means.
-const REFUSALS: [(&str, &str); 11] = [
+const REFUSALS: [(&str, &str); 12] = [
     ("400", "The request cannot be understood, or a value in it cannot be used"),
     ("401", "The server asks for a key, and this one is none of its own"),
     ("403", "The host, the origin or the scope of the key is not allowed"),
@@ -21,7 +21,8 @@ const REFUSALS: [(&str, &str); 11] = [
     ("413", "The body is too large, or a text is longer than the encoder reads"),
     ("429", "Too many requests wait; Retry-After says when to ask again"),
     ("500", "The server failed; its log says why"),
-    ("503", "The server is about to end"),
+    ("502", "A server that has a part of the collection gives no answer; the message names it"),
+    ("503", "The server is about to end, or a part of the collection was written meanwhile"),
     ("504", "The answer took longer than the server allows; the work was stopped"),
 ];
 

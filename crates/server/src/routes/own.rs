@@ -10,6 +10,7 @@ use super::encoders::id_of;
 use super::route::{Content, Route, SchemaOf, Scoped, Verb, json, of};
 use crate::app::App;
 use crate::ask::{Ask, Reply};
+use crate::metrics::stages;
 use crate::options::Folders;
 use crate::refusal::Refusal;
 use crate::work::Lane;
@@ -60,6 +61,13 @@ fn asked() -> Vec<Route> {
             of::<api::ContextRequest>,
             json::<api::ContextAnswer>(),
             post(context),
+        ),
+        route(
+            "/v1/context/curve",
+            "The worth of contexts of every budget up to that of the request",
+            of::<api::ContextRequest>,
+            json::<api::CurveAnswer>(),
+            post(curve),
         ),
         route(
             ASSEMBLE,
@@ -138,7 +146,7 @@ async fn search(ask: Ask) -> Result<Reply, Refusal> {
         let (response, timings) = asked.service().search_timed(collection, &request, asked.cancel)?;
         asked.metrics().searched(&timings);
         asked.metrics().generation(collection, response.generation);
-        Reply::json(&response)
+        Ok(Reply::json(&response)?.timed(stages(&timings)))
     })
     .await
 }
@@ -146,9 +154,17 @@ async fn search(ask: Ask) -> Result<Reply, Refusal> {
 async fn context(ask: Ask) -> Result<Reply, Refusal> {
     ask.answer(Lane::Query, |asked| {
         let (collection, request) = (asked.collection()?, asked.request()?);
-        let answer = asked.service().context(collection, &request, asked.cancel)?;
+        let service = asked.service();
+        let (answer, timings, assembly) = service.context_timed(collection, &request, asked.cancel)?;
         asked.metrics().generation(collection, answer.generation);
-        Reply::json(&answer)
+        Ok(Reply::json(&answer)?.timed(stages(&timings).chain([("assemble", assembly)])))
+    })
+    .await
+}
+
+async fn curve(ask: Ask) -> Result<Reply, Refusal> {
+    ask.answer(Lane::Bulk, |asked| {
+        Reply::json(&asked.service().curve(asked.collection()?, &asked.request()?, asked.cancel)?)
     })
     .await
 }

@@ -3,6 +3,7 @@
 //! The scores are probabilities of a reranker, or cosines of an encoder's vectors where no reranker is served or an
 //! encoder is named; the answers say which: in `meta`, and in a header where there is no room for it.
 
+use axum::http::HeaderValue;
 use axum::routing::post;
 use cento_engine::api::{COSINE, CROSS_ENCODER, Request as _, RerankAnswer, RerankRequest, Reranked};
 use schemars::JsonSchema;
@@ -145,7 +146,8 @@ async fn rerank(ask: Ask) -> Result<Reply, Refusal> {
             (Some(_), Some(_)) => return Err(Refusal::value("texts", "texts: give either documents or texts")),
             (None, None) => return Err(Refusal::value("documents", "documents: there is nothing to rank")),
         };
-        Ok(reply.remark(SCORED_BY, if answer.scored_by == CROSS_ENCODER { CROSS_ENCODER } else { COSINE }))
+        let by = if answer.scored_by == CROSS_ENCODER { CROSS_ENCODER } else { COSINE };
+        Ok(reply.remark(SCORED_BY, HeaderValue::from_static(by)))
     })
     .await
 }

@@ -2,6 +2,7 @@
 
 pub(crate) mod documents;
 pub(crate) mod compact;
+pub(crate) mod adopt;
 pub(crate) mod snapshot;
 pub(crate) mod repair;
 pub(crate) mod inspect;

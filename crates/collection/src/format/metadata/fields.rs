@@ -136,7 +136,7 @@ impl Ord for Finite {
 const FLOAT: &str = "float";
 
 /// Metadata as it is stored with a document: JSON from which [`read_metadata`] makes the same values to the last bit.
-pub(crate) fn write_metadata(metadata: &Metadata) -> String {
+pub fn write_metadata(metadata: &Metadata) -> String {
     let value = |value: &Value| match value {
         Value::Float(float) => json!({ FLOAT: format!("{float:?}") }),
         other => json!(other),
@@ -149,7 +149,10 @@ pub(crate) fn write_metadata(metadata: &Metadata) -> String {
 }
 
 /// Reads what [`write_metadata`] wrote; otherwise says what it met.
-pub(crate) fn read_metadata(stored: &str) -> Result<Metadata, String> {
+///
+/// # Errors
+/// What stands there instead, in words.
+pub fn read_metadata(stored: &str) -> Result<Metadata, String> {
     let value = |json: Json| match json.get(FLOAT) {
         Some(float) => {
             let float = float.as_str().and_then(|digits| digits.parse::<f64>().ok()).filter(|float| float.is_finite());

@@ -4,14 +4,14 @@ use std::fmt;
 
 use bytemuck::{Pod, Zeroable};
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::format::table::Text;
 
 pub(crate) const KIND: [u8; 8] = *b"metadata";
 
 /// The type of a value of metadata.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum FieldType {
     /// True or false.

@@ -18,8 +18,7 @@ mod writer;
 mod columns;
 
 pub use self::columns::{Comparison, MetadataColumns, Stored};
-pub use self::fields::{BUILT_IN, Described, types};
-pub(crate) use self::fields::{read_metadata, write_metadata};
+pub use self::fields::{BUILT_IN, Described, read_metadata, types, write_metadata};
 pub use self::layout::FieldType;
 pub use self::writer::MetadataWriter;
 

@@ -2,21 +2,23 @@
 
 use std::io;
 use std::ops::Range;
+use std::path::Path;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
-use cento_corpus::{self as corpus, HeaderStyle};
+use cento_corpus as corpus;
 use cento_lexical as lexical;
 use roaring::RoaringBitmap;
 
 use super::column::Column;
+use super::contexts::Contexts;
 use super::files::{CHUNKS, DOCUMENTS, LEXICAL, METADATA, SECTIONS, TEXTS};
 use super::lexical_files::LexicalFiles;
 use super::links::Links;
 use super::records::{ChunkRecord, DocumentRecord, SectionRecord};
-use super::stored::DocumentReader;
+use super::stored::{DocumentReader, Tables};
 use crate::error::{AtPath, Error, Result};
-use crate::format::config::Pooling;
+use crate::format::config::{CollectionConfig, Pooling};
 use crate::format::layout;
 use crate::format::manifest::SegmentEntry;
 use crate::format::metadata::{Described, MetadataColumns, MetadataWriter, read_metadata};
@@ -44,6 +46,7 @@ pub struct Segment {
     pub chunks: Table<ChunkRecord>,
     /// Links that authors made.
     pub links: Links,
+    contexts: Contexts,
     /// Canonical texts.
     pub texts: Texts,
     /// Columns that filters read.
@@ -94,7 +97,8 @@ impl Segment {
         let open_column = |at| Column::open(folder, at);
         let columns = (0..pooling.columns().len()).map(open_column).collect::<Result<Vec<_>>>()?;
         let lexical_files = Arc::new(LexicalFiles::open(&folder.folder(LEXICAL).at(&folder.path().join(LEXICAL))?)?);
-        let lexical = lexical::Segment::open(lexical_files.clone(), analyzer)?;
+        let lexical = lexical::Segment::open(lexical_files.clone(), analyzer)
+            .map_err(|error| of_lexical_file(error, &folder.path().join(LEXICAL)))?;
         for column in &columns {
             if column.rows.len() != chunks.len() || lexical.n_rows() as usize != chunks.len() {
                 let n_vectors = column.rows.len();
@@ -103,11 +107,14 @@ impl Segment {
                 return Err(Error::Corrupt { path: folder.path().to_owned(), reason });
             }
         }
+        let contexts = Contexts::open(folder)?;
+        contexts.check(chunks.len())?;
         let live = live_rows(&documents, &deleted, chunks.len() as u32)?;
         Ok(Self {
             name: name.to_owned(),
             sections: Table::open(folder, SECTIONS.1, SECTIONS.0)?,
             links: Links::open(folder)?,
+            contexts,
             texts: Texts::open(folder, TEXTS)?,
             metadata: MetadataColumns::open(folder, METADATA, documents.len())?,
             documents,
@@ -136,7 +143,11 @@ impl Segment {
     /// As [`Mapped::renew`](cento_vector::file::Mapped::renew), of each of its files.
     pub fn renew(&self, now: Instant) -> Result<()> {
         let tables = [self.documents.file(), self.sections.file(), self.chunks.file()];
-        let files = tables.into_iter().chain(self.links.file()).chain([self.texts.file(), self.metadata.file()]);
+        let files = tables
+            .into_iter()
+            .chain(self.links.file())
+            .chain(self.contexts.file())
+            .chain([self.texts.file(), self.metadata.file()]);
         for file in files.chain(self.columns.iter().flat_map(Column::files)) {
             file.renew(now)?;
         }
@@ -172,6 +183,7 @@ impl Segment {
     /// beside [`POSTINGS_BYTES_MIN`], which all documents of a writer share.
     pub(crate) fn gathered_bytes(&self) -> Result<u64> {
         let tables = self.documents.n_bytes() + self.sections.n_bytes() + self.chunks.n_bytes() + self.links.n_bytes();
+        let tables = tables + self.contexts.n_bytes();
         Ok((tables + POSTINGS_PER_FILE_BYTE * self.lexical_files.n_bytes()) as u64 + self.metadata.memory_bytes()?)
     }
 
@@ -217,8 +229,15 @@ impl Segment {
     }
 
     /// Reads whole documents; cheap if they are asked for in order.
-    pub fn reader(&self, header: HeaderStyle) -> DocumentReader<'_> {
-        DocumentReader::new(&self.documents, &self.sections, &self.chunks, &self.links, &self.texts, header)
+    ///
+    /// # Errors
+    /// If the header style of the collection is none.
+    pub fn reader(&self, config: &CollectionConfig) -> Result<DocumentReader<'_>> {
+        let (documents, sections, chunks) = (&self.documents, &self.sections, &self.chunks);
+        let contexts = config.context.is_some().then_some(&self.contexts);
+        let links = &self.links;
+        let header = config.header_style()?;
+        Ok(DocumentReader::new(Tables { documents, sections, chunks, links, contexts }, &self.texts, header))
     }
 
     /// A section of a document, by its number there.
@@ -236,6 +255,7 @@ impl Segment {
             (METADATA, self.verify_metadata()),
         ];
         checks.extend(self.links.verify());
+        checks.extend(self.contexts.verify());
         checks.extend(self.columns.iter().flat_map(Column::verify));
         checks.push((LEXICAL, self.lexical_files.verify()));
         checks
@@ -259,6 +279,16 @@ impl Segment {
 
     fn corrupt_documents(&self, reason: String) -> Error {
         Error::Corrupt { path: self.documents.path().to_owned(), reason }
+    }
+}
+
+/// The error with the path of the file that is missing.
+fn of_lexical_file(error: lexical::Error, folder: &Path) -> Error {
+    match error {
+        lexical::Error::Missing { name } => {
+            Error::Corrupt { path: folder.join(name), reason: "the file is missing".to_owned() }
+        }
+        other => Error::Lexical(other),
     }
 }
 

@@ -64,6 +64,14 @@ pub struct LinkRecord {
     pub kind: u32,
 }
 
+/// The context of a chunk in `contexts.table`, which has one a row, in their order.
+#[derive(Debug, Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+pub(super) struct ContextRecord {
+    /// A line without its end; empty where a model wrote none.
+    pub(super) text: Text,
+}
+
 /// A section in `sections.table`; `parent` counts from the document's first section.
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 #[repr(C)]

@@ -4,11 +4,12 @@ use cento_corpus::HeaderStyle;
 use cento_vector as vector;
 
 use super::column::Column;
+use super::contexts::Contexts;
 use super::files::{CHUNKS, DOCUMENTS, SECTIONS, TEXTS};
 use super::links::Links;
 use super::open;
 use super::records::{ChunkRecord, DocumentRecord, SectionRecord};
-use super::stored::{DocumentReader, StoredDocument};
+use super::stored::{DocumentReader, StoredDocument, Tables};
 use crate::error::Result;
 use crate::format::config::CollectionConfig;
 use crate::format::table::Table;
@@ -25,6 +26,8 @@ pub struct Salvage {
     sections: Option<Table<SectionRecord>>,
     chunks: Option<Table<ChunkRecord>>,
     links: Links,
+    /// Absent if the file cannot be opened: chunks that have lost theirs are not the chunks that were indexed.
+    contexts: Option<Contexts>,
     texts: Option<Texts>,
     columns: Vec<Option<vector::Rows>>,
 }
@@ -38,16 +41,27 @@ impl Salvage {
             sections: Table::open(&folder, SECTIONS.1, SECTIONS.0).ok(),
             chunks: Table::open(&folder, CHUNKS.1, CHUNKS.0).ok(),
             links: Links::open(&folder).unwrap_or_default(),
+            contexts: Contexts::open(&folder).ok(),
             texts: Texts::open(&folder, TEXTS).ok(),
             columns: (0..config.pooling.columns().len()).map(|at| Column::open_rows(&folder, at).ok()).collect(),
         }
     }
 
     /// Reads documents, if all it takes could be opened.
-    pub fn reader(&self, header: HeaderStyle) -> Option<DocumentReader<'_>> {
+    ///
+    /// # Errors
+    /// If the header style of the collection is none.
+    pub fn reader(&self, config: &CollectionConfig) -> Result<Option<DocumentReader<'_>>> {
+        let header = config.header_style()?;
+        Ok(self.reader_of(header, config.context.is_some()))
+    }
+
+    fn reader_of(&self, header: HeaderStyle, has_contexts: bool) -> Option<DocumentReader<'_>> {
         let (documents, sections) = (self.documents.as_ref()?, self.sections.as_ref()?);
         let (chunks, texts) = (self.chunks.as_ref()?, self.texts.as_ref()?);
-        let reader = DocumentReader::new(documents, sections, chunks, &self.links, texts, header);
+        let contexts = if has_contexts { Some(self.contexts.as_ref()?) } else { None };
+        let tables = Tables { documents, sections, chunks, links: &self.links, contexts };
+        let reader = DocumentReader::new(tables, texts, header);
         Some(reader.without_lost_links())
     }
 

@@ -1,11 +1,12 @@
 //! Documents read back as they were pushed: what a segment is copied or rebuilt from.
 //!
-//! Everything that shapes rows is stored but the headers, which follow from title, sections and
+//! Everything that shapes rows is stored but the headers before their contexts, which follow from title, sections and
 //! [`ChunkRecord::header_skip`](super::records::ChunkRecord); they are written again by the rules of
 //! [`CHUNKER_VERSION`](crate::format::config::CHUNKER_VERSION).
 
 use cento_corpus::{self as corpus, HeaderStyle};
 
+use super::contexts::{Contexts, with_context};
 use super::links::Links;
 use super::records::{ChunkRecord, DocumentRecord, SectionRecord, some};
 use super::writer::{NewChunk, NewDocument};
@@ -16,13 +17,21 @@ use crate::format::text::{TextReader, Texts};
 
 /// Reads documents of one segment.
 pub struct DocumentReader<'s> {
-    documents: &'s Table<DocumentRecord>,
-    sections: &'s Table<SectionRecord>,
-    chunks: &'s Table<ChunkRecord>,
-    links: &'s Links,
+    tables: Tables<'s>,
     texts: TextReader<'s>,
     header: HeaderStyle,
     lost_links: LostLinks,
+}
+
+/// The open tables of a segment.
+#[derive(Clone, Copy)]
+pub(super) struct Tables<'s> {
+    pub(super) documents: &'s Table<DocumentRecord>,
+    pub(super) sections: &'s Table<SectionRecord>,
+    pub(super) chunks: &'s Table<ChunkRecord>,
+    pub(super) links: &'s Links,
+    /// Where headers have contexts.
+    pub(super) contexts: Option<&'s Contexts>,
 }
 
 /// The treatment of links that cannot be read.
@@ -51,11 +60,12 @@ struct StoredChunk {
     index: u32,
     chunk: corpus::Chunk,
     header: String,
+    context: String,
 }
 
 impl StoredChunk {
     fn as_new(&self) -> NewChunk<'_> {
-        NewChunk { index: self.index, chunk: &self.chunk, header: &self.header }
+        NewChunk { index: self.index, chunk: &self.chunk, header: &self.header, context: &self.context }
     }
 }
 
@@ -79,15 +89,8 @@ impl StoredDocument {
 
 impl<'s> DocumentReader<'s> {
     /// Reads from the open tables of a segment.
-    pub fn new(
-        documents: &'s Table<DocumentRecord>,
-        sections: &'s Table<SectionRecord>,
-        chunks: &'s Table<ChunkRecord>,
-        links: &'s Links,
-        texts: &'s Texts,
-        header: HeaderStyle,
-    ) -> Self {
-        Self { documents, sections, chunks, links, texts: texts.reader(), header, lost_links: LostLinks::Refused }
+    pub(super) fn new(tables: Tables<'s>, texts: &'s Texts, header: HeaderStyle) -> Self {
+        Self { tables, texts: texts.reader(), header, lost_links: LostLinks::Refused }
     }
 
     /// Reads a document whose links cannot be read as one whose links were not looked for: it is indexed again with
@@ -98,10 +101,10 @@ impl<'s> DocumentReader<'s> {
 
     /// A document by its number.
     pub fn read(&mut self, document: u32) -> Result<StoredDocument> {
-        let record = self.documents.record(document as usize)?;
-        let text = |text| self.documents.text(text).map(str::to_owned);
-        let corrupt = |reason: String| self.documents.corrupt(format!("document {document}: {reason}"));
-        let metadata = read_metadata(self.documents.text(record.metadata)?)
+        let record = self.tables.documents.record(document as usize)?;
+        let text = |text| self.tables.documents.text(text).map(str::to_owned);
+        let corrupt = |reason: String| self.tables.documents.corrupt(format!("document {document}: {reason}"));
+        let metadata = read_metadata(self.tables.documents.text(record.metadata)?)
             .map_err(|reason| corrupt(format!("metadata: {reason}")))?;
         let no_format = || corrupt(format!("no format has number {}", record.format));
         let mut stored = StoredDocument {
@@ -121,7 +124,7 @@ impl<'s> DocumentReader<'s> {
                 links: Vec::new(),
                 warnings: Vec::new(),
             },
-            links: match (self.links.of(document, &record), self.lost_links) {
+            links: match (self.tables.links.of(document, &record), self.lost_links) {
                 (Err(_), LostLinks::LeftOut) => None,
                 (links, _) => links?,
             },
@@ -132,26 +135,29 @@ impl<'s> DocumentReader<'s> {
         };
         let first_row = record.first_row as usize;
         let headers = corpus::Headers::new(&stored.document, self.header);
-        for record in self.chunks.records(first_row..first_row + record.n_rows as usize)? {
-            stored.chunks.push(self.read_chunk(&record, &stored.document, &headers)?);
+        let records = self.tables.chunks.records(first_row..first_row + record.n_rows as usize)?;
+        for (row, record) in (first_row..).zip(records) {
+            let context = self.tables.contexts.map_or(Ok(""), |contexts| contexts.of(row))?;
+            stored.chunks.push(self.read_chunk(&record, context, &stored.document, &headers)?);
         }
         Ok(stored)
     }
 
     fn read_sections(&self, record: &DocumentRecord) -> Result<Vec<corpus::Section>> {
         let first = record.first_section as usize;
-        let records = self.sections.records(first..first + record.n_sections as usize)?;
+        let records = self.tables.sections.records(first..first + record.n_sections as usize)?;
         let sections = records.into_iter().enumerate().map(|(at, section)| {
             if section.parent().is_some_and(|parent| parent as usize >= at) {
                 return Err(self
+                    .tables
                     .sections
                     .corrupt(format!("section {at} of a document stands before the one around it")));
             }
-            let sheet = self.sections.text(section.sheet)?;
+            let sheet = self.tables.sections.text(section.sheet)?;
             Ok(corpus::Section {
                 level: u8::try_from(section.level)
-                    .map_err(|_| self.sections.corrupt(format!("a section of level {}", section.level)))?,
-                heading: self.sections.text(section.heading)?.to_owned(),
+                    .map_err(|_| self.tables.sections.corrupt(format!("a section of level {}", section.level)))?,
+                heading: self.tables.sections.text(section.heading)?.to_owned(),
                 heading_span: section.heading_start as usize..section.heading_end as usize,
                 span: section.start as usize..section.end as usize,
                 parent: section.parent(),
@@ -170,6 +176,7 @@ impl<'s> DocumentReader<'s> {
     fn read_chunk(
         &self,
         record: &ChunkRecord,
+        context: &str,
         document: &corpus::Document,
         headers: &corpus::Headers<'_>,
     ) -> Result<StoredChunk> {
@@ -177,7 +184,7 @@ impl<'s> DocumentReader<'s> {
         let is_intact = document.text.get(span.clone()).is_some_and(|text| record.is_of(text));
         if !is_intact || record.section as usize >= document.sections.len().max(1) {
             let reason = format!("chunk {} of {} is not the text that was indexed", record.index, document.id);
-            return Err(self.chunks.corrupt(reason));
+            return Err(self.tables.chunks.corrupt(reason));
         }
         let chunk = corpus::Chunk {
             span,
@@ -193,7 +200,7 @@ impl<'s> DocumentReader<'s> {
             },
             header_skip: record.header_skip,
         };
-        let header = headers.of(&chunk);
-        Ok(StoredChunk { index: record.index, chunk, header })
+        let header = with_context(&headers.of(&chunk), context);
+        Ok(StoredChunk { index: record.index, chunk, header, context: context.to_owned() })
     }
 }

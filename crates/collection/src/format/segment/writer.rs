@@ -8,6 +8,7 @@ use cento_lexical as lexical;
 use cento_vector::file;
 
 use super::column::NewColumn;
+use super::contexts::ContextsWriter;
 use super::files::{CHUNKS, DOCUMENTS, LEXICAL, LEXICAL_KIND, METADATA, SECTIONS, TEXTS};
 use super::links::LinksWriter;
 use super::records::{ChunkRecord, DocumentRecord, NO_SOURCE, NONE, SectionRecord};
@@ -28,6 +29,8 @@ pub struct NewChunk<'a> {
     pub chunk: &'a corpus::Chunk,
     /// Header that is embedded before it; may be empty.
     pub header: &'a str,
+    /// The context at the end of the header that a language model wrote; empty where it wrote none.
+    pub context: &'a str,
 }
 
 /// A document on its way into a segment.
@@ -69,6 +72,7 @@ pub struct SegmentWriter<'f> {
     sections: TableWriter<SectionRecord>,
     chunks: TableWriter<ChunkRecord>,
     links: LinksWriter,
+    contexts: ContextsWriter,
     texts: TextWriter,
     metadata: MetadataWriter,
     lexical: lexical::Writer,
@@ -79,8 +83,7 @@ pub struct SegmentWriter<'f> {
 }
 
 impl<'f> SegmentWriter<'f> {
-    /// Starts the `n`-th segment of a generation, in a folder of its own. What an interrupted run left there is removed
-    /// first; what may be another machine's stays, and this one gets the next number that is free.
+    /// Starts the `n`-th segment of a generation, in a folder of its own, as [`Unfinished::create`] makes it.
     pub fn create(
         fs: &'f dyn Fs,
         collection: &Path,
@@ -88,36 +91,21 @@ impl<'f> SegmentWriter<'f> {
         n: usize,
         config: &CollectionConfig,
     ) -> Result<Self> {
-        let mut number = n;
-        let folder = loop {
-            let folder = collection.join(SEGMENTS).join(format!("{generation}-{number}"));
-            if !fs.is_contested() && folder.symlink_metadata().is_ok() {
-                fs.remove_dir(&folder).at(&folder)?;
-            }
-            match fs.create_new_dir(&folder) {
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => number += 1,
-                made => {
-                    made.at(&folder)?;
-                    break folder;
-                }
-            }
-        };
-        let place = Unfinished { fs, folder, is_finished: false };
-        let folder = &place.folder.clone();
-        let lexical_folder = folder.join(LEXICAL);
-        fs.create_dir(&lexical_folder).at(&lexical_folder)?;
+        let place = Unfinished::create(fs, collection, generation, n)?;
+        let (folder, number) = (&place.folder.clone(), place.number);
         Ok(Self {
             documents: TableWriter::new(),
             sections: TableWriter::new(),
             chunks: TableWriter::new(),
             links: LinksWriter::new(),
+            contexts: ContextsWriter::new(),
             texts: TextWriter::create(fs, &folder.join(TEXTS))?,
             metadata: MetadataWriter::default(),
             lexical: lexical::Writer::new(&lexical::Analyzer::new(config.language()?))?,
             columns: (config.pooling.columns().iter().enumerate())
                 .map(|(at, &vectors)| NewColumn::create(fs, folder, at, vectors, config))
                 .collect::<Result<_>>()?,
-            name: format!("{generation}-{number}"),
+            name: place.name(),
             number,
             place,
         })
@@ -172,7 +160,7 @@ impl<'f> SegmentWriter<'f> {
     /// Bytes of memory that are taken when the files are written: of the postings there are two forms then.
     pub fn gathered_bytes(&self) -> u64 {
         let tables = self.documents.memory_bytes() + self.sections.memory_bytes() + self.chunks.memory_bytes();
-        let tables = tables + self.links.memory_bytes();
+        let tables = tables + self.links.memory_bytes() + self.contexts.memory_bytes();
         tables + self.metadata.memory_bytes() + 2 * self.lexical.memory_bytes() as u64
     }
 
@@ -206,6 +194,7 @@ impl<'f> SegmentWriter<'f> {
         }
         for (chunk, row) in new.chunks.iter().zip(rows) {
             self.lexical.add(row)?;
+            self.contexts.push(chunk.context);
             self.chunks.push(chunk_record(self.documents.len() as u32, chunk, row.text));
         }
         self.metadata.push(&Described {
@@ -260,13 +249,14 @@ impl<'f> SegmentWriter<'f> {
     /// Writes and syncs every file; the segment is complete but not yet part of the collection. A column of at least
     /// `graph_rows_min` rows gets a graph; how good each is comes back.
     pub fn finish(self, graph_rows_min: usize, mut graph_rows_done: impl FnMut(usize)) -> Result<Vec<GraphHealth>> {
-        let mut place = self.place;
+        let place = self.place;
         let (fs, folder) = (place.fs, &place.folder);
         let n_rows = self.chunks.len();
         self.documents.write(fs, &folder.join(DOCUMENTS.1), DOCUMENTS.0)?;
         self.sections.write(fs, &folder.join(SECTIONS.1), SECTIONS.0)?;
         self.chunks.write(fs, &folder.join(CHUNKS.1), CHUNKS.0)?;
         self.links.write(fs, folder)?;
+        self.contexts.write(fs, folder)?;
         self.texts.finish()?;
         self.metadata.write(fs, &folder.join(METADATA))?;
         drop(self.metadata);
@@ -285,7 +275,7 @@ impl<'f> SegmentWriter<'f> {
             graphs.extend(column.finish(fs, folder, n_rows, graph_rows_min, &mut graph_rows_done)?);
         }
         fs.sync_dir(folder).at(folder)?;
-        place.is_finished = true;
+        place.finish();
         Ok(graphs)
     }
 }
@@ -316,10 +306,49 @@ fn n_values(document: &corpus::Document) -> u64 {
 
 /// The folder of a segment in the making. What was written goes with it if it is not finished, since what failed may
 /// have been for want of room.
-struct Unfinished<'f> {
+pub(crate) struct Unfinished<'f> {
     fs: &'f dyn Fs,
-    folder: PathBuf,
+    generation: u64,
+    /// Its number among the segments of its generation.
+    pub(crate) number: usize,
+    pub(crate) folder: PathBuf,
     is_finished: bool,
+}
+
+impl<'f> Unfinished<'f> {
+    /// Makes the folder of the `n`-th segment of a generation, and the one for postings in it. What an interrupted run
+    /// left there is removed first; what may be another machine's stays, and this one gets the next number that is
+    /// free.
+    pub(crate) fn create(fs: &'f dyn Fs, collection: &Path, generation: u64, n: usize) -> Result<Self> {
+        let mut number = n;
+        let folder = loop {
+            let folder = collection.join(SEGMENTS).join(format!("{generation}-{number}"));
+            if !fs.is_contested() && folder.symlink_metadata().is_ok() {
+                fs.remove_dir(&folder).at(&folder)?;
+            }
+            match fs.create_new_dir(&folder) {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => number += 1,
+                made => {
+                    made.at(&folder)?;
+                    break folder;
+                }
+            }
+        };
+        let made = Self { fs, generation, number, folder, is_finished: false };
+        let lexical_folder = made.folder.join(LEXICAL);
+        fs.create_dir(&lexical_folder).at(&lexical_folder)?;
+        Ok(made)
+    }
+
+    /// The name of the folder.
+    pub(crate) fn name(&self) -> String {
+        format!("{}-{}", self.generation, self.number)
+    }
+
+    /// Keeps the folder: everything in it is written and synced.
+    pub(crate) fn finish(mut self) {
+        self.is_finished = true;
+    }
 }
 
 impl Drop for Unfinished<'_> {
@@ -375,6 +404,8 @@ mod tests {
             late: None,
             given: None,
             endpoint: None,
+            context: None,
+            prompt: None,
         }
     }
 
@@ -409,7 +440,7 @@ mod tests {
                 anchor: Anchor::default(),
                 header_skip: 0,
             };
-            let chunks = vec![NewChunk { index: 0, chunk: &chunk, header: "" }];
+            let chunks = vec![NewChunk { index: 0, chunk: &chunk, header: "", context: "" }];
             let row = writer
                 .push(&NewDocument { document: &document, links: None, hash: [0; 32], n_chunks: 1, chunks })
                 .unwrap();

@@ -11,7 +11,7 @@ use crate::document::{Block, BlockKind, Document, TextKind};
 use crate::format::Format;
 use crate::links::{self, Markup};
 use crate::metadata::Metadata;
-use crate::section::Outline;
+use crate::section::{Outline, Section};
 
 /// The text, its blocks and sections, as far as they are written.
 pub(super) struct Draft {
@@ -114,6 +114,38 @@ impl Draft {
         self.text.push_str(line_ends);
         let (section, anchor) = (self.outline.innermost(), self.place.clone());
         self.blocks.push(Block { span: start..self.text.len(), kind, section, anchor });
+        within("bytes of text", self.text.len() as u64, self.text_bytes_max)?;
+        within("paragraphs", self.blocks.len() as u64, BLOCKS_MAX)
+    }
+
+    /// Puts a document that was read from a part of the file behind the text, as paragraphs of its own: its sections
+    /// open as its headings would.
+    pub(super) fn append(&mut self, part: Document) -> Result<(), Excess> {
+        if part.text.is_empty() {
+            return Ok(());
+        }
+        let start = self.text.len();
+        let at = |span: &Range<usize>| start + span.start..start + span.end;
+        let mut sections = vec![self.outline.innermost()];
+        for section in part.sections.iter().skip(1) {
+            let Section { level, heading, heading_span, span, .. } = section;
+            self.first_heading.get_or_insert_with(|| (*level, heading.clone()));
+            let (span, heading_span) = (at(span), at(heading_span));
+            sections.push(self.outline.open(*level, heading.clone(), heading_span, span.start, self.place.clone()));
+        }
+        for block in &part.blocks {
+            let (section, anchor) = (sections[block.section as usize], self.place.clone());
+            self.blocks.push(Block { span: at(&block.span), kind: block.kind, section, anchor });
+        }
+        for link in part.links {
+            self.markup.add(link.kind, &link.target, start + link.start..start + link.end);
+        }
+        self.text.push_str(&part.text);
+        self.text.push('\n');
+        if let Some(last) = self.blocks.last_mut() {
+            last.span.end = self.text.len();
+        }
+        self.end_paragraph();
         within("bytes of text", self.text.len() as u64, self.text_bytes_max)?;
         within("paragraphs", self.blocks.len() as u64, BLOCKS_MAX)
     }

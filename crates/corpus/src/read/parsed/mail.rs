@@ -12,7 +12,7 @@ use mail_parser::{Address, Message, MessageParser, MessagePart, MimeHeaders, Par
 use super::super::encoding::{is_utf16, of_utf16};
 use super::super::options::NotUtf8;
 use super::draft::{About, Draft};
-use super::{Fault, Parsed, Part};
+use super::{Fault, Inner, Parsed, Part};
 use crate::budget::{NAME_BYTES_MAX, within};
 use crate::document::{BlockKind, record_id};
 use crate::extraction::Extraction;
@@ -35,9 +35,6 @@ const ATTACHMENT_NAME_BYTES_MAX: usize = 200;
 
 /// Addresses of one field that stand in the text and in the metadata.
 const ADDRESSES_MAX: usize = 50;
-
-/// Reads what stands in a message, in any format.
-pub(in crate::read) type Inner<'r> = &'r dyn Fn(&Part<'_>, Format) -> Result<Parsed, Fault>;
 
 /// Reads a message with what is attached to it.
 pub(super) fn read(part: &Part<'_>, inner: Inner<'_>) -> Result<Parsed, Fault> {
@@ -122,17 +119,10 @@ impl Reading<'_> {
                 self.read(part.contents(), &id, &name)
             }
         };
-        let extraction = &mut self.parsed.extraction;
         match read {
-            Ok(parsed) => {
-                let of = parsed.extraction;
-                extraction.n_tables += of.n_tables;
-                extraction.n_images += of.n_images;
-                extraction.unread.extend(of.unread.into_iter().map(|unread| format!("{name}: {unread}")));
-                self.parsed.documents.extend(parsed.documents);
-            }
-            Err(_) if kind == "image" => extraction.n_images += 1,
-            Err(reason) => extraction.unread.push(format!("attachment {name:?}: {reason}")),
+            Ok(parsed) => self.parsed.take(&name, parsed),
+            Err(_) if kind == "image" => self.parsed.extraction.n_images += 1,
+            Err(reason) => self.parsed.extraction.unread.push(format!("attachment {name:?}: {reason}")),
         }
         Ok(())
     }

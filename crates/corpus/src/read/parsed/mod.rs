@@ -9,6 +9,8 @@ mod part;
 mod package;
 mod slides;
 
+mod archive;
+mod epub;
 mod mail;
 mod notebook;
 mod office;
@@ -16,9 +18,11 @@ mod pdf;
 mod workbook;
 
 pub(super) use self::part::{Fault, Parsed, Part};
+use self::part::{Inner, TextReader};
 
-use crate::document::Document;
-use crate::extraction::Extraction;
+use memchr::memmem;
+
+use crate::extraction::{Extraction, PAGES_NAMED_MAX, name_first};
 use crate::format::{Format, Reading};
 
 /// Bytes from the start of a file within which a PDF says that it is one.
@@ -29,9 +33,6 @@ const ENCRYPTED_PACKAGE: &str = "EncryptedPackage";
 
 /// Files inside each other: a message attached to a message that is attached to a message.
 const NESTED_MAX: usize = 4;
-
-/// Reads a part in a format that is text.
-pub(super) type TextReader = fn(&Part<'_>, Format) -> Result<Document, Fault>;
 
 /// Reads the documents of a file whose extension says `format`; `of_text` reads what stands in it as text.
 pub(super) fn read(part: &Part<'_>, format: Format, of_text: TextReader) -> Result<Parsed, Fault> {
@@ -54,11 +55,14 @@ fn read_at(part: &Part<'_>, format: Format, of_text: TextReader, depth: usize) -
     if is_encrypted_package(part.bytes) {
         return Err(Fault::Encrypted);
     }
+    let inner: Inner<'_> = &|part, format| read_at(part, format, of_text, depth + 1);
     let mut parsed = match (found, kind) {
         (Format::Pdf, _) => pdf::read(part),
         (Format::Xlsx | Format::Xlsb | Format::Xls | Format::Ods, _) => workbook::read(part, found),
         (Format::Ipynb, _) => notebook::read(part),
-        (Format::Eml, _) => mail::read(part, &|inner, format| read_at(inner, format, of_text, depth + 1)),
+        (Format::Epub, _) => epub::read(part, of_text),
+        (Format::Eml, _) => mail::read(part, inner),
+        (Format::Zip, _) => archive::read(part, inner),
         (format, Some(kind)) => office::read(part, format, kind),
         (format, None) => {
             let reason = format!("its bytes are not those of {format}");
@@ -76,7 +80,7 @@ fn read_at(part: &Part<'_>, format: Format, of_text: TextReader, depth: usize) -
 /// The format that the bytes say, else the one that the extension says; and what the parser of office files calls it.
 fn of_content(bytes: &[u8], named: Format) -> (Format, Option<anydoc::Format>) {
     let start = &bytes[..bytes.len().min(PDF_MARK_WITHIN_BYTES)];
-    if start.windows(5).any(|mark| mark == b"%PDF-") && !matches!(named, Format::Eml | Format::Ipynb) {
+    if memmem::find(start, b"%PDF-").is_some() && !matches!(named, Format::Eml | Format::Ipynb | Format::Zip) {
         return (Format::Pdf, None);
     }
     let Some(kind) = anydoc::Format::from_bytes(bytes) else { return (named, kind_of(named)) };
@@ -92,7 +96,9 @@ fn of_content(bytes: &[u8], named: Format) -> (Format, Option<anydoc::Format>) {
         anydoc::Format::Odp => Format::Odp,
         anydoc::Format::Ods => Format::Ods,
         anydoc::Format::Excel if !bytes.starts_with(b"PK") => Format::Xls,
-        anydoc::Format::Excel if named == Format::Xlsb || has(bytes, b"xl/workbook.bin") => Format::Xlsb,
+        anydoc::Format::Excel if named == Format::Xlsb || memmem::find(bytes, b"xl/workbook.bin").is_some() => {
+            Format::Xlsb
+        }
         anydoc::Format::Excel => Format::Xlsx,
         anydoc::Format::Csv => named,
     };
@@ -117,6 +123,7 @@ fn kind_of(format: Format) -> Option<anydoc::Format> {
         | Format::Ods
         | Format::Ipynb
         | Format::Eml
+        | Format::Zip
         | Format::Markdown
         | Format::Text
         | Format::Html
@@ -128,25 +135,15 @@ fn kind_of(format: Format) -> Option<anydoc::Format> {
 /// Says that a compound file holds an encrypted package, as office programs save one with a password.
 fn is_encrypted_package(bytes: &[u8]) -> bool {
     let name: Vec<u8> = ENCRYPTED_PACKAGE.encode_utf16().flat_map(u16::to_le_bytes).collect();
-    bytes.starts_with(b"\xd0\xcf\x11\xe0") && has(bytes, &name)
-}
-
-fn has(bytes: &[u8], part: &[u8]) -> bool {
-    let first = part[0];
-    let mut at = 0;
-    while let Some(found) = bytes[at..].iter().position(|&byte| byte == first) {
-        if bytes[at + found..].starts_with(part) {
-            return true;
-        }
-        at += found + 1;
-    }
-    false
+    bytes.starts_with(b"\xd0\xcf\x11\xe0") && memmem::find(bytes, &name).is_some()
 }
 
 /// Says in the warnings of the first document what was not read.
 fn warn(parsed: &mut Parsed) {
     let Parsed { documents, extraction } = parsed;
-    extraction.pages_without_text.truncate(crate::extraction::PAGES_NAMED_MAX);
+    extraction.pages_without_text.truncate(PAGES_NAMED_MAX);
+    name_first(&mut extraction.unread);
+    documents.iter_mut().for_each(|document| name_first(&mut document.warnings));
     let Some(first) = documents.first_mut() else { return };
     if first.text.is_empty() && first.warnings.is_empty() {
         first.warnings.push("no text was found in it".into());

@@ -1,4 +1,4 @@
-//! Word processing files, presentations and books, by anydoc: DOCX, DOC, ODT, RTF, PPTX, PPT, ODP, EPUB.
+//! Word processing files and presentations, by anydoc: DOCX, DOC, ODT, RTF, PPTX, PPT, ODP.
 //!
 //! A heading opens a section; a list item is a paragraph with its mark; a note stands behind the paragraph that calls
 //! it. A table is kept whole while a chunk may hold it; each row of a longer one names its columns, so that it can be
@@ -82,12 +82,23 @@ fn about(package: &mut Package<'_>, format: Format) -> (About, Option<String>) {
             ("docProps/core.xml".to_owned(), text_of(is_text, TextOf::Runs))
         }
         Format::Odt | Format::Odp => ("meta.xml".to_owned(), text_of(|name| name == "content.xml", TextOf::Body)),
-        Format::Epub => {
-            let is_text = |name: &str| [".xhtml", ".html", ".htm"].iter().any(|end| name.ends_with(end));
-            let crude = text_of(is_text, TextOf::Body);
-            (names.iter().find(|name| name.ends_with(".opf")).cloned().unwrap_or_default(), crude)
-        }
-        _ => return (About::default(), None),
+        Format::Doc
+        | Format::Rtf
+        | Format::Ppt
+        | Format::Pdf
+        | Format::Xlsx
+        | Format::Xlsb
+        | Format::Xls
+        | Format::Ods
+        | Format::Ipynb
+        | Format::Epub
+        | Format::Eml
+        | Format::Zip
+        | Format::Markdown
+        | Format::Text
+        | Format::Html
+        | Format::Jsonl
+        | Format::Csv => return (About::default(), None),
     };
     let (title, metadata) = package.properties(&properties);
     (About { title, metadata, warnings: Vec::new() }, Some(crude))
@@ -227,7 +238,9 @@ impl<'d> Writer<'d> {
                 }
                 Inline::Image { alt, .. } => {
                     self.n_images += 1;
-                    text.push_str(alt);
+                    if !alt.is_empty() {
+                        text.push_str(&format!(" {alt} ")); // it stands between words, and is part of none
+                    }
                 }
                 Inline::Anchor(_) => {}
                 Inline::NoteRef(id) => self.called.push(id),

@@ -6,6 +6,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::io::{Cursor, Read};
 
+use quick_xml::XmlVersion;
 use quick_xml::events::Event;
 use quick_xml::reader::Reader;
 use zip::ZipArchive;
@@ -144,7 +145,7 @@ pub(super) fn text_of(xml: &[u8], of: TextOf) -> String {
 }
 
 /// The character of a reference; entities that a file declares are not resolved, so that none can grow.
-fn character_of(name: &str) -> String {
+pub(super) fn character_of(name: &str) -> String {
     let number = name.strip_prefix('#').and_then(|number| match number.strip_prefix(['x', 'X']) {
         Some(hexadecimal) => u32::from_str_radix(hexadecimal, 16).ok(),
         None => number.parse().ok(),
@@ -169,14 +170,36 @@ fn is_text(name: &str, of: TextOf) -> bool {
 
 fn is_skipped(name: &str, of: TextOf) -> bool {
     match of {
-        TextOf::Runs => name == "Fallback",
-        TextOf::Body => ["script", "style", "tracked-changes"].contains(&name),
+        TextOf::Runs => ["Fallback", "rPh"].contains(&name), // rPh: how the text is spoken
+        TextOf::Body => ["nav", "script", "style", "tracked-changes"].contains(&name),
     }
 }
 
 /// Paragraphs, line breaks, tabs, cells: no word goes on behind them.
 fn ends_word(name: &str) -> bool {
     !matches!(name, "t" | "r" | "span" | "a" | "b" | "i" | "em" | "strong" | "rPr" | "sup" | "sub" | "small" | "code")
+}
+
+/// The attributes, by their names as written, of each element of this name with or without a namespace.
+pub(super) fn elements(xml: &[u8], name: &str) -> Vec<BTreeMap<String, String>> {
+    let mut reader = Reader::from_reader(xml);
+    reader.config_mut().check_end_names = false;
+    let (mut found, mut buffer) = (Vec::new(), Vec::new());
+    loop {
+        buffer.clear();
+        match reader.read_event_into(&mut buffer) {
+            Ok(Event::Start(element) | Event::Empty(element)) if element.local_name().as_ref() == name => {
+                let attributes = element.attributes().filter_map(Result::ok);
+                let named = attributes.filter_map(|attribute| {
+                    let value = attribute.normalized_value(XmlVersion::Implicit1_0).ok()?.into_owned();
+                    Some((attribute.key.as_ref().to_owned(), value))
+                });
+                found.push(named.collect());
+            }
+            Ok(Event::Eof) | Err(_) => return found,
+            Ok(_) => {}
+        }
+    }
 }
 
 fn properties_of(xml: &[u8]) -> BTreeMap<&'static str, String> {

@@ -7,6 +7,7 @@ use crate::budget::Excess;
 use crate::document::Document;
 use crate::error::Error;
 use crate::extraction::Extraction;
+use crate::format::Format;
 use crate::read::options::ReadOptions;
 
 /// The bytes of one file, or of one that stands in another.
@@ -35,11 +36,26 @@ pub(in crate::read) struct Parsed {
 }
 
 impl Parsed {
+    /// Adds what was read of a part of this name.
+    pub(super) fn take(&mut self, name: &str, part: Self) {
+        let Extraction { n_tables, n_images, unread, .. } = part.extraction;
+        self.extraction.n_tables += n_tables;
+        self.extraction.n_images += n_images;
+        self.extraction.unread.extend(unread.into_iter().map(|unread| format!("{name}: {unread}")));
+        self.documents.extend(part.documents);
+    }
+
     /// One document.
     pub(super) fn one(document: Document, extraction: Extraction) -> Self {
         Self { documents: vec![document], extraction }
     }
 }
+
+/// Reads a part in a format that is text.
+pub(super) type TextReader = fn(&Part<'_>, Format) -> Result<Document, Fault>;
+
+/// Reads what stands in a file, in any format.
+pub(super) type Inner<'r> = &'r dyn Fn(&Part<'_>, Format) -> Result<Parsed, Fault>;
 
 /// Why nothing was read.
 #[derive(Debug)]

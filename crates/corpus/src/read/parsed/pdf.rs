@@ -7,6 +7,7 @@
 
 use std::collections::BTreeMap;
 
+use memchr::memmem;
 use pdf_oxide::PdfDocument;
 use pdf_oxide::converters::ConversionOptions;
 use pdf_oxide::outline::{Destination, OutlineItem};
@@ -131,7 +132,7 @@ fn nesting(bytes: &[u8]) -> u64 {
             }
             b's' if rest.starts_with(b"stream") => {
                 depth = 0;
-                rest.windows(9).position(|word| word == b"endstream").map_or(rest.len(), |end| end + 9)
+                memmem::find(rest, b"endstream").map_or(rest.len(), |end| end + 9)
             }
             b'e' if rest.starts_with(b"endobj") => {
                 depth = 0;
@@ -148,12 +149,11 @@ fn nesting(bytes: &[u8]) -> u64 {
 /// The images of a file. Their dictionaries stand in it as they are: a stream is never inside another.
 fn n_images(bytes: &[u8]) -> u32 {
     const MARK: &[u8] = b"/Subtype";
-    let behind = bytes.windows(MARK.len()).enumerate().filter(|(_, word)| *word == MARK);
     let is_image = |at: usize| {
         let rest = bytes[at + MARK.len()..].trim_ascii_start();
         rest.starts_with(b"/Image") && !rest.get(6).is_some_and(u8::is_ascii_alphanumeric)
     };
-    behind.filter(|(at, _)| is_image(*at)).count() as u32
+    memmem::find_iter(bytes, MARK).filter(|&at| is_image(at)).count() as u32
 }
 
 /// The entries of the outline by page; none where there is no outline, or no page is known of any entry.

@@ -3,7 +3,9 @@
 //! A second reading knows the text of each slide. A text is on the first slide, from the last one found on, that has
 //! its letters; one that is found nowhere near, a note of the speaker, is on the same slide as the text before it.
 
-use super::package::{Package, TextOf};
+use std::collections::HashMap;
+
+use super::package::{Package, TextOf, elements};
 
 /// A text of fewer bytes is looked for on the open slide and the next one with text alone: it may stand on many.
 const SHORT_BYTES: usize = 8;
@@ -64,16 +66,16 @@ fn letters_of(text: &str) -> String {
 
 /// The parts of the slides in the order of the presentation; by their numbers where it does not say.
 fn order(package: &mut Package<'_>) -> Vec<String> {
-    let text = |bytes: Option<Vec<u8>>| String::from_utf8_lossy(&bytes.unwrap_or_default()).into_owned();
-    let presentation = text(package.part("ppt/presentation.xml"));
-    let relations = text(package.part("ppt/_rels/presentation.xml.rels"));
-    let targets: Vec<(&str, &str)> = tags(&relations, "Relationship")
-        .filter_map(|tag| Some((attribute(tag, "Id")?, attribute(tag, "Target")?)))
+    let presentation = package.part("ppt/presentation.xml").unwrap_or_default();
+    let relations = package.part("ppt/_rels/presentation.xml.rels").unwrap_or_default();
+    let mut targets: HashMap<String, String> = elements(&relations, "Relationship")
+        .into_iter()
+        .filter_map(|mut relation| Some((relation.remove("Id")?, relation.remove("Target")?)))
         .collect();
-    let listed: Vec<String> = tags(&presentation, "sldId")
-        .filter_map(|tag| {
-            let id = attribute(tag, "r:id")?;
-            let target = targets.iter().find(|target| target.0 == id)?.1;
+    let listed: Vec<String> = elements(&presentation, "sldId")
+        .iter()
+        .filter_map(|slide| {
+            let target = targets.remove(slide.get("r:id")?)?;
             Some(format!("ppt/{}", target.trim_start_matches("/ppt/")))
         })
         .collect();
@@ -85,24 +87,6 @@ fn order(package: &mut Package<'_>) -> Vec<String> {
         package.names().into_iter().filter_map(|name| Some((number(&name)?, name))).collect();
     numbered.sort();
     numbered.into_iter().map(|(_, name)| name).collect()
-}
-
-/// The insides of the tags of this name, with or without a namespace.
-fn tags<'x>(xml: &'x str, name: &'static str) -> impl Iterator<Item = &'x str> {
-    xml.split('<').skip(1).filter_map(move |rest| {
-        let inner = rest.split('>').next()?;
-        let (tag, attributes) = inner.split_once(char::is_whitespace)?;
-        (tag.rsplit(':').next() == Some(name)).then_some(attributes)
-    })
-}
-
-fn attribute<'x>(attributes: &'x str, name: &str) -> Option<&'x str> {
-    let behind = attributes.match_indices(name).find_map(|(at, _)| {
-        let rest = attributes[at + name.len()..].trim_start().strip_prefix('=')?.trim_start();
-        (at == 0 || attributes[..at].ends_with(char::is_whitespace)).then_some(rest)
-    })?;
-    let quote = behind.chars().next().filter(|quote| ['"', '\''].contains(quote))?;
-    behind[1..].split(quote).next()
 }
 
 #[cfg(test)]

@@ -15,6 +15,8 @@ use calamine::{
 };
 
 use super::draft::{About, Draft, one_line};
+use super::figures::completeness;
+use super::package::{Package, TextOf};
 use super::{Fault, Parsed, Part};
 use crate::anchor::Anchor;
 use crate::budget::{BLOCKS_MAX, Excess, NAME_BYTES_MAX, within};
@@ -96,6 +98,12 @@ pub(super) fn read(part: &Part<'_>, format: Format) -> Result<Parsed, Fault> {
     if sheets.is_empty() {
         warnings.push("the workbook has no sheets".into());
     }
+    let crude = match &workbook {
+        Workbook::Xlsx(_) => strings(part.bytes),
+        Workbook::Ods(_) => Package::open(part.bytes).map(|mut package| package.text("content.xml", TextOf::Body)),
+        Workbook::Xlsb(_) | Workbook::Xls(_) => None,
+    };
+    extraction.completeness = crude.and_then(|crude| completeness(draft.text(), &crude));
     let about = About { title: properties.title.clone(), metadata: metadata(properties), warnings };
     Ok(Parsed::one(draft.finish(part.id, part.origin, format, part.name(), about), extraction))
 }
@@ -111,6 +119,19 @@ impl Oddities {
         });
         unstored.into_iter().chain(before).collect()
     }
+}
+
+/// The strings of a workbook of OOXML, as its parts have them: those that cells share, and those of drawings and
+/// comments, which stand in no cell.
+fn strings(bytes: &[u8]) -> Option<String> {
+    let mut package = Package::open(bytes)?;
+    let mut names = package.names();
+    names.retain(|name| {
+        let name = name.to_ascii_lowercase();
+        let is_beside = ["xl/drawings/drawing", "xl/comments"].iter().any(|start| name.starts_with(start));
+        name == "xl/sharedstrings.xml" || is_beside && name.ends_with(".xml")
+    });
+    Some(names.iter().map(|name| package.text(name, TextOf::Runs) + "\n").collect())
 }
 
 fn metadata(properties: WorkbookProperties) -> Metadata {
@@ -155,11 +176,28 @@ impl<'a> Workbook<'a> {
                 Err(calamine::OdsError::Password) => Err(Fault::Encrypted),
                 Err(error) => Err(unparsed(error)),
             },
-            _ => match Xlsx::new(cursor) {
+            Format::Xlsx => match Xlsx::new(cursor) {
                 Ok(workbook) => Ok(Self::Xlsx(Box::new(workbook))),
                 Err(calamine::XlsxError::Password) => Err(Fault::Encrypted),
                 Err(error) => Err(unparsed(error)),
             },
+            Format::Markdown
+            | Format::Text
+            | Format::Html
+            | Format::Jsonl
+            | Format::Csv
+            | Format::Pdf
+            | Format::Docx
+            | Format::Doc
+            | Format::Odt
+            | Format::Rtf
+            | Format::Pptx
+            | Format::Ppt
+            | Format::Odp
+            | Format::Epub
+            | Format::Ipynb
+            | Format::Eml
+            | Format::Zip => Err(unparsed(format!("{format} is no workbook"))),
         }
     }
 

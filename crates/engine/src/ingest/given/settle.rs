@@ -173,6 +173,8 @@ fn new_config(given: GivenVectors, options: &GivenOptions) -> CollectionConfig {
         late: None,
         given: Some(given),
         endpoint: None,
+        context: None,
+        prompt: None,
     }
 }
 

@@ -106,7 +106,7 @@ impl Writing<'_> {
             anchor: one.document.blocks.first().map_or_else(Anchor::default, |block| block.anchor.clone()),
             header_skip: 0,
         };
-        let chunks = vec![NewChunk { index: 0, chunk: &chunk, header: "" }];
+        let chunks = vec![NewChunk { index: 0, chunk: &chunk, header: "", context: "" }];
         let new = NewDocument { document: &one.document, links: Some(&one.document.links), hash, n_chunks: 1, chunks };
         let taken_bytes = LEDGER_BYTES * (self.known.len() + self.seen.len()) as u64;
         self.segments.limits.memory_bytes = memory::segment_bytes(self.memory_bytes, taken_bytes);

@@ -19,6 +19,7 @@ use cento_corpus::{Document, Root};
 use super::stop::Stoppable;
 use crate::error::{AtPath as _, Error, Result};
 use crate::ingest::build::Build;
+use crate::ingest::contexts::Contexts;
 use crate::ingest::found::{Found, find};
 use crate::ingest::ledger::Ledger;
 use crate::ingest::merge_if_due;
@@ -119,6 +120,7 @@ fn write_locked(
     let ledger = Ledger::new(Some(&snapshot), roots, &found, report)?;
     let mut vectors = RowVectors::new(&config, &loaded.encoder, options.cache.as_ref())?;
     vectors.cancel = options.cancel.clone();
+    vectors.contexts = Contexts::open(config.context.as_ref(), options.contexts.clone(), options.cache.as_ref())?;
     let limits = SegmentLimits {
         memory_bytes: memory::memory_bytes(options.memory_bytes)?,
         rows_max: options.segment_rows_max,

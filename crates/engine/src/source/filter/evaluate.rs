@@ -4,6 +4,7 @@ use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
 use roaring::RoaringBitmap;
+use serde::{Deserialize, Serialize};
 
 use super::tree::{Condition, Constant, Filter, Literal, Node, Test};
 use super::{FilterError, Place};
@@ -17,7 +18,7 @@ const PATH: &str = "path";
 const ROOT: &str = "root";
 
 /// The fields of a collection and the types of their values.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Schema {
     fields: BTreeMap<String, BTreeSet<FieldType>>,
 }

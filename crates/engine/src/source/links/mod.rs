@@ -8,9 +8,10 @@ pub(super) mod table;
 pub(super) mod stored;
 
 use cento_corpus::Link;
+use serde::{Deserialize, Serialize};
 
 /// A document with its links.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Linking {
     pub(crate) id: String,
     /// The file it came from: root label and relative path.
@@ -20,7 +21,7 @@ pub(crate) struct Linking {
 }
 
 /// The documents of a source that link.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Linkers {
     /// Ids of those that have links.
     pub(crate) ids: Vec<String>,
@@ -29,7 +30,7 @@ pub(crate) struct Linkers {
 }
 
 /// A section that an anchor or a number can mean.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Heading {
     pub(crate) text: String,
     /// Bytes of its section.

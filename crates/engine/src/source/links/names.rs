@@ -4,8 +4,11 @@
 //! of a folder; an address by its path; a wiki page also by its title; a module by the rules of its language. Case does
 //! not count, so that a corpus answers alike on all systems.
 
+use std::borrow::Cow;
+
 use cento_corpus::{Link, LinkKind};
 use percent_encoding::percent_decode_str;
+use serde::{Deserialize, Serialize};
 
 use crate::source::titles::words_of;
 
@@ -26,7 +29,7 @@ const ADDRESS_FOLDERS_MAX: usize = 3;
 const MODULES_MAX: usize = 12;
 
 /// A name that a document may have.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(crate) enum Name {
     /// An id, or the own id of a record.
     Id(String),
@@ -41,7 +44,7 @@ pub(crate) enum Name {
     /// The words of a title, in lower case.
     Title(String),
     /// A field of metadata and its value.
-    Field(&'static str, String),
+    Field(Cow<'static, str>, String),
     /// A numbered part, `article 12`, in a document, or in those of a folder, or anywhere (`within` is empty).
     Number { within: String, part: String },
 }
@@ -132,7 +135,7 @@ fn addressed(origin: &str, whole: &str, address: &str) -> Vec<Name> {
     if ["doi.org", "dx.doi.org"].contains(&host) {
         return doi(path);
     }
-    let mut names = vec![Name::Id(whole.to_owned()), Name::Field("url", whole.to_owned())];
+    let mut names = vec![Name::Id(whole.to_owned()), Name::Field("url".into(), whole.to_owned())];
     let label = origin.split('/').next().unwrap_or(origin);
     let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
     for before in 0..=ADDRESS_FOLDERS_MAX {
@@ -260,9 +263,9 @@ fn doi(doi: &str) -> Vec<Name> {
     let mut names: Vec<Name> = spellings.iter().map(|doi| Name::Id(doi.clone())).collect();
     for doi in &spellings {
         let fields = ["", "doi:", "https://doi.org/", "http://dx.doi.org/"];
-        names.extend(fields.map(|before| Name::Field("doi", format!("{before}{doi}"))));
+        names.extend(fields.map(|before| Name::Field("doi".into(), format!("{before}{doi}"))));
     }
-    names.push(Name::Field("url", format!("https://doi.org/{doi}")));
+    names.push(Name::Field("url".into(), format!("https://doi.org/{doi}")));
     names
 }
 

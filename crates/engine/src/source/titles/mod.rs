@@ -12,6 +12,7 @@ use std::collections::hash_map::Entry;
 use std::ops::Range;
 
 use cento_collection::keep::generation::Generation;
+use serde::{Deserialize, Serialize};
 
 use crate::error::Result;
 use crate::source::refs::ChunkRef;
@@ -24,7 +25,7 @@ pub(crate) const SHARED_MAX: usize = 3;
 const WORDS_MAX: usize = 32;
 
 /// A title that a text names.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Mention {
     /// Its words in lower case, a blank between two.
     pub(crate) title: String,
@@ -42,7 +43,7 @@ impl Mention {
 }
 
 /// A document that has a title.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Holder {
     pub(crate) document: String,
     /// Its first chunk, and the number of that in the document.

@@ -1,6 +1,7 @@
 //! Shards: a corpus cut into several collections answers as the same corpus in one, byte for byte.
 
 mod calibration;
+mod remote;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -296,9 +297,11 @@ fn check(pooling: Pooling, ask: impl Fn(&Searcher, &mut Answers)) {
     let expected = answers(&place.searcher());
     let n_bytes: usize = expected.iter().map(|(_, answer)| answer.len()).sum();
     for n in CUTS {
-        let given = answers(&shards(&cut(&place, n, pooling)));
-        assert_eq!(given.len(), expected.len());
-        for ((asked, given), (_, expected)) in given.iter().zip(&expected) {
+        let folders = cut(&place, n, pooling);
+        let (here, elsewhere) = (answers(&shards(&folders)), answers(&remote::behind_servers(&folders)));
+        assert_eq!((here.len(), elsewhere.len()), (expected.len(), expected.len()));
+        let twice = expected.iter().chain(&expected);
+        for ((asked, given), (_, expected)) in here.iter().chain(&elsewhere).zip(twice) {
             let differs = given.bytes().zip(expected.bytes()).position(|(a, b)| a != b);
             let near = |answer: &str| {
                 differs.map(|at| {

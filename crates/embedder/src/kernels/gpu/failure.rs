@@ -1,0 +1,34 @@
+//! Failures of a GPU while it computes, and answers of its library.
+
+/// Result of the device, as the tensor library's.
+pub(crate) type Result<T, E = candle_core::Error> = std::result::Result<T, E>;
+
+/// The words by which [`Failure::OutOfMemory`] is known behind the tensor library's error.
+pub(crate) const NO_MEMORY: &str = "no memory for";
+
+/// The failure of a GPU while it computed.
+#[derive(Debug, Clone, thiserror::Error)]
+pub(crate) enum Failure {
+    #[error("{gpu}: {NO_MEMORY} {n_bytes} bytes; fewer tokens at a time may do")]
+    OutOfMemory { gpu: String, n_bytes: u64 },
+    #[error("{gpu}: {n_bytes} bytes in one buffer, {most} are allowed; this adapter is too small for the model")]
+    TooLarge { gpu: String, n_bytes: u64, most: u64 },
+    #[error("{gpu} was lost: {reason}; what was embedded before is kept, run again")]
+    Lost { gpu: String, reason: String },
+    #[error("{gpu}: {reason}")]
+    Refused { gpu: String, reason: String },
+}
+
+/// In the tensor library's error, which passes through all layers.
+pub(super) fn failed(failure: Failure) -> candle_core::Error {
+    candle_core::Error::wrap(failure)
+}
+
+/// The output of a future that is ready: on this machine all of the library's are.
+pub(super) fn ready<T>(future: impl Future<Output = T>) -> Option<T> {
+    let mut future = std::pin::pin!(future);
+    match future.as_mut().poll(&mut std::task::Context::from_waker(std::task::Waker::noop())) {
+        std::task::Poll::Ready(output) => Some(output),
+        std::task::Poll::Pending => None,
+    }
+}

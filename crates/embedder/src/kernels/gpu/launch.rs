@@ -1,0 +1,289 @@
+//! The kernels' launches: the shapes in front of each text, its buffers, and how many workgroups it takes.
+
+use std::fmt;
+use std::sync::Arc;
+
+use wgpu::Buffer;
+
+use super::adapter::WORKGROUP_BYTES;
+use super::failure::Result;
+use super::table::Table;
+use super::{Gpu, GpuRows, Recorder};
+use crate::kernels::cpu::attention::RelativeBias;
+use crate::kernels::cpu::dense::Activation;
+use crate::kernels::cpu::gate::Activated;
+use crate::kernels::cpu::heads::{Heads, Sight};
+use crate::kernels::cpu::norm::Centre;
+use crate::pack::Batch;
+
+/// Rows and columns of a tile of a product.
+const PRODUCT_TILE: usize = 64;
+/// Threads of every other workgroup.
+const THREADS: usize = 64;
+
+/// A number as WGSL reads it.
+pub(super) struct Literal(pub(super) f32);
+
+impl fmt::Display for Literal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:e}f", self.0) // the shortest that is read as the same bits
+    }
+}
+
+fn bound(rows: &GpuRows) -> (&Buffer, u64) {
+    (&rows.buffer, rows.n_bytes())
+}
+
+/// The function of that activation, with all of them in front.
+fn activation(activation: Activation) -> String {
+    let name = match activation {
+        Activation::None => "none",
+        Activation::Gelu => "gelu",
+        Activation::GeluTanh => "gelu_tanh",
+        Activation::Relu => "relu",
+        Activation::Silu => "silu",
+        Activation::Tanh => "tanh_of",
+    };
+    format!("{}fn activate(x: f32) -> f32 {{ return {name}(x); }}\n", include_str!("wgsl/activation.wgsl"))
+}
+
+/// A binding and a function that reads it at `i`, or one that is zero everywhere.
+fn optional(table: Option<()>, binding: u32, name: &str) -> String {
+    match table {
+        None => format!("fn {name}_of(i: u32) -> f32 {{ return 0.0; }}\n"),
+        Some(()) => format!(
+            "@group(0) @binding({binding}) var<storage, read> {name}: array<f32>;\n\
+             fn {name}_of(i: u32) -> f32 {{ return {name}[i]; }}\n"
+        ),
+    }
+}
+
+/// A dense layer's weights on a GPU, \[N, K\] and \[N\].
+#[derive(Debug)]
+pub(crate) struct GpuLinear {
+    weight: Table,
+    bias: Option<Table>,
+    n_inputs: usize,
+    n_outputs: usize,
+    text: String,
+}
+
+impl GpuLinear {
+    pub(crate) fn new(
+        gpu: &Gpu,
+        weight: &[f32],
+        bias: Option<&[f32]>,
+        n_inputs: usize,
+        function: Activation,
+    ) -> Result<Self> {
+        let n_outputs = weight.len() / n_inputs;
+        let (weight, bias) = (Table::new(gpu, weight)?, bias.map(|bias| Table::new(gpu, bias)).transpose()?);
+        let load = |name: &str, table: &str| {
+            if n_inputs.is_multiple_of(4) {
+                return format!(
+                    "fn load_{name}(r: u32, k: u32) -> vec4<f32> {{ return {table}[(r * K + k) / 4u]; }}\n"
+                );
+            }
+            let value = |i: u32| format!("v[{i}] = {table}[r * K + min(k + {i}u, K - 1u)] * f32(k + {i}u < K);");
+            let values: Vec<String> = (0..4).map(value).collect();
+            format!(
+                "fn load_{name}(r: u32, k: u32) -> vec4<f32> {{ var v: vec4<f32>; {} return v; }}\n",
+                values.concat()
+            )
+        };
+        let element = if n_inputs.is_multiple_of(4) { "vec4<f32>" } else { "f32" };
+        let text = [
+            format!("const K = {n_inputs}u;\nconst N = {n_outputs}u;\n"),
+            format!("@group(0) @binding(0) var<storage, read> x: array<{element}>;\n"),
+            format!("@group(0) @binding(1) var<storage, read> weight: array<{element}>;\n"),
+            "@group(0) @binding(2) var<storage, read_write> out: array<f32>;\n".to_owned(),
+            optional(bias.as_ref().map(|_| ()), 3, "bias"),
+            "fn biased(sum: f32, n: u32) -> f32 { return sum + bias_of(n); }\n".to_owned(),
+            [load("x", "x"), load("weight", "weight")].concat(),
+            activation(function),
+            include_str!("wgsl/product.wgsl").to_owned(),
+        ];
+        Ok(Self { weight, bias, n_inputs, n_outputs, text: text.concat() })
+    }
+
+    pub(crate) fn n_inputs(&self) -> usize {
+        self.n_inputs
+    }
+
+    pub(crate) fn n_outputs(&self) -> usize {
+        self.n_outputs
+    }
+
+    /// \[T, K\] → \[T, N\].
+    pub(crate) fn forward(&self, x: &GpuRows, recorder: &mut Recorder) -> Result<GpuRows> {
+        assert_eq!(x.width, self.n_inputs, "layers of one encoder fit together");
+        let out = recorder.take(x.n_rows, self.n_outputs)?;
+        let mut buffers = vec![bound(x), self.weight.bound(), bound(&out)];
+        buffers.extend(self.bias.as_ref().map(Table::bound));
+        let tiles = [x.n_rows, self.n_outputs].map(|n| n.div_ceil(PRODUCT_TILE) as u32);
+        recorder.run(&self.text, &buffers, tiles)?;
+        Ok(out)
+    }
+}
+
+/// A norm's scale and shift on a GPU, \[H\].
+#[derive(Debug, Clone)]
+pub(crate) struct GpuNorm {
+    scale: Table,
+    shift: Option<Table>,
+}
+
+impl GpuNorm {
+    pub(crate) fn new(gpu: &Gpu, scale: &[f32], shift: Option<&[f32]>) -> Result<Self> {
+        Ok(Self { scale: Table::new(gpu, scale)?, shift: shift.map(|shift| Table::new(gpu, shift)).transpose()? })
+    }
+
+    /// Replaces `x` by the normalised `x + residual`.
+    pub(crate) fn forward(
+        &self,
+        x: &GpuRows,
+        residual: Option<&GpuRows>,
+        (epsilon, centre): (f64, Centre),
+        recorder: &mut Recorder,
+    ) -> Result<()> {
+        let text = [
+            shape(&[("H", x.width)]),
+            statistics(epsilon, centre),
+            optional(residual.map(|_| ()), 2, "residual"),
+            optional(self.shift.as_ref().map(|_| ()), 2 + u32::from(residual.is_some()), "shift"),
+            include_str!("wgsl/norm.wgsl").to_owned(),
+        ];
+        let mut buffers = vec![bound(x), self.scale.bound()];
+        buffers.extend(residual.map(bound));
+        buffers.extend(self.shift.as_ref().map(Table::bound));
+        recorder.run_many(&text.concat(), &buffers, x.n_rows)
+    }
+}
+
+/// Normalises heads of queries by the first scale and of keys by the second, in rows `q | k | v`.
+pub(crate) fn norm_heads(
+    [queries, keys]: [&GpuNorm; 2],
+    heads: Heads,
+    (epsilon, centre): (f64, Centre),
+    qkv: &GpuRows,
+    recorder: &mut Recorder,
+) -> Result<()> {
+    let text = [of_heads(heads), statistics(epsilon, centre), include_str!("wgsl/heads.wgsl").to_owned()].concat();
+    let n_threads = qkv.n_rows * (heads.n + heads.n_shared);
+    let buffers = [bound(qkv), queries.scale.bound(), keys.scale.bound()];
+    recorder.run_many(&text, &buffers, n_threads.div_ceil(THREADS))
+}
+
+fn statistics(epsilon: f64, centre: Centre) -> String {
+    let around_mean = match centre {
+        Centre::Mean => true,
+        Centre::Zero => false,
+    };
+    format!("const EPSILON = {};\nconst AROUND_MEAN = {around_mean};\n", Literal(epsilon as f32))
+}
+
+fn shape(sizes: &[(&str, usize)]) -> String {
+    sizes.iter().map(|(name, size)| format!("const {name} = {size}u;\n")).collect()
+}
+
+fn of_heads(heads: Heads) -> String {
+    shape(&[("A", heads.n), ("G", heads.n_shared), ("D", heads.width)])
+}
+
+/// Cosines and sines by position on a GPU, \[P, R/2\].
+#[derive(Debug)]
+pub(crate) struct GpuRotary {
+    cos: Table,
+    sin: Table,
+    half: usize,
+}
+
+impl GpuRotary {
+    pub(crate) fn new(gpu: &Gpu, cos: &[f32], sin: &[f32], half: usize) -> Result<Self> {
+        Ok(Self { cos: Table::new(gpu, cos)?, sin: Table::new(gpu, sin)?, half })
+    }
+
+    /// Turns queries and keys in place.
+    pub(crate) fn turn(&self, heads: Heads, qkv: &GpuRows, batch: &Batch, recorder: &mut Recorder) -> Result<()> {
+        let positions = recorder.positions(batch)?;
+        let text =
+            [of_heads(heads), shape(&[("HALF", self.half)]), include_str!("wgsl/rotary.wgsl").to_owned()].concat();
+        let n_threads = qkv.n_rows * (heads.n + heads.n_shared) * self.half;
+        let positions = (&positions, (qkv.n_rows * size_of::<u32>()) as u64);
+        let buffers = [bound(qkv), positions, self.cos.bound(), self.sin.bound()];
+        recorder.run_many(&text, &buffers, n_threads.div_ceil(THREADS))
+    }
+}
+
+/// Attention within each text: \[T, (A + 2G) D\] → \[T, A D\].
+pub(crate) struct GpuAttention<'a> {
+    pub(crate) heads: Heads,
+    pub(crate) scale: f32,
+    pub(crate) bias: Option<&'a Arc<RelativeBias>>,
+    pub(crate) sight: Sight,
+}
+
+impl GpuAttention<'_> {
+    pub(crate) fn run(self, qkv: &GpuRows, batch: &Batch, recorder: &mut Recorder) -> Result<GpuRows> {
+        let Self { heads, scale, bias, sight } = self;
+        let n_queries = n_queries(heads.width);
+        let far = |n: usize| u32::try_from(n).unwrap_or(u32::MAX) as usize;
+        let bias_text = match bias {
+            None => "fn bias_of(head: u32, query: u32, key: u32) -> f32 { return 0.0; }\n".to_owned(),
+            Some(bias) => format!(
+                "@group(0) @binding(3) var<storage, read> biases: array<f32>;\n\
+                 fn bias_of(head: u32, query: u32, key: u32) -> f32 {{\n\
+                 return biases[head * {}u + {}u + key - query];\n}}\n",
+                2 * bias.reach + 1,
+                bias.reach
+            ),
+        };
+        let sizes = [
+            ("TILE", n_queries),
+            ("PER_THREAD", (n_queries * heads.width).div_ceil(THREADS)),
+            ("BACK", far(sight.back)),
+            ("AHEAD", far(sight.ahead)),
+        ];
+        let scale = format!("const SCALE = {};\n", Literal(scale));
+        let text = [of_heads(heads), shape(&sizes), scale, bias_text, include_str!("wgsl/attention.wgsl").to_owned()];
+        let out = recorder.take(qkv.n_rows, heads.queries())?;
+        let (n_tiles, tiles) = recorder.tiles(batch, n_queries)?;
+        let tiles_bytes = u64::from(n_tiles) * 3 * size_of::<u32>() as u64;
+        let table = bias.map(|bias| recorder.bias(bias)).transpose()?;
+        let mut buffers = vec![bound(qkv), (&tiles, tiles_bytes), bound(&out)];
+        buffers.extend(table.as_ref().map(Table::bound));
+        recorder.run(&text.concat(), &buffers, [n_tiles, heads.n as u32])?;
+        Ok(out)
+    }
+}
+
+/// Queries, and keys, of a tile: what fits a workgroup's memory with heads of that width, at most 32.
+pub(super) fn n_queries(width: usize) -> usize {
+    let fits = |n: &usize| 4 * (2 * n * width + n * n + 3 * n) <= WORKGROUP_BYTES as usize;
+    [32, 16, 8, 4, 2, 1].into_iter().find(fits).unwrap_or(1)
+}
+
+/// \[T, 2F\] → \[T, F\].
+pub(crate) fn gate(
+    x: &GpuRows,
+    function: Activation,
+    activated: Activated,
+    recorder: &mut Recorder,
+) -> Result<GpuRows> {
+    let width = x.width / 2;
+    let (first, second) = match activated {
+        Activated::First => (0, width),
+        Activated::Second => (width, 0),
+    };
+    let sizes = shape(&[("F", width), ("ACTIVATED", first), ("OTHER", second)]);
+    let text = [sizes, activation(function), include_str!("wgsl/gate.wgsl").to_owned()].concat();
+    let out = recorder.take(x.n_rows, width)?;
+    recorder.run_many(&text, &[bound(x), bound(&out)], (x.n_rows * width).div_ceil(THREADS))?;
+    Ok(out)
+}
+
+/// `x += y`, of the same shape.
+pub(crate) fn add(x: &GpuRows, y: &GpuRows, recorder: &mut Recorder) -> Result<()> {
+    assert_eq!((x.n_rows, x.width), (y.n_rows, y.width), "a residual has the shape of its rows");
+    recorder.run_many(include_str!("wgsl/add.wgsl"), &[bound(x), bound(y)], (x.n_rows * x.width).div_ceil(THREADS))
+}

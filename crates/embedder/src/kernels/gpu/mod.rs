@@ -1,0 +1,23 @@
+//! Kernels for any GPU, by Vulkan or Metal: WGSL that the driver compiles for the adapter it finds at run time.
+//!
+//! A kernel is text with the model's shapes in front of it, so that it is chosen by the model and never by the number
+//! of tokens: what a row gets does not depend on the rows beside it. Rows are f32 and packed as on the CPU; word
+//! vectors are gathered and texts pooled in main memory. A layer is one submission, so that no watchdog stops it.
+//! Masks are finite numbers: a driver may compute as if there were no infinities.
+
+mod adapter;
+mod adapters;
+mod failure;
+mod handle;
+pub(crate) mod launch;
+mod record;
+mod table;
+
+pub use adapter::{Adapter, AdapterKind};
+pub(crate) use adapters::{NoAdapter, adapters, may_have_hardware, open};
+pub(crate) use failure::NO_MEMORY;
+pub(crate) use handle::Gpu;
+pub(crate) use record::{Download, GpuRows, Recorder};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,25 @@
+//! Numbers that stay on a GPU: weights, and tables of positions.
+
+use bytemuck::cast_slice;
+use wgpu::Buffer;
+
+use super::failure::Result;
+use super::handle::Gpu;
+
+/// Numbers that stay on the device.
+#[derive(Debug, Clone)]
+pub(crate) struct Table {
+    buffer: Buffer,
+    n_bytes: u64,
+}
+
+impl Table {
+    pub(super) fn new(gpu: &Gpu, values: &[f32]) -> Result<Self> {
+        let bytes = cast_slice(values);
+        Ok(Self { buffer: gpu.filled(bytes)?, n_bytes: bytes.len() as u64 })
+    }
+
+    pub(super) fn bound(&self) -> (&Buffer, u64) {
+        (&self.buffer, self.n_bytes)
+    }
+}

@@ -1,0 +1,52 @@
+// The state of the page is its address: `#/VIEW?name=value&…`. Nothing else is remembered, so that a link is a state.
+//
+// It stands behind `#`, which browsers send to nobody: questions are in no log of a server or a proxy.
+
+import { useEffect, useState } from "./vendor/htm-preact.js";
+
+const FIRST = "ask";
+
+/** The state that an address says: `view`, and every parameter as a string. */
+export function read(hash) {
+  const [, view, parameters] = /^#\/?([^?]*)\??(.*)$/.exec(hash) ?? [];
+  return { ...Object.fromEntries(new URLSearchParams(parameters ?? "")), view: view || FIRST };
+}
+
+/** The address of a state; what is empty is left out. */
+export function address({ view, ...parameters }) {
+  const kept = Object.entries(parameters).filter(([, value]) => value !== undefined && value !== null && value !== "");
+  const text = new URLSearchParams(kept.map(([name, value]) => [name, String(value)])).toString();
+  return `#/${view ?? FIRST}${text && "?" + text}`;
+}
+
+const changed = new EventTarget();
+
+/** Goes to a state: a step of its own for the back button, unless it only adjusts the one before. */
+export function go(state, how = "step") {
+  const to = address(state);
+  if (to === location.hash) return changed.dispatchEvent(new Event("again"));
+  if (how === "adjust") {
+    history.replaceState(null, "", to);
+    changed.dispatchEvent(new Event("moved"));
+  } else {
+    location.hash = to;
+  }
+}
+
+/** The state of the address, as it changes; `again` counts how often the same one was asked for. */
+export function useAddress() {
+  const [now, set] = useState({ state: read(location.hash), again: 0 });
+  useEffect(() => {
+    const move = () => set((before) => ({ ...before, state: read(location.hash) }));
+    const repeat = () => set((before) => ({ ...before, again: before.again + 1 }));
+    addEventListener("hashchange", move);
+    changed.addEventListener("moved", move);
+    changed.addEventListener("again", repeat);
+    return () => {
+      removeEventListener("hashchange", move);
+      changed.removeEventListener("moved", move);
+      changed.removeEventListener("again", repeat);
+    };
+  }, []);
+  return now;
+}

@@ -1,0 +1,69 @@
+//! Devices: the list, the one that is chosen, names that are none, and the same ranking on a GPU as on the CPU.
+
+use serde_json::Value;
+
+use crate::support::{Place, Ran};
+
+/// The adapters that `cento devices` lists.
+fn adapters(place: &Place) -> Vec<Value> {
+    place.json(&["devices"])["adapters"].as_array().unwrap().clone()
+}
+
+#[test]
+fn devices_are_listed_and_software_is_never_chosen() {
+    let place = Place::new();
+    let devices = place.json(&["devices"]);
+    let (chosen, words) = (devices["chosen"].as_str().unwrap(), place.ok(&["devices"]).out);
+    assert!(words.starts_with(&format!("chosen: {chosen}, ")), "{words}");
+    assert!(!devices["why"].as_str().unwrap().is_empty());
+    for (number, adapter) in adapters(&place).iter().enumerate() {
+        assert_eq!(adapter["number"], number);
+        assert!(
+            words.contains(&format!("gpu:{number}")) && words.contains(adapter["name"].as_str().unwrap()),
+            "{words}"
+        );
+        assert!(chosen != format!("gpu:{number}") || adapter["kind"] != "software", "{devices}");
+    }
+}
+
+#[test]
+fn a_machine_without_loader_or_driver_says_so() {
+    let place = Place::new();
+    let mut command = place.command(&["devices", "--json"]);
+    command.env("VK_DRIVER_FILES", "/nowhere.json").env("VK_ICD_FILENAMES", "/nowhere.json"); // of new loaders and of old
+    let ran = Ran::new(&["devices"], command.output().unwrap());
+    let devices: Value = serde_json::from_str(&ran.out).unwrap_or_else(|error| panic!("{error}: {ran:?}"));
+    if cfg!(target_os = "macos") {
+        return; // Metal is always there
+    }
+    assert_eq!(devices["adapters"], serde_json::json!([]), "{devices}");
+    assert_eq!(devices["chosen"], "cpu");
+    assert!(devices["why"].as_str().unwrap().contains("no driver offers an adapter"), "{devices}");
+}
+
+#[test]
+fn a_device_that_is_not_there_is_refused_in_words() {
+    let place = Place::indexed();
+    let n = adapters(&place).len();
+    let words = if n == 0 { "no driver offers an adapter".to_owned() } else { format!("there are {n} adapters") };
+    place.run(&["search", "tide", "--device", "gpu:99"]).fails(4, &["device gpu:99", &words]);
+    place.run(&["search", "tide", "--device", "gpu:x"]).fails(2, &["gpu:N"]);
+}
+
+#[test]
+fn an_index_and_a_search_on_a_gpu_rank_as_on_the_cpu() {
+    let place = Place::indexed();
+    if adapters(&place).is_empty() {
+        eprintln!("skipped: no Vulkan or Metal driver offers an adapter (Debian: libvulkan1, mesa-vulkan-drivers)");
+        return;
+    }
+    let asked = ["search", "what moves the tide", "--device"];
+    let ids = |answer: &Value| -> Vec<String> {
+        answer["hits"].as_array().unwrap().iter().map(|hit| hit["id"].to_string()).collect()
+    };
+    let on = |device: &str| ids(&place.json(&[&asked[..], &[device]].concat()));
+    assert_eq!(on("gpu:0"), on("cpu"));
+    assert!(!on("cpu").is_empty());
+    let refused = place.run(&["bench", "scan", "--n-rows", "100", "--device", "gpu:0"]);
+    refused.fails(4, &["vectors are compared on the CPU and by CUDA"]);
+}
