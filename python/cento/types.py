@@ -205,6 +205,10 @@ class CompactRequest(TypedDict):
 class ContextOptions(TypedDict):
     """A question that a context answers. Every field but the query may be left out."""
 
+    allow_partial: NotRequired[bool]
+    """Of a collection on several servers, leave out those that do not answer when the request begins, and say in
+    `missing` which; otherwise that is an error."""
+
     budget: NotRequired[Budget]
     """Tokens that the context may have, everything in it counted."""
 
@@ -281,6 +285,10 @@ class ContextRequest(TypedDict):
 
     query: str
     """The question, in plain words."""
+
+    allow_partial: NotRequired[bool]
+    """Of a collection on several servers, leave out those that do not answer when the request begins, and say in
+    `missing` which; otherwise that is an error."""
 
     budget: NotRequired[Budget]
     """Tokens that the context may have, everything in it counted."""
@@ -533,6 +541,10 @@ class Rerank(TypedDict):
 class SearchOptions(TypedDict):
     """A query over chunks. Every field but the query may be left out."""
 
+    allow_partial: NotRequired[bool]
+    """Of a collection on several servers, leave out those that do not answer when the request begins, and say in
+    `missing` which; otherwise that is an error."""
+
     candidates: NotRequired[int]
     """Candidates that each retriever contributes; results do not depend on `k`."""
 
@@ -588,6 +600,10 @@ class SearchOptions(TypedDict):
 
 class SearchRequest(TypedDict):
     """A query over chunks. Every field but the query may be left out."""
+
+    allow_partial: NotRequired[bool]
+    """Of a collection on several servers, leave out those that do not answer when the request begins, and say in
+    `missing` which; otherwise that is an error."""
 
     candidates: NotRequired[int]
     """Candidates that each retriever contributes; results do not depend on `k`."""
@@ -760,6 +776,9 @@ class Certificate:
     value: float
     """Of the chosen chunks, whole ones; a chunk that is cut to fit counts for nothing."""
 
+    of_part: bool | None = None
+    """The candidates were those of a part of the collection: of the rest it says nothing."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Change:
@@ -839,6 +858,9 @@ class CollectionConfig:
     vectors: str
     """Scalar type of the stored vectors."""
 
+    context: WrittenContexts | None = None
+    """The contexts behind the headers, where a language model wrote any."""
+
     endpoint: EndpointEncoder | None = None
     """The use of an encoder that is at an endpoint."""
 
@@ -854,6 +876,9 @@ class CollectionConfig:
 
     precision: str | None = None
     """Number type the encoder computes in; not written for f32, as before there was a choice."""
+
+    prompt: str | None = None
+    """Name of the prompt before queries in the model's folder, where it is not the one of that name."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -882,6 +907,9 @@ class ContextAnswer:
 
     generation: int
     """Generation of the collection."""
+
+    missing: list[MissingShard]
+    """Shards that did not answer, where the request allowed it: all else is of a part of the collection."""
 
     model_fingerprint: str
     """Fingerprint of the encoder."""
@@ -955,6 +983,32 @@ class Contribution:
 
     raw: float | None = None
     """The arm's own score."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CurveAnswer:
+    """The worth of contexts of every budget."""
+
+    budget_tokens: int
+    """The largest budget."""
+
+    missing: list[MissingShard]
+    """Shards that did not answer, where the request allowed it: the values are those of a part of the collection."""
+
+    points: list[Point]
+    """Every budget at which more can be had than with a token less, ascending, with what can be had at most."""
+
+    solved: list[Solved]
+    """Solutions of the whole problem, by budget; empty where none was asked for."""
+
+    tokenizer: str
+    """Whose tokens."""
+
+    version: int
+    """Format of this answer."""
+
+    knee: int | None = None
+    """The budget at the knee; none where nothing is worth anything."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -1605,6 +1659,17 @@ class MicroQuery:
 
 
 @dataclass(frozen=True, kw_only=True)
+class MissingShard:
+    """A part of the collection that had no part in an answer."""
+
+    shard: str
+    """The address of its server."""
+
+    why: str
+    """Why it gave no answer."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Moved:
     """A setting as it was in a run."""
 
@@ -1718,6 +1783,17 @@ class NeighborsAnswer:
 
     version: int
     """Format of this answer."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Point:
+    """A budget and what it can buy."""
+
+    tokens: int
+    """Tokens."""
+
+    value: float
+    """No context of so many tokens is worth more."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -1982,6 +2058,9 @@ class SearchResponse:
     hits: list[Hit]
     """The ranking, best first."""
 
+    missing: list[MissingShard]
+    """Shards that did not answer, where the request allowed it: all else is of a part of the collection."""
+
     mode: Mode
     """The retrievers that ran."""
 
@@ -2068,6 +2147,17 @@ class SnapshotList:
 
     remark: str | None = None
     """A remark on what was done to them."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Solved:
+    """The solution at a budget."""
+
+    certificate: Certificate
+    """The value of the choice, counted part by part, and its distance to the best."""
+
+    tokens: int
+    """The budget."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -2471,6 +2561,9 @@ class WhyNot:
     id: str
     """The document or chunk that was asked for."""
 
+    missing: list[MissingShard]
+    """Shards that did not answer, where the request allowed it: all else is of a part of the collection."""
+
     n_chunks: int
     """Its chunks that can be found."""
 
@@ -2535,3 +2628,14 @@ class Written:
 
     n_unchanged: int
     """Documents that were there already."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class WrittenContexts:
+    """Contexts of chunks that a language model wrote."""
+
+    model: str
+    """Name of the model, as its endpoint knows it."""
+
+    prompt: str
+    """Fingerprint of what it was asked, and of what was made of its answers."""

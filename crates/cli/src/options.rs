@@ -1,15 +1,16 @@
 //! Validated options: from the flags of a command to what the engine takes.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
 use cento_engine::{
     At, BudgetTokenizer, CacheOptions, Cancel, ChunkSearch, ContextWriter, DeviceChoice, Endpoint, EndpointOptions,
-    Filter, Filtered, Fusion, GivenOptions, Guard, IndexOptions, Lengths, LexicalScore, Links, Losses, Missing, Mode,
-    Phrases, Reach, ReadOptions, Removals, RepairOptions, Reranker, RerankerOptions, RunRequest, Scalar, Scan,
-    Searcher, SearcherOptions, Service, ServiceOptions, Weights, Which, api,
+    Filter, Filtered, Fusion, GivenOptions, Guard, IndexOptions, Lengths, LexicalScore, Links, Losses, Missing,
+    MissingShard, Mode, Needed, Phrases, Reach, ReadOptions, Removals, RepairOptions, Reranker, RerankerOptions,
+    RunRequest, SHARD_KEY, SHARD_TIMEOUT, Scalar, Scan, Searcher, SearcherOptions, Service, ServiceOptions,
+    ShardOptions, Weights, Which, api,
 };
 
 use crate::args;
@@ -216,14 +217,46 @@ pub(crate) fn key(name: &'static str) -> anyhow::Result<Option<String>> {
 /// Names the key of a reranker, which is no option: command lines are seen by others.
 const RERANK_KEY: &str = "CENTO_RERANK_KEY";
 
-/// A service for one collection as a query command asks for it, and the collection; what is said of it goes to stderr.
-/// A tokenizer that is not built in is a file.
+/// The name of a collection on other servers, for a service that has no other.
+const SHARDS: &str = "shards";
+
+/// The collection that a query command asks.
+#[derive(Debug)]
+pub(crate) enum Place {
+    Folder(PathBuf),
+    Shards,
+}
+
+impl Place {
+    pub(crate) fn which(&self) -> Which<'_> {
+        match self {
+            Self::Folder(folder) => Which::Folder(folder),
+            Self::Shards => Which::Name(SHARDS),
+        }
+    }
+}
+
+/// A service for one collection as a query command asks for it, the collection, and which it is; what is said of it
+/// goes to stderr. A tokenizer that is not built in is a file.
 pub(crate) fn service(
-    global: &args::Global,
+    invocation: &Invocation,
     retrieval: &args::Retrieval,
+    shards: &args::Shards,
     tokenizer: Option<&str>,
     rerankers: Vec<Arc<Reranker>>,
-) -> anyhow::Result<(Service, Arc<Searcher>)> {
+) -> anyhow::Result<(Service, Arc<Searcher>, Place)> {
+    let global = &invocation.cli.global;
+    let (place, sharded) = match shards.urls.as_slice() {
+        [] => (Place::Folder(global.collection.clone()), None),
+        _ if invocation.names_collection => {
+            return Err(usage("--collection: is a folder, and --shards asks servers; give one of them"));
+        }
+        urls => {
+            let (urls, key, timeout) = (urls.to_vec(), key(SHARD_KEY)?, SHARD_TIMEOUT);
+            (Place::Shards, Some((SHARDS.to_owned(), ShardOptions { urls, key, timeout })))
+        }
+    };
+    let needed = if shards.allow_partial { Needed::Any } else { Needed::All };
     let file = tokenizer.filter(|name| !Service::has_tokenizer(name)).map(|name| (name.to_owned(), name.into()));
     let service = Service::new(ServiceOptions {
         tokenizers: file.into_iter().collect(),
@@ -232,12 +265,18 @@ pub(crate) fn service(
         model: retrieval.model.clone(),
         access: global.access.clone(),
         at: at(&retrieval.at),
+        shards: sharded.into_iter().collect(),
         rerankers,
         ..ServiceOptions::default()
     })?;
-    let searcher = service.searcher(Which::Folder(&global.collection), &Cancel::default())?;
+    let searcher = service.searcher_of(place.which(), needed, &Cancel::default())?;
     searcher.warnings().iter().for_each(|warning| eprintln!("warning: {warning}"));
-    Ok((service, searcher))
+    Ok((service, searcher, place))
+}
+
+/// Says which part of the collection has no part in an answer, whatever else is not to be said.
+pub(crate) fn remark_missing(missing: &[MissingShard]) {
+    missing.iter().for_each(|missing| eprintln!("warning: {}", missing.warning()));
 }
 
 /// The generation a command asks for.

@@ -49,6 +49,16 @@ pub enum Error {
         /// Version of this build.
         supported: u64,
     },
+    /// A trace of a context that is of a part of a collection.
+    #[error(
+        "this trace is of a part of its collection: {} gave no answer when it was made; what a part gives cannot be \
+         made again, so ask for the context anew",
+        missing.join(", ")
+    )]
+    PartTraced {
+        /// The shards that had no part in it.
+        missing: Vec<String>,
+    },
     /// A chunk or document that is not in a trace.
     #[error("{id}: not among the candidates of this trace; {}", if nearest.is_empty() { "it has none".to_owned() } else { format!("the nearest ids are {}", nearest.join(", ")) })]
     NotTraced {

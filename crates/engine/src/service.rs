@@ -35,6 +35,7 @@ use crate::error::{AtPath, Error, Result};
 use crate::explain::why_not::WhyNot;
 use crate::limits;
 use crate::retrieve::links::DocumentLinks;
+use crate::retrieve::missing::Needed;
 use crate::retrieve::queue::SharedEncoder;
 use crate::retrieve::request::Mode;
 use crate::retrieve::rerank::reranker::Reranker;
@@ -232,7 +233,7 @@ impl Service {
         request.check()?;
         let rerank = self.reranking(request.rerank.as_ref())?;
         let search = crate::ChunkSearch { cancel: cancel.clone(), rerank, ..request.resolve()? };
-        let searcher = self.searcher(which.into(), cancel)?;
+        let searcher = self.searcher_of(which.into(), request.needed(), cancel)?;
         let is_embedded = search.vector.is_none();
         let loading = if is_embedded { self.lend(&searcher, request.mode)? } else { Duration::ZERO };
         let (response, mut timings) = searcher.search_timed(&search)?;
@@ -252,6 +253,10 @@ impl Service {
         cancel: &Cancel,
     ) -> Result<Vec<DocumentRanking>> {
         request.check()?;
+        if request.allow_partial {
+            let reason = "is for searches and contexts: a ranking of documents cannot say what is missing".to_owned();
+            return Err(Error::Setting { setting: "allow-partial", value: "true".to_owned(), reason });
+        }
         let search = request.resolve()?;
         let rerank = self.reranking_of_documents(request.rerank.as_ref())?;
         let searcher = self.searcher(which.into(), cancel)?;
@@ -367,7 +372,7 @@ impl Service {
         request.check()?;
         let rerank = self.reranking(request.rerank.as_ref())?;
         let search = crate::ChunkSearch { cancel: cancel.clone(), rerank, ..request.search().resolve()? };
-        let searcher = self.searcher(which.into(), cancel)?;
+        let searcher = self.searcher_of(which.into(), request.needed(), cancel)?;
         let tokenizer = self.tokenizer(&request.tokenizer, &searcher)?;
         let loading = self.lend(&searcher, request.mode)?;
         let wanted = request.resolve(tokenizer.get(), endpoint);
@@ -494,10 +499,18 @@ impl Service {
     /// # Errors
     /// Those of [`Searcher::open`], [`Error::UnknownCollection`], [`Error::Cancelled`].
     pub fn searcher(&self, which: Which<'_>, cancel: &Cancel) -> Result<Arc<Searcher>> {
+        self.searcher_of(which, Needed::All, cancel)
+    }
+
+    /// The same; of a collection on other servers that of those which answer, where not all are needed.
+    ///
+    /// # Errors
+    /// Those of [`Service::searcher`].
+    pub fn searcher_of(&self, which: Which<'_>, needed: Needed, cancel: &Cancel) -> Result<Arc<Searcher>> {
         cancel.check()?;
         let folder = self.place(which)?;
         if let Some(sharded) = self.sharded.get(&*folder) {
-            return sharded.searcher(|| self.searcher_options(), cancel);
+            return sharded.searcher(|| self.searcher_options(), needed, cancel);
         }
         let place = Arc::clone(lock(&self.open).entry(folder.to_path_buf()).or_default());
         let mut place = lock(&place);

@@ -119,6 +119,7 @@ impl From<Error> for Refusal {
             | Error::Elsewhere { .. }
             | Error::NoWords
             | Error::NoAnswer { .. }
+            | Error::PartTraced { .. }
             | Error::TooManyResults { .. }
             | Error::AnswerTooLarge { .. } => StatusCode::BAD_REQUEST,
             _ => return Self::own(&fault.code, fault.message), // files, models and devices of the server

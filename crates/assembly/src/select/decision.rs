@@ -161,6 +161,9 @@ pub struct Certificate {
     pub gap: f64,
     /// Relaxations that were solved for it.
     pub n_relaxations: usize,
+    /// The candidates were those of a part of the collection: of the rest it says nothing.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub of_part: bool,
 }
 
 /// A chunk that its section's share alone had kept out.

@@ -62,8 +62,13 @@ impl Chooser for RseExact {
         let gaps = free_gaps(&segments, &problem.values, lines, settings);
         segments.sort_by(|a, b| greatest_first(a.1, b.1)); // equal ones as they lie
         segments.extend(gaps.into_iter().map(|gap| (gap, 0.0))); // from what the segments leave of the budget
-        let certificate =
-            Certificate { value: solved.value, bound: solved.bound, gap: solved.gap(), n_relaxations: solved.n_nodes };
+        let certificate = Certificate {
+            value: solved.value,
+            bound: solved.bound,
+            gap: solved.gap(),
+            n_relaxations: solved.n_nodes,
+            of_part: false,
+        };
         let plan = Plan { blocks: rse::blocks(lines, segments), certificate: Some(certificate), ..Plan::default() };
         Ok(plan.offered(choice))
     }

@@ -33,7 +33,7 @@ pub(crate) use self::evaluation::{
 pub(crate) use self::header::{Header, Price, Writer};
 pub(crate) use self::query::{
     At, Context, Endpoint, Fusion, LexicalScore, Links, Mode, OF_CONTEXTS, Phrases, Rerank, ResultFormat, Retrieval,
-    Run, Search, Ties,
+    Run, Search, Shards, Ties,
 };
 pub(crate) use self::serve::{Mcp, Serve, Serving};
 pub(crate) use self::settings::{Config, Trust};

@@ -25,6 +25,21 @@ pub(crate) struct At {
     pub(crate) snapshot: Option<String>,
 }
 
+/// Servers that are asked in place of a collection in a folder.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct Shards {
+    /// Ask a collection that lies on servers of Cento, each with a part, in place of one in a folder (repeatable, or
+    /// with commas between): http://host:port, with ?collection=NAME behind it where a server has several. Their key
+    /// is taken from CENTO_SHARD_KEY alone
+    #[arg(long = "shards", value_name = "URL", value_delimiter = ',', conflicts_with_all = ["generation", "snapshot"], help_heading = SHARDS)]
+    pub(crate) urls: Vec<String>,
+    /// Do without servers that do not answer when the command begins, and say which; otherwise that is an error
+    #[arg(long, requires = "urls", value_parser = clap::builder::BoolishValueParser::new(), help_heading = SHARDS)]
+    pub(crate) allow_partial: bool,
+}
+
+const SHARDS: &str = "A collection on other servers";
+
 /// How a query finds its candidates.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Retrieval {
@@ -126,6 +141,8 @@ pub(crate) struct Search {
     pub(crate) k: usize,
     #[command(flatten)]
     pub(crate) retrieval: Retrieval,
+    #[command(flatten)]
+    pub(crate) shards: Shards,
     /// How wide the beam is that walks a graph: wider is better and slower; at least --candidates, which is the default
     #[arg(long, value_name = "N", conflicts_with = "exact")]
     pub(crate) ef: Option<usize>,
@@ -204,6 +221,8 @@ pub(crate) struct Context {
     pub(crate) rerank_time: RerankTime,
     #[command(flatten)]
     pub(crate) retrieval: Retrieval,
+    #[command(flatten)]
+    pub(crate) shards: Shards,
     /// How wide the beam is that walks a graph: wider is better and slower; at least --candidates, which is the default
     #[arg(long, value_name = "N", conflicts_with = "exact")]
     pub(crate) ef: Option<usize>,
@@ -246,6 +265,8 @@ pub(crate) struct Run {
     pub(crate) rerank: Rerank,
     #[command(flatten)]
     pub(crate) retrieval: Retrieval,
+    #[command(flatten)]
+    pub(crate) shards: Shards,
     /// How wide the beam is that walks a graph: wider is better and slower; at least --candidates, which is the default
     #[arg(long, value_name = "N", conflicts_with = "exact")]
     pub(crate) ef: Option<usize>,

@@ -49,6 +49,7 @@ pub(crate) fn request(args: &Context, global: &Global) -> anyhow::Result<api::Co
         within: searched.within,
         filter: searched.filter,
         rerank: options::rerank(&args.rerank, args.rerank_time.rerank_seconds),
+        allow_partial: args.shards.allow_partial,
     })
 }
 
@@ -126,13 +127,14 @@ pub(crate) fn execute(args: &Context, invocation: &Invocation) -> anyhow::Result
     let request = request(args, global)?;
     let endpoint = options::endpoint(&args.endpoint, invocation.endpoint_author)?;
     let rerankers = options::rerankers(&args.rerank, &args.retrieval, invocation)?;
-    let (service, _) = options::service(global, &args.retrieval, Some(&request.tokenizer), rerankers)?;
-    let folder = global.collection.as_path();
-    service.ask(folder, &request, endpoint.as_ref(), &Cancel::default(), |asked| answer(args, global, asked))
+    let (service, _, place) =
+        options::service(invocation, &args.retrieval, &args.shards, Some(&request.tokenizer), rerankers)?;
+    service.ask(place.which(), &request, endpoint.as_ref(), &Cancel::default(), |asked| answer(args, global, asked))
 }
 
 fn answer(args: &Context, global: &Global, asked: &Asked<'_>) -> anyhow::Result<Outcome> {
     let searched = asked.timings()?;
+    options::remark_missing(asked.searcher().missing());
     options::remark_device(global, asked.searcher());
     let start = Instant::now();
     if args.budget_curve {

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use cento_engine::api::Request as _;
-use cento_engine::{Cancel, NO_LIKELIHOODS, Scan, Searcher, Service, Timings, api};
+use cento_engine::{Cancel, NO_LIKELIHOODS, Scan, Searcher, Service, Timings, Which, api};
 
 use crate::args::{Global, ResultFormat, Search};
 use crate::exit_code::Outcome;
@@ -23,8 +23,10 @@ pub(crate) fn execute(args: &Search, invocation: &Invocation) -> anyhow::Result<
     request.resolve()?; // a filter that is none is said before the collection is opened
     request.check()?; // and a time that is none, before a model is loaded
     let rerankers = options::rerankers(&args.rerank, &args.retrieval, invocation)?;
-    let (service, searcher) = options::service(global, &args.retrieval, None, rerankers)?;
-    let Some(path) = &args.vector else { return answer(args, global, &service, &searcher, &request, true) };
+    let (service, searcher, place) = options::service(invocation, &args.retrieval, &args.shards, None, rerankers)?;
+    let request = api::SearchRequest { allow_partial: args.shards.allow_partial, ..request };
+    let asked = (&service, &*searcher, place.which());
+    let Some(path) = &args.vector else { return answer(args, global, asked, &request, true) };
     let vectors = options::vectors(path, &searcher)?;
     let is_alone = vectors.len() == 1;
     let mut outcome = Outcome::Nothing;
@@ -33,7 +35,7 @@ pub(crate) fn execute(args: &Search, invocation: &Invocation) -> anyhow::Result<
             println!("vector {row}");
         }
         let request = api::SearchRequest { vector: Some(vector), ..request.clone() };
-        if answer(args, global, &service, &searcher, &request, is_alone)? == Outcome::Done {
+        if answer(args, global, asked, &request, is_alone)? == Outcome::Done {
             outcome = Outcome::Done;
         }
     }
@@ -44,16 +46,16 @@ pub(crate) fn execute(args: &Search, invocation: &Invocation) -> anyhow::Result<
 fn answer(
     args: &Search,
     global: &Global,
-    service: &Service,
-    searcher: &Searcher,
+    (service, searcher, which): (&Service, &Searcher, Which<'_>),
     request: &api::SearchRequest,
     is_alone: bool,
 ) -> anyhow::Result<Outcome> {
-    let (response, timings) = service.search_timed(global.collection.as_path(), request, &Cancel::default())?;
+    let (response, timings) = service.search_timed(which, request, &Cancel::default())?;
+    options::remark_missing(&response.missing);
     options::remark_device(global, searcher);
     options::remark_filter(global, response.filter.as_ref());
     // Those of the collection were said when it was opened; that a small one has no likelihoods, to who asks why.
-    let own = response.warnings.iter().skip(searcher.warnings().len());
+    let own = response.warnings.iter().skip(searcher.warnings().len() + response.missing.len());
     let told = own.filter(|warning| !global.quiet && (args.explain || !warning.starts_with(NO_LIKELIHOODS)));
     told.for_each(|warning| eprintln!("warning: {warning}"));
     if args.retrieval.timings {

@@ -18,6 +18,7 @@ use crate::context::request::ContextSettings;
 use crate::context::tokens::BudgetTokenizer;
 use crate::error::Result;
 use crate::limits::{self, BUDGET_TOKENS_MAX};
+use crate::retrieve::missing::{MissingShard, Needed};
 use crate::retrieve::quoted::Phrases;
 use crate::retrieve::request::{ChunkSearch, Fusion, Links, Mode, Weights};
 use crate::retrieve::rerank::reading::RerankedBy;
@@ -92,6 +93,10 @@ pub struct ContextRequest {
     /// The model that reads the best candidates again; none: the ranking stands.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rerank: Option<Rerank>,
+    /// Of a collection on several servers, leave out those that do not answer when the request begins, and say in
+    /// `missing` which; otherwise that is an error.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub allow_partial: bool,
 }
 
 /// Reads a policy as its file is read, ranges and all.
@@ -131,6 +136,7 @@ impl Default for ContextRequest {
             within: Vec::new(),
             filter: None,
             rerank: None,
+            allow_partial: false,
         }
     }
 }
@@ -163,7 +169,14 @@ impl ContextRequest {
             min_score: None,
             rerank: self.rerank.clone(),
             explain: false,
+            allow_partial: self.allow_partial,
         }
+    }
+
+    /// The shards that it cannot do without.
+    #[must_use]
+    pub fn needed(&self) -> Needed {
+        if self.allow_partial { Needed::Any } else { Needed::All }
     }
 
     /// The requirements that a context must meet, with the most tokens that the budget allows.
@@ -224,6 +237,9 @@ pub struct ContextAnswer {
     /// The model that read the best candidates again, if one did.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rerank: Option<RerankedBy>,
+    /// Shards that did not answer, where the request allowed it: all else is of a part of the collection.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub missing: Vec<MissingShard>,
     /// One for each piece, in order.
     pub citations: Vec<Cited>,
     /// The outcome that the context states: `whole`, `cut`, `nothing_relevant` or `nothing_fits`.
@@ -253,8 +269,8 @@ impl ContextAnswer {
     /// Those of reading the cited documents.
     pub fn new(searcher: &Searcher, search: &ChunkSearch, pool: &Pool<'_>, context: &Context) -> Result<Self> {
         let (manifest, made) = (searcher.manifest(), &context.trace.manifest);
-        let cited =
-            |citation: &Citation| Ok(Cited { characters: pool.characters(citation)?, citation: citation.clone() });
+        let characters = pool.characters_of(&context.citations)?;
+        let cited = |(citation, characters): (&Citation, Range<u64>)| Cited { citation: citation.clone(), characters };
         Ok(Self {
             version: VERSION,
             query: search.query.clone(),
@@ -266,11 +282,12 @@ impl ContextAnswer {
             generation: manifest.generation,
             model_fingerprint: manifest.config.model_fingerprint.clone(),
             rerank: made.rerank.as_ref().map(RerankedBy::of),
-            citations: context.citations.iter().map(cited).collect::<Result<_>>()?,
+            missing: searcher.missing().to_vec(),
+            citations: context.citations.iter().zip(characters).map(cited).collect(),
             outcome: made.outcome,
             certificate: made.certificate.clone(),
             support: made.support.clone(),
-            warnings: [searcher.warnings(), context.trace.warnings.clone()].concat(),
+            warnings: [searcher.warnings(), searcher.warnings_of_missing(), context.trace.warnings.clone()].concat(),
         })
     }
 }
@@ -284,6 +301,9 @@ pub struct CurveAnswer {
     pub budget_tokens: usize,
     /// Whose tokens.
     pub tokenizer: String,
+    /// Shards that did not answer, where the request allowed it: the values are those of a part of the collection.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub missing: Vec<MissingShard>,
     /// Value against tokens.
     #[serde(flatten)]
     pub curve: Curve,

@@ -7,6 +7,7 @@ use super::parse::Request;
 use super::rerank::Rerank;
 use crate::error::{Error, Result};
 use crate::limits::{self, EF_MAX, QUERY_BYTES_MAX};
+use crate::retrieve::missing::Needed;
 use crate::retrieve::quoted::Phrases;
 use crate::retrieve::request::{ChunkSearch, Explain, Fusion, Links, Mode, Weights, check_k};
 use crate::source::filter::{FILTER_BYTES_MAX, Filter};
@@ -62,6 +63,10 @@ pub struct SearchRequest {
     pub rerank: Option<Rerank>,
     /// Results carry the BM25 score term by term.
     pub explain: bool,
+    /// Of a collection on several servers, leave out those that do not answer when the request begins, and say in
+    /// `missing` which; otherwise that is an error.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub allow_partial: bool,
 }
 
 impl Default for SearchRequest {
@@ -85,6 +90,7 @@ impl Default for SearchRequest {
             min_score: None,
             rerank: None,
             explain: false,
+            allow_partial: false,
         }
     }
 }
@@ -105,6 +111,12 @@ impl SearchRequest {
             Mode::Hybrid if self.vector.is_some() && self.query.trim().is_empty() => Mode::Dense,
             mode => mode,
         }
+    }
+
+    /// The shards that it cannot do without.
+    #[must_use]
+    pub fn needed(&self) -> Needed {
+        if self.allow_partial { Needed::Any } else { Needed::All }
     }
 
     /// The request as a searcher takes it, but for the reranker, which a service opens.

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use cento_assembly::Candidate;
 use cento_assembly::fuse::{Contribution, Fused};
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::retrieve::searcher::Searcher;
 use crate::source::refs::{ChunkKey, ChunkRef};
 
@@ -42,7 +42,12 @@ impl Searcher {
         let mut given: HashMap<ChunkRef, Found> = found.into_iter().map(|found| (found.key.chunk, found)).collect();
         let mut candidates = self.source.chunks(&chunks)?;
         for (candidate, chunk) in candidates.iter_mut().zip(chunks) {
-            let Some(Found { relevance: Some(relevance), arms, .. }) = given.remove(&chunk) else { continue };
+            let Some(Found { key, relevance, arms }) = given.remove(&chunk) else { continue };
+            if key.id != candidate.id {
+                let reason = format!("its answers cannot be: {} is {} too", key.id, candidate.id);
+                return Err(Error::Shard { shard: self.source.whose(chunk), reason });
+            }
+            let Some(relevance) = relevance else { continue };
             (candidate.relevance, candidate.arms, candidate.is_neighbor) = (relevance, arms, false);
         }
         sort(&mut candidates);

@@ -3,9 +3,9 @@
 //! Source: the gap repair of SEAL-RAG (arXiv 2512.10787), its micro-queries reduced to names, and the extraction to
 //! capitals and quotation marks ([`cento_assembly::bridge::gaps`]).
 //! Cost: a look at the titles of the collection for each of at most [`cento_assembly::bridge::GAPS_MAX`] names, and a
-//! search by words for each that is one; nothing is embedded.
+//! search by words for each that is one, all at once; nothing is embedded.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use cento_assembly::{Candidate, bridge};
 use cento_corpus as corpus;
@@ -13,8 +13,8 @@ use cento_corpus as corpus;
 use crate::context::candidates::Found;
 use crate::error::Result;
 use crate::retrieve::request::{ChunkSearch, Mode};
-use crate::retrieve::search::Timings;
 use crate::retrieve::searcher::Searcher;
+use crate::source::refs::{ChunkKey, ChunkRef};
 use crate::source::titles::Mention;
 
 /// Chunks looked at for a name.
@@ -26,6 +26,8 @@ pub(crate) struct Repaired {
     pub(crate) names: Vec<String>,
     /// Chunks of the documents with such titles, as if they stood beside what was found: bridges may lift them.
     pub(crate) candidates: Vec<Candidate>,
+    /// Where they are, by their ids.
+    pub(crate) places: HashMap<String, ChunkRef>,
 }
 
 impl Searcher {
@@ -36,21 +38,42 @@ impl Searcher {
             return Ok(Repaired::default());
         }
         let names = bridge::gaps(&search.query, found, &corpus::sentences)?;
-        let mut known: HashSet<String> = found.iter().map(|candidate| candidate.id.clone()).collect();
-        let required = self.required(search).phrases;
-        let mut candidates = Vec::new();
         let mentions = self.source.named(&names)?;
         let is_title = |(name, mentions): &(&String, Vec<Mention>)| mentions.iter().any(|title| title.is_all_of(name));
-        for (name, _) in names.iter().zip(mentions).filter(is_title) {
-            let (query, mode, required) = (name.clone(), Mode::Lexical, Some(required.clone()));
-            let request = ChunkSearch { query, mode, required, candidates: DEPTH, rerank: None, ..search.clone() };
-            let ranking = self.rank(&request, &mut Timings::default())?;
-            let beside = ranking.fused.into_iter().take(DEPTH).map(|fused| Found::beside(fused.id)).collect();
-            let titled = self.candidates(beside)?.into_iter().filter(|candidate| bridge::has_title(candidate, name));
-            candidates.extend(
-                titled.filter(|candidate| !removed.contains(&candidate.document) && known.insert(candidate.id.clone())),
-            );
+        let titles: Vec<String> = names.iter().zip(mentions).filter(is_title).map(|(name, _)| name.clone()).collect();
+        if titles.is_empty() {
+            return Ok(Repaired { names, ..Repaired::default() });
         }
-        Ok(Repaired { names, candidates })
+        let required = Some(self.required(search).phrases);
+        let request = ChunkSearch { mode: Mode::Lexical, required, candidates: DEPTH, rerank: None, ..search.clone() };
+        for name in &titles {
+            ChunkSearch { query: name.clone(), ..request.clone() }.check()?;
+        }
+        self.check_words(request.mode)?;
+        let scope = self.allowed(&request)?.scope;
+        let rankings = self.lexical_chunks_of(&titles, &request, scope.as_ref())?;
+        request.cancel.check()?;
+        let mut places: HashMap<String, ChunkRef> = HashMap::new();
+        let of_name: Vec<HashSet<String>> = rankings
+            .into_iter()
+            .map(|ranking| ranking.into_iter().map(|(key, _)| keep(&mut places, key)).collect())
+            .collect();
+        let keys = places.iter().map(|(id, chunk)| Found::beside(ChunkKey { id: id.clone(), chunk: *chunk }));
+        let read = self.candidates(keys.collect())?;
+        let mut known: HashSet<&str> = found.iter().map(|candidate| candidate.id.as_str()).collect();
+        let mut candidates = Vec::new();
+        for (name, ids) in titles.iter().zip(&of_name) {
+            let own = read.iter().filter(|candidate| ids.contains(&candidate.id));
+            let titled = own.filter(|candidate| bridge::has_title(candidate, name));
+            let fresh = titled.filter(|found| !removed.contains(&found.document) && known.insert(&found.id));
+            candidates.extend(fresh.cloned());
+        }
+        Ok(Repaired { names, candidates, places })
     }
+}
+
+/// Keeps the place of a chunk; its id.
+fn keep(places: &mut HashMap<String, ChunkRef>, ChunkKey { id, chunk }: ChunkKey) -> String {
+    places.insert(id.clone(), chunk);
+    id
 }

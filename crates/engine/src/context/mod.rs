@@ -10,6 +10,8 @@ pub(crate) mod gaps;
 pub(crate) mod endpoint;
 pub(crate) mod seal;
 mod labels;
+mod ahead;
 pub(crate) mod pool;
+mod read;
 pub(crate) mod given;
 pub(crate) mod priors;

@@ -3,7 +3,6 @@
 use std::borrow::Cow;
 use std::cell::{OnceCell, RefCell};
 use std::collections::{HashMap, HashSet};
-use std::ops::Range;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
@@ -11,11 +10,11 @@ use cento_assembly::policy::{Relaxed, SecondSearch};
 use cento_assembly::seal::Budget;
 use cento_assembly::trace::Outcome;
 use cento_assembly::{
-    self as assembly, Beside, Candidate, Citation, Context, Curve, Cut, Evidence, Neighborhood, Reading, Request,
-    Strategy,
+    self as assembly, Beside, Candidate, Context, Curve, Cut, Evidence, Neighborhood, Reading, Request, Strategy,
 };
 use cento_corpus as corpus;
 
+use crate::context::ahead::Ahead;
 use crate::context::candidates::{self, Found};
 use crate::context::endpoint;
 use crate::context::further::{self, FurtherFound};
@@ -103,6 +102,8 @@ impl Searcher {
             counts: RefCell::default(),
             vectors: RefCell::default(),
             idfs: RefCell::default(),
+            vectors_ahead: Ahead::default(),
+            texts_ahead: Ahead::default(),
             repaired: RefCell::default(),
             retrieval: OnceCell::new(),
         };
@@ -114,23 +115,26 @@ impl Searcher {
 /// The candidates of one query.
 #[derive(Debug)]
 pub struct Pool<'s> {
-    searcher: &'s Searcher,
-    search: ChunkSearch,
+    pub(super) searcher: &'s Searcher,
+    pub(super) search: ChunkSearch,
     /// Warnings about the question.
     warnings: Vec<String>,
     /// Chunks found.
     found: Vec<Candidate>,
     /// Chunks found, and those offered beside them, by id.
-    places: RefCell<HashMap<String, ChunkRef>>,
+    pub(super) places: RefCell<HashMap<String, ChunkRef>>,
     /// Results of further questions, by question.
     further: RefCell<HashMap<String, Rc<FurtherFound>>>,
     /// Candidates of the requests so far, that another request may be the same.
     offers: RefCell<Vec<Rc<Offer>>>,
     counts: RefCell<Counts>,
     /// Vectors that were asked for, by id.
-    vectors: RefCell<HashMap<String, Rc<[f32]>>>,
+    pub(super) vectors: RefCell<HashMap<String, Rc<[f32]>>>,
     /// The idf of terms that were asked for.
-    idfs: RefCell<HashMap<String, f64>>,
+    pub(super) idfs: RefCell<HashMap<String, f64>>,
+    /// Ids of chunks whose vectors, and texts whose terms, come along with the next that are asked for.
+    pub(super) vectors_ahead: Ahead<String>,
+    pub(super) texts_ahead: Ahead<String>,
     /// The collection's evidence for the question; none where that cannot be told.
     evidence: OnceCell<Option<Evidence>>,
     /// Documents that are no candidates, whatever a further search finds.
@@ -172,6 +176,9 @@ impl Pool<'_> {
         }
         context.trace.warnings.extend_from_slice(&self.warnings);
         context.trace.warnings.extend(labels::unmatched(self.searcher, request, &self.found)?);
+        if let Some(certificate) = &mut context.trace.manifest.certificate {
+            certificate.of_part = !self.searcher.missing().is_empty();
+        }
         context.trace.manifest.rerank = self.search.rerank.as_ref().map(Reranking::record);
         let is_whole = !self.search.rerank.as_ref().is_some_and(Reranking::is_partial);
         if let Some(cache) = request.policy.cache.filter(|_| request.endpoint.is_none() && is_whole) {
@@ -305,6 +312,7 @@ impl Pool<'_> {
             self.retrieval.get_or_init(|| self.searcher.retrieval(self.search.clone()).without(self.removed.clone()));
         let sealed =
             retrieval.seal(&self.search.query, &config, request.exclude, request.tokenizer, request.endpoint)?;
+        self.places.borrow_mut().extend(retrieval.places());
         let mut kept: Vec<&str> = sealed.outcome.kept.iter().map(String::as_str).collect();
         if kept.is_empty() {
             kept.extend(sealed.outcome.to_cut.as_deref());
@@ -333,6 +341,7 @@ impl Pool<'_> {
         }
         let mut repaired = self.searcher.repaired(&self.search, &candidates, &self.removed)?;
         repaired.candidates.retain(may_be_found);
+        self.places.borrow_mut().extend(std::mem::take(&mut repaired.places));
         let repaired = Rc::new(repaired);
         self.repaired.borrow_mut().insert(exclude.to_vec(), Rc::clone(&repaired));
         Ok(repaired)
@@ -373,9 +382,8 @@ impl Pool<'_> {
         self.search.cancel.check()?;
         limits::within("budget", request.budget_tokens, 0, BUDGET_TOKENS_MAX)?;
         let include = self.include(request.include, &mut candidates)?;
-        for id in request.exclude {
-            self.searcher.target(id)?; // an id that is none would leave out nothing
-        }
+        self.searcher.targets(request.exclude)?; // an id that is none would leave out nothing
+        self.look_ahead(&candidates)?;
         let evidence = match request.strategy {
             Strategy::Cento => self.evidence()?,
             _ => None,
@@ -425,29 +433,6 @@ impl Pool<'_> {
         }
     }
 
-    fn idf(&self, term: &str) -> Result<f64> {
-        if let Some(&known) = self.idfs.borrow().get(term) {
-            return Ok(known);
-        }
-        let idf = self.searcher.idf(term)?;
-        self.idfs.borrow_mut().insert(term.to_owned(), idf);
-        Ok(idf)
-    }
-
-    fn cosine(&self, a: &str, b: &str) -> Result<f64> {
-        let (a, b) = (self.cached_vector(a)?, self.cached_vector(b)?);
-        Ok(a.iter().zip(b.iter()).map(|(x, y)| f64::from(x * y)).sum())
-    }
-
-    fn cached_vector(&self, chunk: &str) -> Result<Rc<[f32]>> {
-        if let Some(vector) = self.vectors.borrow().get(chunk) {
-            return Ok(Rc::clone(vector));
-        }
-        let vector: Rc<[f32]> = self.vector(chunk)?.into();
-        self.vectors.borrow_mut().insert(chunk.to_owned(), Rc::clone(&vector));
-        Ok(vector)
-    }
-
     fn count(&self, tokenizer: &BudgetTokenizer<'_>, text: &str) -> usize {
         let mut counts = self.counts.borrow_mut();
         if counts.tokenizer != tokenizer.name() {
@@ -463,17 +448,17 @@ impl Pool<'_> {
     /// candidate.
     fn include(&self, include: &[String], candidates: &mut Cow<'_, [Candidate]>) -> Result<Vec<String>> {
         let (mut ids, mut missing) = (Vec::new(), Vec::new());
-        for target in include.iter().map(|id| self.searcher.target(id)) {
-            let chunks: Vec<ChunkRef> = target?.chunks.iter().collect();
-            for (candidate, chunk) in self.searcher.source.chunks(&chunks)?.into_iter().zip(chunks) {
-                let id = candidate.id;
-                if candidates.iter().all(|candidate| candidate.id != id) {
-                    missing.push(Found::beside(ChunkKey { id: id.clone(), chunk }));
-                }
-                ids.push(id);
+        let targets = self.searcher.targets(include)?;
+        let chunks: Vec<ChunkRef> = targets.iter().flat_map(|target| target.chunks.iter()).collect();
+        for (candidate, chunk) in self.searcher.source.chunks(&chunks)?.into_iter().zip(chunks) {
+            let id = candidate.id;
+            if candidates.iter().all(|candidate| candidate.id != id) {
+                missing.push(Found::beside(ChunkKey { id: id.clone(), chunk }));
             }
+            ids.push(id);
         }
         if !missing.is_empty() {
+            self.places.borrow_mut().extend(missing.iter().map(Found::place));
             candidates.to_mut().extend(self.searcher.candidates(missing)?);
         }
         Ok(ids)
@@ -519,40 +504,6 @@ impl Pool<'_> {
         (self.retrieval, self.evidence, self.repaired) = (OnceCell::new(), OnceCell::new(), RefCell::default());
         self.offers.borrow_mut().clear();
         self.further.borrow_mut().clear();
-    }
-
-    /// The bytes that a citation of one of this pool's contexts names.
-    pub fn text(&self, citation: &Citation) -> Result<String> {
-        let chunk = self.place(&citation.chunks[0])?;
-        self.read(chunk, citation.span.clone())
-    }
-
-    /// The characters (Unicode scalar values, as Python counts them) of its document's canonical text that a citation
-    /// of one of this pool's contexts names. Reads the document up to its end.
-    pub fn characters(&self, citation: &Citation) -> Result<Range<u64>> {
-        let chunk = self.place(&citation.chunks[0])?;
-        let count = |span| Ok::<u64, Error>(self.read(chunk, span)?.chars().count() as u64);
-        let start = count(0..citation.span.start)?;
-        Ok(start..start + count(citation.span.clone())?)
-    }
-
-    /// The vector of a candidate, of unit length; the plain one where the collection has both kinds.
-    pub fn vector(&self, chunk: &str) -> Result<Vec<f32>> {
-        let vectors = self.searcher.source.vectors(&[self.place(chunk)?])?;
-        Ok(vectors.into_iter().next().unwrap_or_default())
-    }
-
-    /// Bytes of the document of a chunk.
-    fn read(&self, chunk: ChunkRef, span: Range<u64>) -> Result<String> {
-        Ok(self.searcher.source.texts(&[(chunk, span)])?.swap_remove(0))
-    }
-
-    /// The chunk of an id; one that only a repair or a request brought is looked up.
-    fn place(&self, chunk: &str) -> Result<ChunkRef> {
-        if let Some(place) = self.places.borrow().get(chunk) {
-            return Ok(*place);
-        }
-        Ok(self.searcher.chunk_target(chunk)?.1)
     }
 }
 

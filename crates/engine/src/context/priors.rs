@@ -217,7 +217,8 @@ impl<'s> Tally<'s> {
     /// The chunks that hold what answers; of a document as a whole the one nearest to the question.
     fn chunks(&self, request: &ChunkSearch, gold: &Gold) -> Result<Vec<ChunkRef>> {
         let source = &self.searcher.source;
-        if source.find(&gold.id, None)?.is_some_and(|named| named.chunks.is_empty()) {
+        let found = source.find(&[(gold.id.clone(), None)])?;
+        if found.iter().flatten().any(|named| named.chunks.is_empty()) {
             return Ok(Vec::new()); // a document without text
         }
         let named = self.searcher.target(&gold.id)?.chunks;

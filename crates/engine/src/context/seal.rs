@@ -3,8 +3,8 @@
 //! What is missing, what to search for and what replaces what is decided in `assembly`; here is the loop that searches,
 //! with the settings of one request, and remembers what micro-queries found.
 
-use std::cell::RefCell;
-use std::collections::{BTreeMap, HashMap};
+use std::cell::{OnceCell, RefCell};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
 
 use cento_assembly::Candidate;
@@ -13,13 +13,16 @@ use cento_assembly::seal::{Budget, Outcome, Passage, Repair, SealConfig};
 use cento_assembly::trace::EndpointRecord;
 use cento_corpus as corpus;
 
+use crate::context::ahead::Ahead;
 use crate::context::candidates::Found;
 use crate::context::endpoint::{Consultation, Endpoint};
 use crate::context::tokens::BudgetTokenizer;
 use crate::error::Result;
 use crate::retrieve::request::{ChunkSearch, Links};
+use crate::retrieve::scope::Allowed;
 use crate::retrieve::search::Timings;
 use crate::retrieve::searcher::Searcher;
+use crate::source::refs::ChunkRef;
 
 /// Searches with one set of settings, each question once: what a repair asks again, for another budget or number of
 /// loops, is answered from memory.
@@ -30,6 +33,12 @@ pub struct Retrieval<'s> {
     found: RefCell<HashMap<String, Rc<Vec<Candidate>>>>,
     /// Documents that are not found.
     without: Vec<String>,
+    /// The chunks that may be found, the same for every question.
+    allowed: OnceCell<Allowed>,
+    /// The chunks that were found, by id.
+    places: RefCell<HashMap<String, ChunkRef>>,
+    /// Texts whose terms come along with the next that is asked for.
+    texts_ahead: Ahead<String>,
     idf: RefCell<HashMap<String, f64>>,
     /// Terms of short texts: names come again and again.
     terms: RefCell<HashMap<String, Vec<String>>>,
@@ -56,6 +65,9 @@ impl Searcher {
             settings,
             found: RefCell::default(),
             without: Vec::new(),
+            allowed: OnceCell::new(),
+            places: RefCell::default(),
+            texts_ahead: Ahead::default(),
             idf: RefCell::default(),
             terms: RefCell::default(),
         }
@@ -87,11 +99,8 @@ impl Retrieval<'_> {
         let failed = RefCell::new(None);
         let idf = |term: &str| {
             let known = self.idf.borrow().get(term).copied();
-            known.unwrap_or_else(|| match self.searcher.idf(term) {
-                Ok(idf) => {
-                    remember(&self.idf, term, idf, TERMS_MAX);
-                    idf
-                }
+            known.unwrap_or_else(|| match self.idf_and_others(term) {
+                Ok(idf) => idf,
                 Err(error) => {
                     *failed.borrow_mut() = Some(error);
                     0.0
@@ -145,6 +154,27 @@ impl Retrieval<'_> {
         Ok(Sealed { outcome, candidates: seen.into_values().collect(), n_searches, endpoint })
     }
 
+    /// The chunks that were found, by id.
+    pub(super) fn places(&self) -> HashMap<String, ChunkRef> {
+        self.places.borrow().clone()
+    }
+
+    /// The worth of a term; those of terms that are asked for next come along.
+    fn idf_and_others(&self, term: &str) -> Result<f64> {
+        let mut others: BTreeSet<String> = BTreeSet::new();
+        for text in self.texts_ahead.take() {
+            others.extend(self.searcher.analyzer.terms(&text));
+        }
+        others.remove(term);
+        let others = others.into_iter().filter(|other| !self.idf.borrow().contains_key(other)).take(TERMS_TOGETHER);
+        let terms: Vec<String> = std::iter::once(term.to_owned()).chain(others).collect();
+        let idfs = self.searcher.idfs(&terms)?;
+        for (term, idf) in terms.iter().zip(&idfs) {
+            remember(&self.idf, term, *idf, TERMS_MAX);
+        }
+        Ok(idfs[0])
+    }
+
     fn terms(&self, text: &str) -> Vec<String> {
         if text.len() > SHORT_BYTES {
             return self.searcher.analyzer.terms(text);
@@ -170,10 +200,22 @@ impl Retrieval<'_> {
         let required = Some(self.searcher.required(&self.settings).phrases);
         let query = query.to_owned();
         let request = ChunkSearch { query, required, rerank, links: Links::None, ..self.settings.clone() };
-        let ranking = self.searcher.rank(&request, &mut Timings::default())?;
+        let allowed = match self.allowed.get() {
+            Some(allowed) => allowed,
+            None => {
+                let allowed = self.searcher.allowed(&request)?;
+                self.allowed.get_or_init(|| allowed)
+            }
+        };
+        let mut ranking = self.searcher.rank_within(&request, allowed.scope.as_ref(), &mut Timings::default())?;
+        self.searcher.rerank(&request, &mut ranking, &mut Timings::default())?;
         let best: Vec<Found> = ranking.fused.into_iter().take(depth).map(Found::from).collect();
+        self.places.borrow_mut().extend(best.iter().map(Found::place));
         let mut found = self.searcher.candidates(best)?;
         found.retain(|candidate| !self.without.contains(&candidate.document));
+        if self.searcher.source.is_far() {
+            self.texts_ahead.add(std::iter::once(request.query).chain(found.iter().map(|found| found.text.clone())));
+        }
         let found = Rc::new(found);
         remember(&self.found, &key, Rc::clone(&found), QUERIES_MAX);
         Ok(found)
@@ -205,4 +247,6 @@ const HEADER_TOKENS: usize = 24;
 /// Some 20 chunks each.
 const QUERIES_MAX: usize = 1_024;
 const TERMS_MAX: usize = 100_000;
+/// Terms that are looked up together, at most.
+const TERMS_TOGETHER: usize = 50_000;
 const SHORT_BYTES: usize = 64;

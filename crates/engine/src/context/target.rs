@@ -20,38 +20,62 @@ impl Target {
 }
 
 impl Searcher {
-    /// The chunks that an id names: a document's, or one. An id that holds `#` itself is tried first as it stands.
+    /// The chunks that an id names, see [`Searcher::targets`].
     pub(crate) fn target(&self, id: &str) -> Result<Target> {
-        match self.source.find(id, None)? {
-            None => self.chunk_target(id).map(|(target, _)| target),
-            Some(named) if named.chunks.is_empty() => {
-                let has = "none that is searched".to_owned();
-                Err(Error::OutOfRange { id: id.to_owned(), what: "chunk".to_owned(), has })
-            }
-            Some(named) => Ok(Target { id: id.to_owned(), document: id.to_owned(), chunks: named.chunks }),
-        }
+        Ok(self.targets(&[id.to_owned()])?.swap_remove(0))
     }
 
-    /// A chunk by its public id.
-    pub(crate) fn chunk_target(&self, id: &str) -> Result<(Target, ChunkRef)> {
-        let chunk = id.rsplit_once('#').and_then(|(document, index)| Some((document, index.parse::<u32>().ok()?)));
-        let (document, index) = chunk.unwrap_or((id, 0));
-        let Some(named) = self.source.find(document, Some(index))? else { return Err(self.unknown(document)?) };
-        match named.chunk {
-            Some(chunk) => {
-                let chunks = named.chunks.only(chunk);
-                Ok((Target { id: id.to_owned(), document: document.to_owned(), chunks }, chunk))
+    /// The chunks that each id names: a document's, or one. An id that holds `#` itself is tried first as it stands.
+    pub(crate) fn targets(&self, ids: &[String]) -> Result<Vec<Target>> {
+        let asked: Vec<(String, Option<u32>)> = ids.iter().map(|id| (id.clone(), None)).collect();
+        let mut targets = Vec::with_capacity(ids.len());
+        let mut of_chunks = Vec::new();
+        for (at, (id, named)) in ids.iter().zip(self.source.find(&asked)?).enumerate() {
+            match named {
+                None => of_chunks.push((at, id.clone())),
+                Some(named) if named.chunks.is_empty() => {
+                    let has = "none that is searched".to_owned();
+                    return Err(Error::OutOfRange { id: id.clone(), what: "chunk".to_owned(), has });
+                }
+                Some(named) => {
+                    targets.push((at, Target { id: id.clone(), document: id.clone(), chunks: named.chunks }));
+                }
             }
-            None => Err(Error::OutOfRange {
-                id: document.to_owned(),
-                what: format!("chunk {index}"),
-                has: format!("{} that can be searched", named.chunks.len()),
-            }),
         }
+        let (places, ids): (Vec<usize>, Vec<String>) = of_chunks.into_iter().unzip();
+        let of_chunks = self.chunk_targets(&ids)?.into_iter().map(|(target, _)| target);
+        targets.extend(places.into_iter().zip(of_chunks));
+        targets.sort_by_key(|(at, _)| *at);
+        Ok(targets.into_iter().map(|(_, target)| target).collect())
+    }
+
+    /// Chunks by their public ids.
+    pub(crate) fn chunk_targets(&self, ids: &[String]) -> Result<Vec<(Target, ChunkRef)>> {
+        let parts = |id: &String| {
+            let chunk = id.rsplit_once('#').and_then(|(document, index)| Some((document, index.parse::<u32>().ok()?)));
+            let (document, index) = chunk.unwrap_or((id, 0));
+            (document.to_owned(), Some(index))
+        };
+        let asked: Vec<(String, Option<u32>)> = ids.iter().map(parts).collect();
+        let mut targets = Vec::with_capacity(ids.len());
+        for ((id, (document, index)), named) in ids.iter().zip(&asked).zip(self.source.find(&asked)?) {
+            let Some(named) = named else { return Err(self.unknown(document)?) };
+            let Some(chunk) = named.chunk else {
+                return Err(Error::OutOfRange {
+                    id: document.clone(),
+                    what: format!("chunk {}", index.unwrap_or_default()),
+                    has: format!("{} that can be searched", named.chunks.len()),
+                });
+            };
+            let target = Target { id: id.clone(), document: document.clone(), chunks: named.chunks.only(chunk) };
+            targets.push((target, chunk));
+        }
+        Ok(targets)
     }
 
     /// A chunk of a document by its number.
     pub(crate) fn chunk(&self, document: &str, number: u32) -> Result<Option<ChunkRef>> {
-        Ok(self.source.find(document, Some(number))?.and_then(|named| named.chunk))
+        let found = self.source.find(&[(document.to_owned(), Some(number))])?;
+        Ok(found.into_iter().flatten().find_map(|named| named.chunk))
     }
 }

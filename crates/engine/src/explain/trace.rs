@@ -15,6 +15,7 @@ use crate::context::endpoint::Endpoint;
 use crate::context::request::ContextSettings;
 use crate::context::tokens::BudgetTokenizer;
 use crate::error::{AtPath, Error, Result};
+use crate::retrieve::missing::MissingShard;
 use crate::retrieve::quoted::{Phrases, Quoted};
 use crate::retrieve::request::{ChunkSearch, Explain, Fusion, Links, Mode, Weights};
 use crate::retrieve::rerank::reading::Reranking;
@@ -66,6 +67,9 @@ pub struct TracedCollection {
     pub checksum: String,
     /// Settings of every row.
     pub config: CollectionConfig,
+    /// Shards that did not answer: the context is of the others alone.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub missing: Vec<MissingShard>,
 }
 
 /// The settings of a search, see [`ChunkSearch`].
@@ -139,6 +143,7 @@ impl ContextTrace {
                 generation: manifest.generation,
                 checksum: manifest.checksum(),
                 config: manifest.config.clone(),
+                missing: searcher.missing().to_vec(),
             },
             search: TracedSearch {
                 candidates: search.candidates,
@@ -216,8 +221,13 @@ impl ContextTrace {
     ///
     /// # Errors
     /// [`Error::Filter`] for a filter that is none, [`Error::Setting`] and others for what no request may ask for: a
-    /// trace is a file that anybody can write.
+    /// trace is a file that anybody can write. [`Error::PartTraced`] for one of a part of a collection: no other part
+    /// is the same.
     pub fn search(&self) -> Result<ChunkSearch> {
+        if !self.collection.missing.is_empty() {
+            let missing = self.collection.missing.iter().map(|missing| missing.shard.clone()).collect();
+            return Err(Error::PartTraced { missing });
+        }
         let search = &self.search;
         let request = ChunkSearch {
             candidates: search.candidates,

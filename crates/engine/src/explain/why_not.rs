@@ -15,6 +15,7 @@ use crate::context::request::ContextSettings;
 use crate::context::target::Target;
 use crate::error::{Error, Result};
 use crate::explain::undo::{Retrieval, Trials, Undone, Wanted};
+use crate::retrieve::missing::MissingShard;
 use crate::retrieve::request::{ChunkSearch, Mode};
 use crate::retrieve::scope::Allowed;
 use crate::retrieve::search::Timings;
@@ -55,6 +56,9 @@ pub struct WhyNot {
     pub assembly: Vec<Why>,
     /// The stage that lost it; none if it is in the context.
     pub lost: Option<WhereLost>,
+    /// Shards that did not answer, where the request allowed it: all else is of a part of the collection.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub missing: Vec<MissingShard>,
 }
 
 /// A place in a ranking.
@@ -106,6 +110,7 @@ impl Searcher {
             contributions: Vec::new(),
             assembly: Vec::new(),
             lost: None,
+            missing: self.missing().to_vec(),
         };
         if search.query.trim().is_empty() {
             return Err(Error::EmptyQuery);

@@ -6,6 +6,7 @@ pub(crate) mod patience;
 
 use std::error::Error as _;
 use std::fmt;
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
@@ -79,21 +80,13 @@ pub(crate) struct Line {
     key_name: &'static str,
     authorization: Option<HeaderValue>,
     timeout: Duration,
+    reach: Reach,
     client: Client,
-    /// Absent once it is shut down.
-    runtime: Option<Runtime>,
 }
 
 impl fmt::Debug for Line {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Line").field("host", &self.host()).finish_non_exhaustive()
-    }
-}
-
-impl Drop for Line {
-    /// A look-up of a host name that hangs is not waited for.
-    fn drop(&mut self) {
-        self.runtime.take().into_iter().for_each(Runtime::shutdown_background);
     }
 }
 
@@ -113,21 +106,20 @@ impl Line {
             Ok(header)
         };
         let authorization = key.as_ref().map(header).transpose()?;
-        let mut client = Client::builder()
-            .redirect(reqwest::redirect::Policy::none()) // neither key nor passages go anywhere else
-            .user_agent(concat!("cento/", env!("CARGO_PKG_VERSION")));
-        if reach == Reach::Public {
-            if let Some(ip) = address::private(&url) {
-                return Err(Error::PrivateEndpoint { setting, host: host(&url), ip });
-            }
-            client = client.dns_resolver(PublicOnly).no_proxy(); // what a proxy connects to cannot be looked at
-        } else if ["localhost", "127.0.0.1", "[::1]"].contains(&url.host_str().unwrap_or_default()) {
-            client = client.no_proxy();
+        if reach == Reach::Public
+            && let Some(ip) = address::private(&url)
+        {
+            return Err(Error::PrivateEndpoint { setting, host: host(&url), ip });
         }
         let failed = |error: &dyn std::error::Error| wrong(setting, &host(&url), &format!("cannot be asked: {error}"));
-        let runtime = Builder::new_current_thread().enable_all().build().map_err(|error| failed(&error))?;
-        let client = client.build().map_err(|error| failed(&error))?;
-        Ok(Self { url, key, key_name, authorization, timeout, client, runtime: Some(runtime) })
+        runtime().map_err(|error| failed(&error))?;
+        let client = client(&url, reach, Kept::Some).map_err(|error| failed(&error))?;
+        Ok(Self { url, key, key_name, authorization, timeout, reach, client })
+    }
+
+    /// The address that is asked; equal for two lines that lead to the same place by the same name.
+    pub(crate) fn address(&self) -> &str {
+        self.url.as_str()
     }
 
     /// Host, and port if it is not the scheme's.
@@ -168,6 +160,36 @@ impl Line {
         self.run(until(stop, answered)).unwrap_or_else(|reason| Err(NoAnswer::Lost(reason)))
     }
 
+    /// The status and the bytes that answer a question which changes nothing, so that it may be asked twice: where the
+    /// server closes a connection without an answer, as one does that was started anew, it is asked once more on a new
+    /// one.
+    ///
+    /// # Errors
+    /// Why there is no answer.
+    pub(crate) fn read(
+        &self,
+        body: &[u8],
+        bytes_max: usize,
+        stop: &(dyn Fn() -> bool + Sync),
+    ) -> Result<(StatusCode, Vec<u8>), NoAnswer> {
+        let late = || NoAnswer::Lost(format!("no answer within {} s", self.timeout.as_secs_f64()));
+        let asked = async {
+            let response = match self.request(&self.client, body).send().await {
+                Err(error) if error.is_request() && !error.is_connect() && !error.is_timeout() => {
+                    let fresh = client(&self.url, self.reach, Kept::None);
+                    let fresh = fresh.map_err(|error| NoAnswer::Lost(said(&error.without_url())))?;
+                    self.request(&fresh, body).send().await
+                }
+                asked => asked,
+            };
+            let response = response.map_err(|error| no_answer(&error.without_url()))?;
+            let status = response.status();
+            Ok((status, bytes(response, bytes_max).await?))
+        };
+        let answered = async { timeout(self.timeout, asked).await.map_err(|_| late())? };
+        self.run(until(stop, answered)).unwrap_or_else(|reason| Err(NoAnswer::Lost(reason)))
+    }
+
     /// Waits; false if the wait was ended before its time.
     pub(crate) fn wait(&self, pause: Duration, stop: &(dyn Fn() -> bool + Sync)) -> bool {
         let pause = async { Ok(sleep(pause).await) };
@@ -176,7 +198,7 @@ impl Line {
 
     /// Runs work of the line to its end; why it could not begin, otherwise.
     fn run<T: Send>(&self, work: impl Future<Output = T> + Send) -> Result<T, String> {
-        let Some(runtime) = &self.runtime else { return Err("is being closed".to_owned()) };
+        let runtime = runtime().map_err(|error| format!("no thread to ask from: {error}"))?;
         std::thread::scope(|scope| {
             let asking = std::thread::Builder::new().spawn_scoped(scope, || runtime.block_on(work));
             let asking = asking.map_err(|error| format!("no thread to ask from: {error}"))?;
@@ -185,12 +207,10 @@ impl Line {
     }
 
     async fn answer(&self, body: &[u8], bytes_max: usize) -> Result<Answer, NoAnswer> {
-        let response = self.request(body).send().await.map_err(|error| no_answer(&error.without_url()))?;
+        let response = self.request(&self.client, body).send().await;
+        let response = response.map_err(|error| no_answer(&error.without_url()))?;
         let (status, retry_after) = (response.status(), named_pause(&response));
-        let body = self.body(response, bytes_max).await.map_err(|error| match error {
-            NoBody::Broken(error) => no_answer(&error),
-            NoBody::TooLong(reason) => NoAnswer::Refused(reason),
-        })?;
+        let body = self.hidden(&String::from_utf8_lossy(&bytes(response, bytes_max).await?));
         Ok(Answer { status, retry_after, body })
     }
 
@@ -206,32 +226,20 @@ impl Line {
             }
         }
         let status = response.status();
-        let text = self.body(response, BODY_BYTES_MAX).await.map_err(|error| match error {
+        let text = bytes(response, BODY_BYTES_MAX).await.map_err(|error| match error {
             NoBody::Broken(error) => said(&error),
             NoBody::TooLong(reason) => reason,
         })?;
+        let text = self.hidden(&String::from_utf8_lossy(&text));
         if status.is_success() { Ok(text) } else { Err(format!("answered {status}: {}", excerpt(&text))) }
     }
 
-    /// The body of a response, without the key.
-    async fn body(&self, mut response: Response, bytes_max: usize) -> Result<String, NoBody> {
-        let status = response.status();
-        let mut bytes = Vec::new();
-        while let Some(chunk) = response.chunk().await.map_err(|error| NoBody::Broken(error.without_url()))? {
-            bytes.extend_from_slice(&chunk);
-            if bytes.len() > bytes_max {
-                return Err(NoBody::TooLong(format!("answered {status} with more than {bytes_max} bytes")));
-            }
-        }
-        Ok(self.hidden(&String::from_utf8_lossy(&bytes)))
-    }
-
     async fn send(&self, body: &[u8]) -> Result<Response, String> {
-        self.request(body).send().await.map_err(|error| said(&error.without_url()))
+        self.request(&self.client, body).send().await.map_err(|error| said(&error.without_url()))
     }
 
-    fn request(&self, body: &[u8]) -> RequestBuilder {
-        let request = self.client.post(self.url.clone()).header(CONTENT_TYPE, "application/json").body(body.to_vec());
+    fn request(&self, client: &Client, body: &[u8]) -> RequestBuilder {
+        let request = client.post(self.url.clone()).header(CONTENT_TYPE, "application/json").body(body.to_vec());
         match &self.authorization {
             Some(authorization) => request.header(AUTHORIZATION, authorization.clone()),
             None => request,
@@ -239,10 +247,68 @@ impl Line {
     }
 }
 
+/// Connections that a client keeps for the next question.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kept {
+    Some,
+    None,
+}
+
+/// A client that asks the server of an address and no other.
+fn client(url: &Url, reach: Reach, kept: Kept) -> reqwest::Result<Client> {
+    let mut client = Client::builder()
+        .redirect(reqwest::redirect::Policy::none()) // neither key nor passages go anywhere else
+        .user_agent(concat!("cento/", env!("CARGO_PKG_VERSION")));
+    if kept == Kept::None {
+        client = client.pool_max_idle_per_host(0);
+    }
+    if reach == Reach::Public {
+        client = client.dns_resolver(PublicOnly).no_proxy(); // what a proxy connects to cannot be looked at
+    } else if ["localhost", "127.0.0.1", "[::1]"].contains(&url.host_str().unwrap_or_default()) {
+        client = client.no_proxy();
+    }
+    client.build()
+}
+
+/// The thread that looks after the connections of all lines while nobody waits on one: so a server learns at once that
+/// whoever asked has left, and a connection that it closed is not used again. It is never waited for.
+fn runtime() -> std::io::Result<&'static Runtime> {
+    static RUNTIME: OnceLock<Runtime> = OnceLock::new();
+    if let Some(runtime) = RUNTIME.get() {
+        return Ok(runtime);
+    }
+    let runtime = Builder::new_multi_thread().worker_threads(1).thread_name("lines").enable_all().build()?;
+    if let Err(second) = RUNTIME.set(runtime) {
+        second.shutdown_background(); // another thread was first
+    }
+    Ok(RUNTIME.get().expect("set above"))
+}
+
 /// Why a response has no body.
 enum NoBody {
     Broken(reqwest::Error),
     TooLong(String),
+}
+
+impl From<NoBody> for NoAnswer {
+    fn from(error: NoBody) -> Self {
+        match error {
+            NoBody::Broken(error) => no_answer(&error),
+            NoBody::TooLong(reason) => Self::Refused(reason),
+        }
+    }
+}
+
+/// The body of a response.
+async fn bytes(mut response: Response, bytes_max: usize) -> Result<Vec<u8>, NoBody> {
+    let (status, mut bytes) = (response.status(), Vec::new());
+    while let Some(chunk) = response.chunk().await.map_err(|error| NoBody::Broken(error.without_url()))? {
+        if bytes.len() + chunk.len() > bytes_max {
+            return Err(NoBody::TooLong(format!("answered {status} with more than {bytes_max} bytes")));
+        }
+        bytes.extend_from_slice(&chunk);
+    }
+    Ok(bytes)
 }
 
 /// The result of `work`, unless `stop` says before that it is not wanted.

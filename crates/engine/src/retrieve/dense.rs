@@ -90,9 +90,10 @@ impl Searcher {
         })?;
         let column = self.vectors_used(None, None)?.find;
         let is_given = self.manifest().config.given.is_some();
-        let of = |vector: &Vec<f32>| {
+        let of = |vectors: &[Vec<f32>]| {
+            let units = vectors.iter().map(|vector| self.unit(vector)).collect::<Result<Vec<_>>>()?.concat();
             let near = self.source.nearest(&DenseQueries {
-                vectors: &self.unit(vector)?,
+                vectors: &units,
                 scopes: Scopes { of_query: &[], of_all: allowed.scope.as_ref() },
                 unit: Unit::Row,
                 column,
@@ -102,20 +103,10 @@ impl Searcher {
                 accelerator: None,
                 cancel: &search.cancel,
             })?;
-            let Near { mut ranking, n_exact, n_graph } = near.into_iter().next().unwrap_or_default();
-            ranking.truncate(search.k);
-            let mut found = VectorNeighbors::default();
-            for (key, score) in ranking {
-                let mut id = key.id;
-                if is_given && let Some(end) = id.rfind('#') {
-                    id.truncate(end); // it has one chunk
-                }
-                found.ids.push(id);
-                found.scores.push(score);
-            }
-            Ok((found, n_exact, n_graph))
+            Ok(near.into_iter().map(|near| neighbors(near, search.k, is_given)).collect::<Vec<_>>())
         };
-        let found = vectors.par_iter().map(of).collect::<Result<Vec<_>>>()?;
+        let together = if self.source.is_far() { VECTORS_TOGETHER } else { 1 };
+        let found = vectors.par_chunks(together).map(of).collect::<Result<Vec<_>>>()?.concat();
         let (n_exact, n_graph) = found.iter().fold((0, 0), |sum, (_, exact, graph)| (sum.0 + exact, sum.1 + graph));
         Ok((found.into_iter().map(|(found, ..)| found).collect(), scanned(n_exact, n_graph)))
     }
@@ -193,6 +184,26 @@ impl Searcher {
         ranking.truncate(request.candidates);
         Ok(DenseChunks { chunks: ranking, scanned: scanned(n_exact, n_graph), used })
     }
+}
+
+/// Vectors that other machines are asked for together.
+const VECTORS_TOGETHER: usize = 32;
+
+/// The neighbours of a vector, and the segments that were scanned and walked. Where vectors were given, a document has
+/// one chunk, and is named by its own id.
+fn neighbors(near: Near, k: usize, is_given: bool) -> (VectorNeighbors, usize, usize) {
+    let Near { mut ranking, n_exact, n_graph } = near;
+    ranking.truncate(k);
+    let mut found = VectorNeighbors::default();
+    for (key, score) in ranking {
+        let mut id = key.id;
+        if is_given && let Some(end) = id.rfind('#') {
+            id.truncate(end);
+        }
+        found.ids.push(id);
+        found.scores.push(score);
+    }
+    (found, n_exact, n_graph)
 }
 
 /// The way segments were searched.

@@ -147,28 +147,32 @@ impl Searcher {
     /// # Errors
     /// [`Error::LinksUnknown`] for a document whose links were not looked for when it was indexed.
     pub(crate) fn resolved(&self, documents: &[String]) -> Result<Vec<Vec<Resolved>>> {
-        let mut of_document = Vec::with_capacity(documents.len());
+        let (mut of_document, mut all) = (Vec::with_capacity(documents.len()), Vec::new());
         for (id, linking) in documents.iter().zip(self.source.linking(documents)?) {
             let Linking { id, origin, links } = linking.ok_or_else(|| self.gone(id))?;
             let links = links.ok_or_else(|| Error::LinksUnknown { document: id.clone() })?;
-            let mut resolved = Vec::with_capacity(links.len());
-            for some in links.chunks(LINKS_TOGETHER) {
-                self.resolve(&id, &origin, some, &mut resolved)?;
-            }
-            of_document.push(resolved);
+            of_document.push((id, origin, Vec::with_capacity(links.len())));
+            all.extend(links.into_iter().map(|link| (of_document.len() - 1, link)));
         }
-        Ok(of_document)
+        let mut all = all.into_iter().peekable();
+        while all.peek().is_some() {
+            let some: Vec<(usize, Link)> = all.by_ref().take(LINKS_TOGETHER).collect();
+            self.resolve(some, &mut of_document)?;
+        }
+        Ok(of_document.into_iter().map(|(.., resolved)| resolved).collect())
     }
 
-    /// Resolves links of the document `id` from the file `origin`.
-    fn resolve(&self, id: &str, origin: &str, links: &[Link], resolved: &mut Vec<Resolved>) -> Result<()> {
-        let sought: Vec<Sought> = links.iter().map(|link| sought(id, origin, link)).collect();
+    /// Resolves links, each with the number of its document.
+    fn resolve(&self, links: Vec<(usize, Link)>, of_document: &mut [Linked]) -> Result<()> {
+        let of = |(at, link): &(usize, Link)| sought(&of_document[*at].0, &of_document[*at].1, link);
+        let sought: Vec<Sought> = links.iter().map(of).collect();
         let mut asked = Asked::default();
         sought.iter().flat_map(|sought| &sought.names).for_each(|name| asked.add(name));
         let holders = self.source.called(&asked.names)?;
-        for (link, Sought { names, anchor }) in links.iter().zip(sought) {
+        for ((at, link), Sought { names, anchor }) in links.into_iter().zip(sought) {
+            let (_, origin, resolved) = &mut of_document[at];
             let to = names.iter().find_map(|name| chosen(name, &holders[asked.places[name]], origin)).cloned();
-            resolved.push(Resolved { link: link.clone(), to, anchor });
+            resolved.push(Resolved { link, to, anchor });
         }
         Ok(())
     }
@@ -177,6 +181,9 @@ impl Searcher {
         Error::UnknownDocument { id: id.to_owned(), nearest: None }
     }
 }
+
+/// A document by its id, its file, and its links so far.
+type Linked = (String, String, Vec<Resolved>);
 
 /// Names, each asked for once.
 #[derive(Default)]

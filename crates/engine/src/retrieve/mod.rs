@@ -1,5 +1,6 @@
 //! Retrieval: a query → a ranking of chunks or of documents, each with the share that every retriever gave.
 
+pub(crate) mod missing;
 pub(crate) mod queue;
 pub(crate) mod resolved;
 pub(crate) mod searcher;

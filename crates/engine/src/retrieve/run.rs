@@ -199,6 +199,7 @@ impl Searcher {
         let admitted = admitted.map(|(admitted, _)| admitted);
         let n_together = match request.mode {
             Mode::Lexical => BATCH_QUERIES,
+            Mode::Dense | Mode::Hybrid if self.source.is_far() => BATCH_QUERIES,
             Mode::Dense | Mode::Hybrid if request.vectors.is_some() => BATCH_QUERIES,
             Mode::Dense | Mode::Hybrid if self.encoder()?.accelerator().is_cpu() => BATCH_QUERIES,
             Mode::Dense | Mode::Hybrid => SCAN_QUERIES,

@@ -17,6 +17,7 @@ use crate::error::Result;
 use crate::limits;
 use crate::retrieve::dense::VectorsUsed;
 use crate::retrieve::likelihood::{self, NO_LIKELIHOODS, Unlikely};
+use crate::retrieve::missing::MissingShard;
 use crate::retrieve::request::{ChunkSearch, Explain, Fusion, Links, Mode, check_k};
 use crate::retrieve::rerank::reading::RerankedBy;
 use crate::retrieve::rules::known::NamedBy;
@@ -62,6 +63,9 @@ pub struct SearchResponse {
     /// Warnings about the collection, to whoever asks.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
+    /// Shards that did not answer, where the request allowed it: all else is of a part of the collection.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub missing: Vec<MissingShard>,
     /// The ranking, best first.
     pub hits: Vec<Hit>,
 }
@@ -170,7 +174,8 @@ impl Searcher {
             generation: manifest.generation,
             model_fingerprint: manifest.config.model_fingerprint.clone(),
             rerank: ranking.reranked,
-            warnings: [self.warnings(), of_phrases, ranking.warnings]
+            missing: self.missing().to_vec(),
+            warnings: [self.warnings(), self.warnings_of_missing(), of_phrases, ranking.warnings]
                 .into_iter()
                 .flatten()
                 .chain(unlikely.map(|why| format!("{NO_LIKELIHOODS}: {why}")))
@@ -263,8 +268,19 @@ impl Searcher {
     }
 
     pub(crate) fn lexical_chunks(&self, request: &ChunkSearch, scope: Option<&Scope>) -> Result<Ranking> {
-        let ranked = self.source.lexical(&LexicalQueries {
-            texts: std::slice::from_ref(&request.query),
+        let ranked = self.lexical_chunks_of(std::slice::from_ref(&request.query), request, scope)?;
+        Ok(ranked.into_iter().next().unwrap_or_default())
+    }
+
+    /// The best chunks by words for each of several texts in place of the request's.
+    pub(crate) fn lexical_chunks_of(
+        &self,
+        texts: &[String],
+        request: &ChunkSearch,
+        scope: Option<&Scope>,
+    ) -> Result<Vec<Ranking>> {
+        let mut ranked = self.source.lexical(&LexicalQueries {
+            texts,
             scopes: Scopes { of_query: &[], of_all: scope },
             unit: Unit::Row,
             score: LexicalScore::default(),
@@ -273,15 +289,14 @@ impl Searcher {
             statistics: None,
             cancel: &request.cancel,
         })?;
-        let mut ranking = ranked.into_iter().next().unwrap_or_default();
-        ranking.truncate(request.candidates);
-        Ok(ranking)
+        ranked.iter_mut().for_each(|ranking| ranking.truncate(request.candidates));
+        Ok(ranked)
     }
 
-    /// The idf of a term as the analyser gives it, by the live chunks whose text has it.
-    pub(crate) fn idf(&self, term: &str) -> Result<f64> {
-        let statistics = self.source.statistics(Counted::Texts, &[term.to_owned()], &Cancel::default())?;
-        Ok(statistics.idf(term).unwrap_or_default())
+    /// The idf of each term as the analyser gives it, by the live chunks whose text has it.
+    pub(crate) fn idfs(&self, terms: &[String]) -> Result<Vec<f64>> {
+        let statistics = self.source.statistics(Counted::Texts, terms, &Cancel::default())?;
+        Ok(terms.iter().map(|term| statistics.idf(term).unwrap_or_default()).collect())
     }
 
     fn hits(&self, best: Vec<Likely>, mut named: HashMap<String, NamedBy>, request: &ChunkSearch) -> Result<Vec<Hit>> {

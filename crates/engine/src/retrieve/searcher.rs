@@ -13,6 +13,7 @@ use crate::encoder::{Address, Encoder, EncoderAccess, EndpointSettings, Named, O
 use crate::error::{Error, Result};
 use crate::ingest::precision_of;
 use crate::line::patience::Patience;
+use crate::retrieve::missing::MissingShard;
 use crate::retrieve::queue::SharedEncoder;
 use crate::retrieve::resolved::ResolvedContexts;
 use crate::retrieve::rules::known::KnownLinks;
@@ -76,20 +77,22 @@ impl Default for SearcherOptions {
 pub struct Searcher {
     folder: PathBuf,
     pub(super) options: SearcherOptions,
-    pub(crate) source: Box<dyn Source>,
-    pub(crate) analyzer: Analyzer,
-    pub(crate) resolved: ResolvedContexts,
-    pub(crate) links: KnownLinks,
-    encoder: OnceLock<Arc<SharedEncoder>>,
+    pub(crate) source: Arc<dyn Source>,
+    /// Shards that have no part in its answers.
+    missing: Vec<MissingShard>,
+    pub(crate) analyzer: Arc<Analyzer>,
+    pub(crate) resolved: Arc<ResolvedContexts>,
+    pub(crate) links: Arc<KnownLinks>,
+    encoder: Arc<OnceLock<Arc<SharedEncoder>>>,
     /// The labels of all sections, when a policy first names one that the candidates do not have.
-    labels: OnceLock<BTreeSet<String>>,
+    labels: Arc<OnceLock<BTreeSet<String>>>,
 }
 
 impl Searcher {
     /// Opens the collection at `folder`, at its current generation unless asked otherwise.
     pub fn open(folder: impl AsRef<Path>, options: SearcherOptions) -> Result<Self> {
         let folder = folder.as_ref().to_owned();
-        let source = Box::new(Local::open(&folder, &options.at)?);
+        let source = Arc::new(Local::open(&folder, &options.at)?);
         Self::of(folder, options, source)
     }
 
@@ -97,7 +100,7 @@ impl Searcher {
     /// indexed with the same settings and have no document in common.
     pub fn open_shards(folders: &[impl AsRef<Path>], options: SearcherOptions) -> Result<Self> {
         let folders: Vec<PathBuf> = folders.iter().map(|folder| folder.as_ref().to_owned()).collect();
-        let source = Box::new(Shards::open(&folders, &options.at)?);
+        let source = Arc::new(Shards::open(&folders, &options.at)?);
         let named = std::env::join_paths(&folders).map_or_else(|_| folders[0].clone(), PathBuf::from);
         Self::of(named, options, source)
     }
@@ -105,22 +108,41 @@ impl Searcher {
     /// Opens shards of other machines, each with the name that errors have for it, as one collection.
     pub(crate) fn of_shards(shards: Vec<Remote>, names: Vec<PathBuf>, options: SearcherOptions) -> Result<Self> {
         let named = names.iter().map(|name| name.display().to_string()).collect::<Vec<_>>().join(",");
-        let sources = shards.into_iter().map(|shard| Box::new(shard) as Box<dyn Source>).collect();
-        Self::of(named.into(), options, Box::new(Shards::of(sources, names)?))
+        let sources = shards.into_iter().map(|shard| Arc::new(shard) as Arc<dyn Source>).collect();
+        Self::of(named.into(), options, Arc::new(Shards::of(sources, names)?))
     }
 
-    fn of(folder: PathBuf, options: SearcherOptions, source: Box<dyn Source>) -> Result<Self> {
-        let analyzer = Analyzer::new(source.describe().manifest.config.language()?);
-        Ok(Self {
-            folder,
-            options,
-            source,
-            analyzer,
-            resolved: ResolvedContexts::default(),
-            links: KnownLinks::default(),
-            encoder: OnceLock::new(),
-            labels: OnceLock::new(),
-        })
+    fn of(folder: PathBuf, options: SearcherOptions, source: Arc<dyn Source>) -> Result<Self> {
+        let analyzer = Arc::new(Analyzer::new(source.describe().manifest.config.language()?));
+        let (resolved, links, encoder, labels) = (Arc::default(), Arc::default(), Arc::default(), Arc::default());
+        Ok(Self { folder, options, source, missing: Vec::new(), analyzer, resolved, links, encoder, labels })
+    }
+
+    /// The same for one request, which ends what it waits for, without shards that it does without. What it learns, the
+    /// others learn.
+    pub(crate) fn until(&self, cancel: &Cancel, missing: Vec<MissingShard>) -> Self {
+        Self {
+            folder: self.folder.clone(),
+            options: self.options.clone(),
+            source: self.source.until(cancel).unwrap_or_else(|| Arc::clone(&self.source)),
+            missing,
+            analyzer: Arc::clone(&self.analyzer),
+            resolved: Arc::clone(&self.resolved),
+            links: Arc::clone(&self.links),
+            encoder: Arc::clone(&self.encoder),
+            labels: Arc::clone(&self.labels),
+        }
+    }
+
+    /// Shards that have no part in its answers: those are of a part of the collection.
+    #[must_use]
+    pub fn missing(&self) -> &[MissingShard] {
+        &self.missing
+    }
+
+    /// Warnings of them.
+    pub(crate) fn warnings_of_missing(&self) -> Vec<String> {
+        self.missing.iter().map(MissingShard::warning).collect()
     }
 
     /// The label of every section, as policies name them.

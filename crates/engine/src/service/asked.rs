@@ -101,6 +101,7 @@ impl<'a> Asked<'a> {
             version: api::VERSION,
             budget_tokens: self.wanted.budget_tokens,
             tokenizer: self.wanted.tokenizer.name().to_owned(),
+            missing: self.searcher.missing().to_vec(),
             curve: self.pool()?.budget_curve(&self.wanted, n_solved)?,
         })
     }

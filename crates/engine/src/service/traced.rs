@@ -40,7 +40,12 @@ impl Service {
     ) -> Result<api::WhyAnswer> {
         request.check()?;
         let (id, trace) = (&request.id, &request.trace);
-        let tried = self.following(which.into(), trace, &ReplayOn::Traced, cancel).and_then(|searcher| {
+        let which = which.into();
+        let followed = || {
+            trace.search()?; // one that cannot be followed says so, whatever the collection is by now
+            self.following(which, trace, &ReplayOn::Traced, cancel)
+        };
+        let tried = followed().and_then(|searcher| {
             let tokenizer = self.tokenizer(counted_by(trace), &searcher)?;
             api::WhyAnswer::tried(trace, id, &searcher, tokenizer.get())
         });
@@ -59,6 +64,7 @@ impl Service {
         cancel: &Cancel,
     ) -> Result<api::ReplayAnswer> {
         request.check()?;
+        request.trace.search()?; // one that cannot be followed says so, whatever the collection is by now
         let searcher = self.following(which.into(), &request.trace, &request.on, cancel)?;
         let tokenizer = self.tokenizer(counted_by(&request.trace), &searcher)?;
         Ok(api::ReplayAnswer::new(&request.trace.replay(&searcher, tokenizer.get(), cancel)?))
@@ -111,6 +117,7 @@ fn untried(error: &Error) -> String {
         | Error::Filter(_)
         | Error::Assembly(_)
         | Error::UnknownDocument { .. }
+        | Error::PartTraced { .. }
         | Error::OutOfRange { .. } => cento_collection::describe(error),
         other => format!("the collection could not be asked ({})", other.code()),
     }

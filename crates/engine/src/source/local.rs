@@ -183,8 +183,9 @@ impl Source for Local {
         texts.iter().map(|text| titles.named(&self.generation, text)).collect()
     }
 
-    fn find(&self, document: &str, number: Option<u32>) -> Result<Option<Named>> {
-        documents::find(self.asked()?, document, number)
+    fn find(&self, documents: &[(String, Option<u32>)]) -> Result<Vec<Option<Named>>> {
+        let generation = self.asked()?;
+        documents.iter().map(|(id, number)| documents::find(generation, id, *number)).collect()
     }
 
     fn located(&self, sought: &Sought<'_>) -> Result<Vec<LocatedDocument>> {

@@ -3,6 +3,7 @@
 
 use std::fmt::Debug;
 use std::ops::Range;
+use std::sync::Arc;
 
 use cento_assembly::Candidate;
 use cento_collection::format::config::VectorColumn;
@@ -35,6 +36,16 @@ pub(crate) trait Source: Debug + Send + Sync {
     /// True if an answer is waited for rather than computed, so that several are asked for at once.
     fn is_far(&self) -> bool {
         false
+    }
+
+    /// The same for one request, which ends what it waits for; nothing where nothing is waited for.
+    fn until(&self, _cancel: &Cancel) -> Option<Arc<dyn Source>> {
+        None
+    }
+
+    /// Names the source that a chunk is of, for errors: one of several on other machines; nothing is said of others.
+    fn whose(&self, _chunk: ChunkRef) -> String {
+        String::new()
     }
 
     /// Gives the fields of the documents and their types.
@@ -98,8 +109,8 @@ pub(crate) trait Source: Debug + Send + Sync {
     /// Gives the sections with a heading of a live document; nothing where there is no such document.
     fn outline(&self, document: &str) -> Result<Option<Vec<Heading>>>;
 
-    /// Finds a live document by its id, and one of its chunks by its number.
-    fn find(&self, document: &str, number: Option<u32>) -> Result<Option<Named>>;
+    /// Finds live documents by their ids, and of each one of its chunks by its number.
+    fn find(&self, documents: &[(String, Option<u32>)]) -> Result<Vec<Option<Named>>>;
 
     /// Reads a part of a document; nothing where there is no such document.
     fn excerpt(&self, document: &str, part: &Part) -> Result<Option<Excerpt>>;

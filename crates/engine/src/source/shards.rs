@@ -5,6 +5,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use cento_assembly::Candidate;
 use cento_collection::format::calibration::Calibration;
@@ -31,25 +32,25 @@ use crate::source::titles::{Holder, Mention};
 /// Sources that have one configuration and no document in common.
 #[derive(Debug)]
 pub(crate) struct Shards {
-    sources: Vec<Box<dyn Source>>,
+    sources: Vec<Arc<dyn Source>>,
     /// Folders, or addresses.
-    places: Vec<PathBuf>,
-    description: Description,
-    analyzer: Analyzer,
+    places: Arc<[PathBuf]>,
+    description: Arc<Description>,
+    analyzer: Arc<Analyzer>,
 }
 
 impl Shards {
     /// Opens the collections of these folders.
     pub(crate) fn open(folders: &[PathBuf], at: &At) -> Result<Self> {
-        let mut sources: Vec<Box<dyn Source>> = Vec::with_capacity(folders.len());
+        let mut sources: Vec<Arc<dyn Source>> = Vec::with_capacity(folders.len());
         for folder in folders {
-            sources.push(Box::new(Local::open(folder, at)?));
+            sources.push(Arc::new(Local::open(folder, at)?));
         }
         Self::of(sources, folders.to_vec())
     }
 
     /// Several sources as one, each with the place that errors name.
-    pub(crate) fn of(sources: Vec<Box<dyn Source>>, places: Vec<PathBuf>) -> Result<Self> {
+    pub(crate) fn of(sources: Vec<Arc<dyn Source>>, places: Vec<PathBuf>) -> Result<Self> {
         let Some(first) = sources.first().map(|source| &source.describe().manifest.config) else {
             return Err(refused(
                 "0".to_owned(),
@@ -59,8 +60,8 @@ impl Shards {
         for (source, place) in sources.iter().zip(&places) {
             check_config((first, &places[0]), (&source.describe().manifest.config, place))?;
         }
-        let analyzer = Analyzer::new(first.language()?);
-        Ok(Self { description: description(&sources), sources, places, analyzer })
+        let analyzer = Arc::new(Analyzer::new(first.language()?));
+        Ok(Self { description: Arc::new(description(&sources)), sources, places: places.into(), analyzer })
     }
 
     fn each(&self) -> impl Iterator<Item = (usize, &dyn Source)> {
@@ -83,6 +84,15 @@ impl Shards {
         })
     }
 
+    /// The answers of all shards; of none where there is nothing to ask for.
+    fn all_unless<A: Send>(
+        &self,
+        is_nothing: bool,
+        ask: impl Fn(usize, &dyn Source) -> Result<A> + Sync,
+    ) -> Result<Vec<(usize, A)>> {
+        if is_nothing { Ok(Vec::new()) } else { self.all(ask) }
+    }
+
     /// Asks every shard for the items that lie in it; the answers come in the order of the items.
     fn scatter<I: Clone + Sync, A: Send>(
         &self,
@@ -90,7 +100,7 @@ impl Shards {
         chunk: impl Fn(&I) -> ChunkRef + Sync,
         ask: impl Fn(&dyn Source, &[I]) -> Result<Vec<A>> + Sync,
     ) -> Result<Vec<A>> {
-        let of_shard = self.all(|shard, source| {
+        let of_shard = self.all_unless(items.is_empty(), |shard, source| {
             let places: Vec<usize> = (0..items.len()).filter(|&at| chunk(&items[at]).shard() == shard).collect();
             if places.is_empty() {
                 return Ok(Vec::new());
@@ -164,6 +174,23 @@ impl Source for Shards {
         self.sources.iter().any(|source| source.is_far())
     }
 
+    fn until(&self, cancel: &Cancel) -> Option<Arc<dyn Source>> {
+        if !self.is_far() {
+            return None;
+        }
+        let of = |source: &Arc<dyn Source>| source.until(cancel).unwrap_or_else(|| Arc::clone(source));
+        Some(Arc::new(Self {
+            sources: self.sources.iter().map(of).collect(),
+            places: Arc::clone(&self.places),
+            description: Arc::clone(&self.description),
+            analyzer: Arc::clone(&self.analyzer),
+        }))
+    }
+
+    fn whose(&self, chunk: ChunkRef) -> String {
+        self.places.get(chunk.shard()).map_or_else(String::new, |place| place.display().to_string())
+    }
+
     fn schema(&self) -> Result<Schema> {
         let mut all = Schema::of([])?;
         self.all(|_, source| source.schema())?.into_iter().for_each(|(_, schema)| all.extend(schema));
@@ -227,6 +254,9 @@ impl Source for Shards {
         bm25: Bm25,
         statistics: Option<&Statistics>,
     ) -> Result<Vec<Explanation>> {
+        if chunks.is_empty() {
+            return Ok(Vec::new());
+        }
         let statistics = self.under(statistics, Unit::Row, &[query.to_owned()], &Cancel::default())?;
         self.scatter(chunks, |chunk| *chunk, |source, chunks| source.explain(query, chunks, bm25, Some(&statistics)))
     }
@@ -258,7 +288,7 @@ impl Source for Shards {
         let of_shard = self.all(|shard, source| {
             let own = rescored.found.iter().filter(|(chunk, _)| chunk.shard() == shard);
             let found: Vec<_> = own.copied().collect();
-            source.rescore(&Rescored { found: &found, ..*rescored })
+            if found.is_empty() { Ok(Ranking::new()) } else { source.rescore(&Rescored { found: &found, ..*rescored }) }
         })?;
         let rankings = of_shard.into_iter().map(|(_, ranking)| ranking).collect();
         self.merge(rankings, Unit::Row, rescored.depth)
@@ -269,7 +299,7 @@ impl Source for Shards {
     }
 
     fn around(&self, around: &[Around]) -> Result<Vec<ChunkKey>> {
-        let of_shard = self.all(|shard, source| {
+        let of_shard = self.all_unless(around.is_empty(), |shard, source| {
             let own: Vec<_> = around.iter().filter(|around| around.chunk.shard() == shard).cloned().collect();
             if own.is_empty() { Ok(Vec::new()) } else { source.around(&own) }
         })?;
@@ -295,7 +325,7 @@ impl Source for Shards {
 
     fn named(&self, texts: &[String]) -> Result<Vec<Vec<Mention>>> {
         let mut of_text: Vec<BTreeMap<String, Mention>> = texts.iter().map(|_| BTreeMap::new()).collect();
-        for (shard, answers) in self.all(|_, source| source.named(texts))? {
+        for (shard, answers) in self.all_unless(texts.is_empty(), |_, source| source.named(texts))? {
             for (all, mentions) in of_text.iter_mut().zip(answers) {
                 for Mention { title, span, holders } in mentions {
                     let own =
@@ -310,7 +340,7 @@ impl Source for Shards {
 
     fn linking(&self, documents: &[String]) -> Result<Vec<Option<Linking>>> {
         let mut of_document: Vec<Vec<(usize, Linking)>> = documents.iter().map(|_| Vec::new()).collect();
-        for (shard, answers) in self.all(|_, source| source.linking(documents))? {
+        for (shard, answers) in self.all_unless(documents.is_empty(), |_, source| source.linking(documents))? {
             for (all, linking) in of_document.iter_mut().zip(answers) {
                 all.extend(linking.map(|linking| (shard, linking)));
             }
@@ -330,7 +360,7 @@ impl Source for Shards {
 
     fn called(&self, names: &[Name]) -> Result<Vec<Vec<Holder>>> {
         let mut of_name: Vec<Vec<Holder>> = names.iter().map(|_| Vec::new()).collect();
-        for (shard, answers) in self.all(|_, source| source.called(names))? {
+        for (shard, answers) in self.all_unless(names.is_empty(), |_, source| source.called(names))? {
             for (all, holders) in of_name.iter_mut().zip(answers) {
                 all.extend(holders.into_iter().map(|holder| Holder { chunk: holder.chunk.of_shard(shard), ..holder }));
             }
@@ -346,15 +376,20 @@ impl Source for Shards {
         Ok(self.only(document, found)?.map(|(_, outline)| outline))
     }
 
-    fn find(&self, document: &str, number: Option<u32>) -> Result<Option<Named>> {
-        let mut found = Vec::new();
-        for (shard, answer) in self.all(|_, source| source.find(document, number))? {
-            found.extend(answer.map(|named| (shard, named)));
+    fn find(&self, documents: &[(String, Option<u32>)]) -> Result<Vec<Option<Named>>> {
+        let mut of_document: Vec<Vec<(usize, Named)>> = documents.iter().map(|_| Vec::new()).collect();
+        for (shard, answers) in self.all_unless(documents.is_empty(), |_, source| source.find(documents))? {
+            for (all, named) in of_document.iter_mut().zip(answers) {
+                all.extend(named.map(|named| (shard, named)));
+            }
         }
-        Ok(self.only(document, found)?.map(|(shard, Named { chunks, chunk })| Named {
-            chunks: chunks.of_shard(shard),
-            chunk: chunk.map(|chunk| chunk.of_shard(shard)),
-        }))
+        let only = |((id, _), found): (&(String, Option<u32>), _)| {
+            Ok(self.only(id, found)?.map(|(shard, Named { chunks, chunk })| Named {
+                chunks: chunks.of_shard(shard),
+                chunk: chunk.map(|chunk| chunk.of_shard(shard)),
+            }))
+        };
+        documents.iter().zip(of_document).map(only).collect()
     }
 
     fn located(&self, sought: &Sought<'_>) -> Result<Vec<LocatedDocument>> {
@@ -382,17 +417,14 @@ impl Source for Shards {
     }
 
     fn nearest_id(&self, id: &str) -> Result<Option<(usize, String)>> {
-        let mut nearest = Vec::with_capacity(self.sources.len());
-        for (_, source) in self.each() {
-            nearest.extend(source.nearest_id(id)?);
-        }
-        Ok(nearest.into_iter().min())
+        let nearest = self.all(|_, source| source.nearest_id(id))?;
+        Ok(nearest.into_iter().filter_map(|(_, nearest)| nearest).min())
     }
 
     fn documents(&self, pick: &Pick<'_>) -> Result<Vec<ListedDocument>> {
         let mut listed: Vec<(usize, ListedDocument)> = Vec::new();
-        for (shard, source) in self.each() {
-            listed.extend(source.documents(pick)?.into_iter().map(|document| (shard, document)));
+        for (shard, documents) in self.all(|_, source| source.documents(pick))? {
+            listed.extend(documents.into_iter().map(|document| (shard, document)));
         }
         listed.sort_by(|(_, a), (_, b)| a.id.cmp(&b.id));
         if let Some([(one, first), (other, _)]) = listed.array_windows().find(|[(_, a), (_, b)]| a.id == b.id) {
@@ -402,21 +434,26 @@ impl Source for Shards {
     }
 
     fn at(&self, positions: &[u64]) -> Result<Vec<ChunkRef>> {
-        let (mut chunks, mut first) = (Vec::with_capacity(positions.len()), 0);
-        for (shard, source) in self.each() {
+        let (mut own, mut first) = (Vec::with_capacity(self.sources.len()), 0);
+        for (_, source) in self.each() {
             let end = first + source.describe().n_rows;
-            let own = positions.iter().filter(|position| (first..end).contains(*position));
-            let own: Vec<u64> = own.map(|position| position - first).collect();
-            chunks.extend(source.at(&own)?.into_iter().map(|chunk| chunk.of_shard(shard)));
+            let inside = positions.iter().filter(|position| (first..end).contains(*position));
+            own.push(inside.map(|position| position - first).collect::<Vec<u64>>());
             first = end;
         }
-        Ok(chunks)
+        let of_shard = self.all_unless(positions.is_empty(), |shard, source| match own[shard].as_slice() {
+            [] => Ok(Vec::new()),
+            own => source.at(own),
+        })?;
+        let placed =
+            |(shard, chunks): (usize, Vec<ChunkRef>)| chunks.into_iter().map(move |chunk| chunk.of_shard(shard));
+        Ok(of_shard.into_iter().flat_map(placed).collect())
     }
 
     fn labels(&self) -> Result<Vec<Labelled>> {
         let mut labels = Vec::new();
-        for (shard, source) in self.each() {
-            labels.extend(source.labels()?.into_iter().map(|Labelled { document, chunks, heading }| Labelled {
+        for (shard, of_shard) in self.all(|_, source| source.labels())? {
+            labels.extend(of_shard.into_iter().map(|Labelled { document, chunks, heading }| Labelled {
                 document: document.of_shard(shard),
                 chunks: chunks.of_shard(shard),
                 heading,
@@ -451,7 +488,7 @@ fn in_shard(key: ChunkKey, shard: usize) -> ChunkKey {
 }
 
 /// The shards as one collection. Its generation is the sum of theirs, so that it grows with each commit to any of them.
-fn description(sources: &[Box<dyn Source>]) -> Description {
+fn description(sources: &[Arc<dyn Source>]) -> Description {
     let each = || sources.iter().map(|source| source.describe());
     let mut manifest = sources[0].describe().manifest.clone();
     for other in each().skip(1).map(|description| &description.manifest) {

@@ -104,7 +104,7 @@ pub(super) fn curve(rules: &Rules<'_>, choice: &Choice<'_>, ledger: &mut Ledger<
         problem.budget = (tokens - frame) as i64;
         let solved = optimum::solve(&problem, NODES_MAX)?;
         let (gap, n_relaxations) = (solved.gap(), solved.n_nodes);
-        Ok(Certificate { value: solved.value, bound: solved.bound, gap, n_relaxations })
+        Ok(Certificate { value: solved.value, bound: solved.bound, gap, n_relaxations, of_part: false })
     };
     Curve::new(frame, &bounds, n_solved, solve)
 }
@@ -114,7 +114,7 @@ mod tests {
     use super::*;
 
     fn no_solution(_: usize) -> Result<Certificate> {
-        Ok(Certificate { value: 0.0, bound: 0.0, gap: 0.0, n_relaxations: 0 })
+        Ok(Certificate { value: 0.0, bound: 0.0, gap: 0.0, n_relaxations: 0, of_part: false })
     }
 
     #[test]

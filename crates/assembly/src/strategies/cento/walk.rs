@@ -264,5 +264,5 @@ fn certificate(mut solved: Optimum, problem: &mut Problem<'_>, admitted: &[usize
     }
     let value = problem.value(&places);
     let bound = solved.bound.max(value);
-    Ok(Certificate { value, bound, gap: optimum::gap(value, bound), n_relaxations: solved.n_nodes })
+    Ok(Certificate { value, bound, gap: optimum::gap(value, bound), n_relaxations: solved.n_nodes, of_part: false })
 }

@@ -5,8 +5,8 @@ use std::io::Write;
 use std::path::Path;
 
 use cento_engine::{
-    BudgetTokenizer, ChunkSearch, Context, ContextSettings, DocumentRanking, Filtered, Marks, Mode, NOT_REQUIRED,
-    Phrases, Policy, Pool, Required, Reranking, RunQuery, RunRequest, Scan, Searcher, Strategy,
+    BudgetTokenizer, ChunkSearch, Context, ContextSettings, DocumentRanking, Filtered, Marks, MissingShard, Mode,
+    NOT_REQUIRED, Phrases, Policy, Pool, Required, Reranking, RunQuery, RunRequest, Scan, Searcher, Strategy,
 };
 use cento_eval::context::redundancy::mean_pairwise_cosine;
 use cento_eval::topics::Topic;
@@ -32,6 +32,8 @@ struct Answer {
     tag: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     filter: Option<Filtered>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    missing: Vec<MissingShard>,
 }
 
 pub(crate) fn execute(args: &Run, invocation: &Invocation) -> anyhow::Result<Outcome> {
@@ -51,10 +53,14 @@ pub(crate) fn execute(args: &Run, invocation: &Invocation) -> anyhow::Result<Out
     if contexts == Some(&*args.output) || global.json && contexts == Some(Path::new("-")) {
         return Err(options::usage("--contexts: wants a file of its own, beside that of the run and of --json"));
     }
+    if contexts.is_some() && args.shards.allow_partial {
+        return Err(options::usage("--allow-partial: a file of contexts cannot say what is missing; leave one out"));
+    }
     let variants = Variants::new(args)?;
     let topics = topics::read(&args.topics)?;
     let search = ChunkSearch { rerank: reranking(args, invocation)?, ..search };
-    let searcher = options::searcher(global, &args.retrieval)?;
+    let (_, searcher, _) = options::service(invocation, &args.retrieval, &args.shards, None, Vec::new())?;
+    options::remark_missing(searcher.missing());
     let (n_results, n_empty) = rank(args, global, &search, &topics, &searcher)?;
     let n_contexts = match &args.contexts.contexts {
         Some(path) => variants.write(path, global, &search, &topics, &searcher)?,
@@ -72,6 +78,7 @@ pub(crate) fn execute(args: &Run, invocation: &Invocation) -> anyhow::Result<Out
             n_contexts,
             tag: args.tag.clone(),
             filter,
+            missing: searcher.missing().to_vec(),
         })?;
     } else if !global.quiet {
         let contexts = if n_contexts > 0 { format!(", {n_contexts} contexts") } else { String::new() };
@@ -286,7 +293,7 @@ impl Variants {
 fn record(topic: &Topic, label: &str, pool: &Pool<'_>, context: &Context) -> anyhow::Result<contexts::Context> {
     let manifest = &context.trace.manifest;
     let mut citations = Vec::with_capacity(context.citations.len());
-    for citation in &context.citations {
+    for (citation, text) in context.citations.iter().zip(pool.texts(&context.citations)?) {
         citations.push(contexts::Citation {
             n: citation.n as u64,
             document: citation.document.clone(),
@@ -296,7 +303,7 @@ fn record(topic: &Topic, label: &str, pool: &Pool<'_>, context: &Context) -> any
             anchor: citation.anchor.to_string(),
             chunks: citation.chunks.clone(),
             cut: citation.cut,
-            text: pool.text(citation)?,
+            text,
         });
     }
     let delivered = manifest.sections.iter().filter(|section| section.chunks > 0);
@@ -306,7 +313,7 @@ fn record(topic: &Topic, label: &str, pool: &Pool<'_>, context: &Context) -> any
         chunks: section.chunks as u64,
         tokens: section.tokens as u64,
     };
-    let vectors = manifest.selected.iter().map(|chunk| pool.vector(chunk)).collect::<Result<Vec<_>, _>>()?;
+    let vectors = pool.vectors(&manifest.selected)?;
     let vectors: Vec<&[f32]> = vectors.iter().map(Vec::as_slice).collect();
     Ok(contexts::Context {
         version: contexts::VERSION,

@@ -19,10 +19,12 @@ pub(crate) fn execute(args: &args::WhyNot, invocation: &Invocation) -> anyhow::R
     let context = &args.context;
     let request = crate::commands::context::request(context, global)?;
     let rerankers = options::rerankers(&context.rerank, &context.retrieval, invocation)?;
-    let (service, searcher) = options::service(global, &context.retrieval, Some(&request.tokenizer), rerankers)?;
+    let (service, searcher, place) =
+        options::service(invocation, &context.retrieval, &context.shards, Some(&request.tokenizer), rerankers)?;
     let endpoint = options::endpoint(&context.endpoint, invocation.endpoint_author)?;
-    service.ask(global.collection.as_path(), &request, endpoint.as_ref(), &Cancel::default(), |asked| {
+    service.ask(place.which(), &request, endpoint.as_ref(), &Cancel::default(), |asked| {
         let answer = asked.why_not(&args.doc)?;
+        options::remark_missing(&answer.missing);
         options::remark_device(global, &searcher);
         if context.trace.is_some() || context.explain {
             let made = asked.context(asked.most_tokens())?;

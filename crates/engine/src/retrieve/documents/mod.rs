@@ -115,15 +115,16 @@ impl Searcher {
             let entry = documents.entry(own.to_owned());
             entry.and_modify(|twice| *twice = None).or_insert(Some(located.id.clone()));
         }
-        let mut known = HashMap::new();
-        for (own, id) in documents {
-            if let Some(id) = id.filter(|id| *id != own)
-                && self.source.find(&own, None)?.is_none()
-            {
-                known.insert(own, id);
-            }
-        }
-        Ok(known)
+        let one = |(own, id): (String, Option<String>)| id.filter(|id| *id != own).map(|id| (own, id));
+        let known: Vec<(String, String)> = documents.into_iter().filter_map(one).collect();
+        let asked: Vec<(String, Option<u32>)> = known.iter().map(|(own, _)| (own.clone(), None)).collect();
+        let documents = self.source.find(&asked)?;
+        Ok(known
+            .into_iter()
+            .zip(documents)
+            .filter(|(_, document)| document.is_none())
+            .map(|(known, _)| known)
+            .collect())
     }
 
     /// Those of some names that are neither ids of documents nor of records of JSONL that one file has.

@@ -151,9 +151,7 @@ impl Searcher {
             if which.count_names() {
                 let chunks: Vec<ChunkRef> = new.iter().map(|&at| sources[at].id.chunk).collect();
                 let mentions = self.source.named(&self.source.openings(&chunks, TEXT_BYTES_MAX)?)?;
-                for ((links, document), mentions) in links.iter_mut().zip(&documents).zip(mentions) {
-                    links.extend(self.weighed(document, mentions, cancel)?);
-                }
+                links = self.weighed(&documents, mentions, cancel)?;
             }
             if which.count_authored() {
                 for ((links, document), resolved) in links.iter_mut().zip(&documents).zip(self.resolved(&documents)?) {
@@ -169,9 +167,33 @@ impl Searcher {
         Ok(known.into_iter().flatten().collect())
     }
 
-    /// The links that the titles in a document's text are, with their strengths.
-    fn weighed(&self, document: &str, mentions: Vec<Mention>, cancel: &Cancel) -> Result<Vec<Link>> {
-        let mut titles: Vec<(Mention, Vec<String>)> = Vec::new();
+    /// The links that the titles in documents' texts are, with their strengths.
+    fn weighed(&self, documents: &[String], mentions: Vec<Vec<Mention>>, cancel: &Cancel) -> Result<Vec<Vec<Link>>> {
+        let titles: Vec<Vec<Titled>> =
+            documents.iter().zip(mentions).map(|(document, mentions)| self.titled(document, mentions)).collect();
+        let terms: Vec<String> = titles.iter().flatten().flat_map(|(_, terms)| terms.iter().cloned()).collect();
+        if terms.is_empty() {
+            return Ok(titles.iter().map(|_| Vec::new()).collect());
+        }
+        let statistics = self.source.statistics(Counted::Texts, &terms, cancel)?;
+        let links = |titles: Vec<Titled>| {
+            let n_links: usize = titles.iter().map(|(mention, _)| mention.holders.len()).sum();
+            let mut links = Vec::with_capacity(n_links);
+            for (Mention { title, span, holders }, terms) in titles {
+                let strength = rarity(&statistics, &terms) / (n_links as f64).sqrt();
+                if strength > 0.0 {
+                    let link = |to| Link { to, title: title.clone(), span: span.clone(), kind: None, strength };
+                    links.extend(holders.into_iter().map(link));
+                }
+            }
+            links
+        };
+        Ok(titles.into_iter().map(links).collect())
+    }
+
+    /// The titles of other documents that a document's text names, and their terms.
+    fn titled(&self, document: &str, mentions: Vec<Mention>) -> Vec<Titled> {
+        let mut titles = Vec::new();
         for mut mention in mentions {
             if mention.holders.len() > SHARED_MAX {
                 continue;
@@ -184,20 +206,12 @@ impl Searcher {
                 titles.push((mention, terms));
             }
         }
-        let terms: Vec<String> = titles.iter().flat_map(|(_, terms)| terms.iter().cloned()).collect();
-        let statistics = self.source.statistics(Counted::Texts, &terms, cancel)?;
-        let n_links: usize = titles.iter().map(|(mention, _)| mention.holders.len()).sum();
-        let mut links = Vec::with_capacity(n_links);
-        for (Mention { title, span, holders }, terms) in titles {
-            let strength = rarity(&statistics, &terms) / (n_links as f64).sqrt();
-            if strength > 0.0 {
-                let link = |to| Link { to, title: title.clone(), span: span.clone(), kind: None, strength };
-                links.extend(holders.into_iter().map(link));
-            }
-        }
-        Ok(links)
+        titles
     }
 }
+
+/// A title that a text names, and its terms.
+type Titled = (Mention, Vec<String>);
 
 /// The links that the author of a document made to others, the first to each, with their strengths.
 fn authored(document: &str, resolved: Vec<Resolved>) -> Vec<Link> {

@@ -1,14 +1,15 @@
 //! The words of shards to each other: every call of a [`Source`](crate::source::seam::Source), and its answer, as JSON.
 //!
 //! It is no interface for others: both ends are the same version of Cento, which each says first. Floats go as their
-//! bits, so that an answer is the same to the last bit; vectors and sets of rows as base64 of their bytes.
+//! bits, so that an answer is the same to the last bit; vectors and sets of rows as base64 of their bytes. Of calls
+//! with many items a shard answers the first that fit into one answer, and is asked for the rest.
 
 use std::ops::Range;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use cento_assembly::{Anchor, Candidate};
-use cento_collection::format::config::VectorColumn;
+use cento_collection::format::config::{SEGMENT_ROWS_MAX, VectorColumn};
 use cento_collection::format::manifest::Manifest;
 use cento_collection::format::metadata::{read_metadata, write_metadata};
 use cento_corpus::Format;
@@ -19,12 +20,15 @@ use serde::{Deserialize, Serialize};
 use crate::source::documents::{Excerpt, ListedDocument, Part};
 use crate::source::links::names::Name;
 use crate::source::ranking::Ranking;
-use crate::source::refs::{Around, ChunkKey, ChunkRef};
+use crate::source::refs::{Around, ChunkRef};
 use crate::source::scope::{Scope, Scopes};
 use crate::source::seam::{Counted, Given, LexicalScore, Near, Scan};
 
 /// The version of these words; another is refused.
-pub(super) const WIRE: u32 = 1;
+pub(super) const WIRE: u32 = 2;
+
+/// The version of Cento: another one may score otherwise, and is refused.
+pub(super) const CENTO: &str = env!("CARGO_PKG_VERSION");
 
 /// Why something received cannot be used.
 pub(super) type Fault = String;
@@ -40,14 +44,52 @@ pub(super) struct Question {
     pub(super) call: Call,
 }
 
-/// An answer, and the generation that gave it.
+/// An answer, and the generation that gave it; the answer stands last.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Answer<T> {
     pub(super) wire: u32,
+    pub(super) cento: String,
     pub(super) generation: String,
     pub(super) answer: T,
 }
+
+/// The part of a question and of an answer that every version has.
+#[derive(Debug, Deserialize)]
+pub(super) struct Version {
+    wire: u32,
+    #[serde(default)]
+    cento: String,
+}
+
+impl Version {
+    /// That of an answer.
+    pub(super) fn of<T>(answer: &Answer<T>) -> Self {
+        Self { wire: answer.wire, cento: answer.cento.clone() }
+    }
+
+    /// An error unless the other end is of this version of Cento.
+    pub(super) fn check(&self) -> Result<(), Fault> {
+        let Self { wire, cento } = self;
+        if (*wire, cento.as_str()) == (WIRE, CENTO) {
+            return Ok(());
+        }
+        let cento: String = cento.chars().take(VERSION_CHARS_MAX).filter(|c| !c.is_control()).collect();
+        Err(format!(
+            "is of cento {cento} (words of shards, version {wire}), and this is cento {CENTO} (version {WIRE}): shards \
+             and who asks them must be of one version"
+        ))
+    }
+}
+
+/// A larger number of commits, documents, terms or bytes is none.
+pub(super) const COUNT_MAX: u64 = 1 << 48;
+
+/// A larger number of a page, a row or a line is none: what is counted on from there is a number still.
+const PLACE_MAX: u32 = 1 << 31;
+
+/// Letters of a version that are said again.
+const VERSION_CHARS_MAX: usize = 32;
 
 /// A call: each of the trait, and what it is given.
 #[derive(Debug, Serialize, Deserialize)]
@@ -87,7 +129,7 @@ pub(super) enum Call {
     Linkers,
     Called(Vec<Name>),
     Outline(String),
-    Find(String, Option<u32>),
+    Find(Vec<(String, Option<u32>)>),
     Excerpt(String, Part),
     Sections(String),
     Located(SoughtWords),
@@ -201,6 +243,9 @@ pub(super) fn scope(words: &ScopeWords, segments: &[u32]) -> Result<Scope, Fault
     }
     let set = |(words, n_rows): (&String, &u32)| {
         let bytes = BASE64.decode(words).map_err(|error| format!("a scope: {error}"))?;
+        if n_containers(&bytes) > n_rows.div_ceil(CONTAINER_ROWS) {
+            return Err(format!("a scope with more than the {n_rows} rows of its segment"));
+        }
         let rows = RoaringBitmap::deserialize_from(&bytes[..]).map_err(|error| format!("a scope: {error}"))?;
         match rows.max() {
             Some(row) if row >= *n_rows => Err(format!("a scope with row {row} of {n_rows}")),
@@ -210,13 +255,35 @@ pub(super) fn scope(words: &ScopeWords, segments: &[u32]) -> Result<Scope, Fault
     Ok(Scope::new(words.iter().zip(segments).map(set).collect::<Result<_, Fault>>()?))
 }
 
+/// Rows of a container of a set of rows.
+const CONTAINER_ROWS: u32 = 1 << 16;
+
+/// The number of containers that a set of rows says it has: each may take 8 KiB of memory for some bytes.
+///
+/// Source: the RoaringFormatSpec, cookies 12346 (their number follows) and 12347 (it stands in the upper half).
+fn n_containers(bytes: &[u8]) -> u32 {
+    let number = |at: usize| bytes.get(at..at + 4).and_then(|bytes| Some(u32::from_le_bytes(bytes.try_into().ok()?)));
+    match number(0) {
+        Some(cookie) if cookie & 0xffff == 12347 => (cookie >> 16) + 1,
+        Some(12346) => number(4).unwrap_or(u32::MAX),
+        Some(_) | None => u32::MAX,
+    }
+}
+
 pub(super) fn scopes_words(scopes: Scopes<'_>) -> ScopesWords {
     let of_query = scopes.of_query.iter().map(|scope| scope.as_ref().map(scope_words)).collect();
     (of_query, scopes.of_all.map(scope_words))
 }
 
-/// Those of each query, and that of the others.
-pub(super) fn scopes(words: &ScopesWords, segments: &[u32]) -> Result<(Vec<Option<Scope>>, Option<Scope>), Fault> {
+/// Those of each of `n` queries, and that of the others.
+pub(super) fn scopes(
+    words: &ScopesWords,
+    n: usize,
+    segments: &[u32],
+) -> Result<(Vec<Option<Scope>>, Option<Scope>), Fault> {
+    if words.0.len() > n {
+        return Err(format!("{} scopes for {n} queries", words.0.len()));
+    }
     let read = |words: &Option<ScopeWords>| words.as_ref().map(|words| scope(words, segments)).transpose();
     Ok((words.0.iter().map(read).collect::<Result<_, Fault>>()?, read(&words.1)?))
 }
@@ -235,6 +302,19 @@ pub(super) fn vectors(words: &str, dimensions: usize) -> Result<Vec<f32>, Fault>
         false => Err(format!("{} bytes that are no vectors of {dimensions} finite values", bytes.len())),
     }
 }
+
+/// One vector of unit length.
+pub(super) fn unit_vector(words: &str, dimensions: usize) -> Result<Vec<f32>, Fault> {
+    let vector = vectors(words, dimensions)?;
+    let length = vector.iter().map(|x| f64::from(*x).powi(2)).sum::<f64>().sqrt();
+    match vector.len() == dimensions && (length - 1.0).abs() <= LENGTH_TOLERANCE {
+        true => Ok(vector),
+        false => Err(format!("{} values of length {length} for a vector of length 1", vector.len())),
+    }
+}
+
+/// The most by which the length of a stored vector is off 1, of 16 bits too.
+const LENGTH_TOLERANCE: f64 = 1e-2;
 
 pub(super) fn bm25_words(bm25: Bm25) -> [u64; 3] {
     [bm25.k1, bm25.b, bm25.header_weight].map(f64::to_bits)
@@ -257,25 +337,8 @@ pub(super) fn ranking_words(ranking: Ranking) -> RankingWords {
     ranking.into_iter().map(|(key, score)| (key.id, key.chunk, score.to_bits())).collect()
 }
 
-/// A ranking of chunks that are there.
-pub(super) fn ranking(words: RankingWords, segments: &[u32]) -> Result<Ranking, Fault> {
-    let ranked = |(id, chunk, bits): (String, ChunkRef, u64)| {
-        check_chunk(chunk, segments)?;
-        Ok((ChunkKey { id, chunk }, score(bits)?))
-    };
-    words.into_iter().map(ranked).collect()
-}
-
 pub(super) fn near_words(near: Near) -> NearWords {
     NearWords { ranking: ranking_words(near.ranking), n_exact: near.n_exact, n_graph: near.n_graph }
-}
-
-pub(super) fn near(words: NearWords, segments: &[u32]) -> Result<Near, Fault> {
-    let NearWords { ranking: ranked, n_exact, n_graph } = words;
-    if n_exact > segments.len() || n_graph > segments.len() {
-        return Err(format!("{n_exact} and {n_graph} of {} segments", segments.len()));
-    }
-    Ok(Near { ranking: ranking(ranked, segments)?, n_exact, n_graph })
 }
 
 /// An error for a chunk that is not among segments with so many rows.
@@ -343,8 +406,10 @@ pub(super) fn candidate(words: CandidateWords) -> Result<Candidate, Fault> {
     let is_of_span = span.end.checked_sub(span.start) == Some(text.len() as u64);
     let is_id = id.strip_prefix(document.as_str()).is_some_and(|rest| rest == format!("#{index}"));
     let are_parents = parents.iter().all(|parent| parent.start <= parent.end && parent.end <= n_chunks);
+    let are_parents = are_parents && n_chunks as usize <= SEGMENT_ROWS_MAX;
     let extents = [anchor.page, anchor.row, anchor.line];
-    let are_extents = extents.iter().flatten().all(|extent| extent.first <= extent.last);
+    let are_extents = extents.iter().flatten().all(|extent| extent.first <= extent.last && extent.last <= PLACE_MAX);
+    let is_of_span = is_of_span && span.end <= COUNT_MAX;
     if !(is_of_span && is_id && are_parents && are_extents && index < n_chunks) {
         return Err(format!("chunk {index} of {n_chunks} of a document, whose numbers do not fit each other"));
     }
@@ -396,7 +461,8 @@ pub(super) fn explanation_words(explanation: Explanation) -> ExplanationWords {
     ExplanationWords { score: explanation.score.to_bits(), terms }
 }
 
-pub(super) fn explanation(words: ExplanationWords) -> Result<Explanation, Fault> {
+/// An explanation of a score of a query with so many terms.
+pub(super) fn explanation(words: ExplanationWords, n_terms: usize) -> Result<Explanation, Fault> {
     let term = |(term, n_occurrences, [df, n], floats): TermWords| {
         for float in floats {
             score(float)?;
@@ -404,6 +470,9 @@ pub(super) fn explanation(words: ExplanationWords) -> Result<Explanation, Fault>
         let [idf, tf, length, average_length, contribution] = floats.map(f64::from_bits);
         Ok(TermExplanation { term, n_occurrences, idf, df, n, tf, length, average_length, contribution })
     };
+    if words.terms.len() > n_terms {
+        return Err(format!("{} terms of a query of {n_terms}", words.terms.len()));
+    }
     let terms = words.terms.into_iter().map(term).collect::<Result<_, Fault>>()?;
     Ok(Explanation { score: score(words.score)?, terms })
 }
@@ -457,10 +526,19 @@ pub(super) fn excerpt_words(excerpt: Excerpt) -> ExcerptWords {
     }
 }
 
-pub(super) fn excerpt(words: ExcerptWords) -> Result<Excerpt, Fault> {
+/// The part of a document that was asked for.
+pub(super) fn excerpt(words: ExcerptWords, asked: &str, part: &Part) -> Result<Excerpt, Fault> {
     let ExcerptWords { version, document, origin, title, span, path, anchor, source_span, n_chunks, text, .. } = words;
     if span[1].checked_sub(span[0]) != Some(text.len() as u64) {
         return Err(format!("{} bytes for the span {span:?}", text.len()));
+    }
+    let is_part = match part {
+        Part::Whole => span[0] == 0,
+        Part::Bytes(range) => [range.start, range.end] == span,
+        Part::Chunk(_) | Part::Lines(_) => true,
+    };
+    if document != asked || !is_part || source_span.is_some_and(|[start, end]| start > end) {
+        return Err("another part of a document, or of another document".to_owned());
     }
     let (metadata, text_kind) = (read_metadata(&words.metadata)?, text_kind(&words.text_kind)?);
     let warnings = words.warnings;

@@ -148,6 +148,11 @@ pub(super) fn words_of(title: &str) -> String {
     normalized(bare(title))
 }
 
+/// The words of a part of a text, as [`Mention`] has them.
+pub(super) fn words_of_text(text: &str) -> String {
+    normalized(text)
+}
+
 /// The title of the document of a chunk, as [`Mention`] has it.
 pub(super) fn title(generation: &Generation, chunk: ChunkRef) -> Result<String> {
     let (number, row) = chunk.place();

@@ -47,7 +47,7 @@ fn naive_links(searcher: &Searcher, from: &str) -> Vec<(String, f64)> {
         let number: String =
             digits.chars().skip_while(|c| !c.is_ascii_digit()).take_while(char::is_ascii_digit).collect();
         let to = format!("notes/p{number}.md");
-        if to != from && searcher.source.find(&to, None).unwrap().is_some() {
+        if to != from && searcher.source.find(&[(to.clone(), None)]).unwrap()[0].is_some() {
             linked.insert(to);
         }
     }

@@ -71,7 +71,7 @@ fn naive_links<'d>(searcher: &Searcher, documents: &'d [Read], from: &Read) -> V
         let terms: HashSet<String> = analyzer.terms(&title.join(" ")).into_iter().collect();
         let is_named = from.words.windows(title.len().max(1)).any(|window| window == title);
         if to.id != from.id && n_shared <= 3 && !terms.is_empty() && is_named {
-            let idf: f64 = terms.iter().map(|term| searcher.idf(term).unwrap()).sum();
+            let idf: f64 = searcher.idfs(&Vec::from_iter(terms)).unwrap().iter().sum();
             let n = searcher.source.describe().n_rows as f64;
             links.push((to.id.as_str(), (idf / n.ln()).min(1.0)));
         }

@@ -1,6 +1,8 @@
 //! Shards: a corpus cut into several collections answers as the same corpus in one, byte for byte.
 
 mod calibration;
+mod line;
+mod partial;
 mod remote;
 
 use std::path::{Path, PathBuf};
