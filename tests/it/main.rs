@@ -11,6 +11,7 @@
 //! | `collection` | adding, changing, vanishing, deleting, killing, locking, damage |
 //! | `lifecycle` | compact, snapshot, earlier generations, doctor, repair |
 //! | `scale` | past one machine: parts that several processes index, adopted, or served as shards |
+//! | `shards` | commands over shards, answers of a part, what lies where a shard should be |
 //! | `embed` | texts into matrices: types, ids, manifest, kills and reruns, bad input; the speed of an encoder |
 //! | `devices` | the list of devices, what is chosen, names that are none; a GPU ranks as the CPU does |
 //! | `elsewhere` | encoders at endpoints: the vectors of another cento serve, keys, faults, kills, what a run would cost |
@@ -88,6 +89,7 @@ mod scale;
 mod serve;
 mod serving;
 mod settings;
+mod shards;
 mod small_to_big;
 mod support;
 mod tidy;

@@ -10,7 +10,7 @@ use crate::serving::Serving;
 use crate::support::{Place, tiny_model};
 
 /// A corpus of some notes.
-fn notes() -> Place {
+pub(crate) fn notes() -> Place {
     let place = Place::new();
     for n in 0..12 {
         let more = "The sea rises, and falls again.\n\n".repeat(n % 5);
@@ -68,7 +68,7 @@ fn parts_that_cannot_be_are_refused() {
 }
 
 /// The corpus in three parts, each behind a server of its own.
-fn served_parts(place: &Place) -> Vec<Serving> {
+pub(crate) fn served_parts(place: &Place) -> Vec<Serving> {
     let model = tiny_model();
     let part = |n: usize| {
         let (part, folder) = (format!("{n}/3"), format!("part{n}"));
@@ -78,16 +78,16 @@ fn served_parts(place: &Place) -> Vec<Serving> {
     (1..=3).map(part).collect()
 }
 
-fn coordinator(place: &Place, shards: &[String], more: &[&str]) -> Serving {
+pub(crate) fn coordinator(place: &Place, shards: &[String], more: &[&str]) -> Serving {
     let (model, shards) = (tiny_model(), shards.join(","));
     Serving::start(place, &[&["--model", &model, "--shards", &shards], more].concat())
 }
 
-fn addresses(parts: &[Serving]) -> Vec<String> {
+pub(crate) fn addresses(parts: &[Serving]) -> Vec<String> {
     parts.iter().map(|part| format!("http://{}", part.address)).collect()
 }
 
-const QUESTIONS: [&str; 4] = ["the tide of day 3", "when does the sea rise", "note", "\"falls again\" sea"];
+pub(crate) const QUESTIONS: [&str; 4] = ["the tide of day 3", "when does the sea rise", "note", "\"falls again\" sea"];
 
 #[test]
 fn servers_of_parts_answer_as_a_server_of_the_whole() {
@@ -155,7 +155,7 @@ fn shards_that_cannot_be_are_refused() {
     };
     refused("nothing", 2, &["shards", "nothing", "no address"]);
     refused("http://127.0.0.1:9,http://127.0.0.1:9", 2, &["named twice"]);
-    refused("http://127.0.0.1:9", 3, &["shard 127.0.0.1:9", "cannot be reached"]);
+    refused("http://127.0.0.1:9", 3, &["shard http://127.0.0.1:9", "cannot be reached"]);
     place.run(&["serve", "--shards", "http://a", "--writable"]).fails(2, &["--writable", "--shards"]);
     let parts = served_parts(&place);
     let twice = place.json(&["index", "notes", "--model", &model, "--collection", "whole", "--header", "none"]);
@@ -165,11 +165,19 @@ fn shards_that_cannot_be_are_refused() {
     refused(&format!("{one},{other}"), 2, &["shards", "header", "same settings"]);
     let shards = coordinator(&place, &addresses(&parts), &[]);
     refused(&format!("http://{}", shards.address), 3, &["other servers"]);
-    for body in ["", "{}", r#"{"wire": 1}"#, r#"{"wire": 99, "cento": "", "generation": null, "call": "schema"}"#] {
+    let own = env!("CARGO_PKG_VERSION");
+    for body in ["".to_owned(), "{}".to_owned(), json!({"wire": 2}).to_string()] {
         parts[0].ask("POST", "/v1/shard", &[], body.as_bytes()).refused(400, "request");
     }
-    let stale = r#"{"wire": 1, "cento": "", "generation": "0", "call": "schema"}"#;
-    parts[0].ask("POST", "/v1/shard", &[], stale.as_bytes()).refused(409, "other_generation");
+    for other in [json!({"wire": 99, "cento": own}), json!({"wire": 2, "cento": "9.9.9"})] {
+        let said = parts[0].post("/v1/shard", &other).refused(400, "request");
+        assert!(said.contains("must be of one version") && said.contains(own), "{said}");
+    }
+    let stale = json!({"wire": 2, "cento": own, "generation": "0", "call": "schema"});
+    parts[0].post("/v1/shard", &stale).refused(409, "other_generation");
+    refused(&format!("{one},{one}/"), 2, &["shards", "is http"]);
+    let by_name = one.replace("127.0.0.1", "localhost");
+    refused(&format!("{one},{by_name}"), 2, &["same collection", &by_name, "name it once"]);
 }
 
 #[test]
