@@ -4,13 +4,20 @@
 //! of tokens: what a row gets does not depend on the rows beside it. Rows are f32 and packed as on the CPU; word
 //! vectors are gathered and texts pooled in main memory. A layer is one submission, so that no watchdog stops it.
 //! Masks are finite numbers: a driver may compute as if there were no infinities.
+//!
+//! A fault is the device's: whoever meets it first writes it down in the handle, and every thread that uses the device
+//! from then on gets the same error. Only a full memory is an error of the one call that asked for it.
 
 mod adapter;
 mod adapters;
 mod failure;
 mod handle;
 pub(crate) mod launch;
+#[cfg(test)]
+mod pretence;
 mod record;
+#[cfg(any(test, feature = "testing"))]
+mod rehearsal;
 mod table;
 
 pub use adapter::{Adapter, AdapterKind};
@@ -18,6 +25,10 @@ pub(crate) use adapters::{NoAdapter, adapters, may_have_hardware, open};
 pub(crate) use failure::NO_MEMORY;
 pub(crate) use handle::Gpu;
 pub(crate) use record::{Download, GpuRows, Recorder};
+#[cfg(any(test, feature = "testing"))]
+pub use rehearsal::lose_gpus_after;
+#[cfg(test)]
+pub(crate) use {pretence::Pretence, rehearsal::Waited};
 
 #[cfg(test)]
 mod tests;
