@@ -158,10 +158,12 @@ impl Embedder {
         if device.gpu().is_none() {
             return Self::on_device(folder, options, hashes, (device, why_not));
         }
+        // for a check the CPU computes in every precision that the GPU has
         let on_cpu = |why_not| {
-            let (cpu, _) = device::open(DeviceChoice::Cpu, work)?;
+            let (cpu, _) = device::open(DeviceChoice::Cpu, Work { precision: Precision::F32, ..work })?;
             Self::on_device(folder, options, hashes, (cpu, why_not))
         };
+        let cpu_will_do = device::check_precision(&Device::CPU, options.precision).is_ok();
         let name = device::name(&device);
         let checked = Self::on_device(folder, options, hashes, (device, None)).and_then(|loaded| {
             let check = loaded.0.check_key();
@@ -178,7 +180,7 @@ impl Embedder {
             Ok(loaded)
         });
         match (options.device, checked) {
-            (DeviceChoice::Auto, Err(error @ (Error::Device { .. } | Error::Compute(_)))) => {
+            (DeviceChoice::Auto, Err(error @ (Error::Device { .. } | Error::Compute(_)))) if cpu_will_do => {
                 on_cpu(Some(error_in_words(&error)))
             }
             (_, checked) => checked,

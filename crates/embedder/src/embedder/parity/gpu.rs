@@ -100,9 +100,12 @@ fn a_text_has_the_same_bits_in_any_company() {
     if !there_is_an_adapter() {
         return;
     }
-    for name in ["bert", "mpnet", "modernbert", "gemma3"] {
+    let precisions = [("bert", Precision::F16), ("gemma3", Precision::F16)];
+    let models = ["bert", "mpnet", "modernbert", "gemma3"].map(|name| (name, Precision::F32));
+    for (name, precision) in models.into_iter().chain(precisions) {
         let model = Model::open(name);
-        let embedder = on_gpu(&model.folder, 0);
+        let options = LoadOptions { precision, ..options(0) };
+        let embedder = Embedder::load_with(&model.folder, &options, &Passed).unwrap();
         let longest = embedder.n_positions().min(512);
         let lengths: Vec<usize> = [1, 2, 3, 7, 8, 9, 31, 32, 33, 63, 64, 65, 127, 200, 511, 512]
             .into_iter()
@@ -122,6 +125,27 @@ fn a_text_has_the_same_bits_in_any_company() {
                 assert!(rows.iter().zip(expected).all(|(a, b)| a.to_bits() == b.to_bits()), "{name}: {n} tokens");
             }
         }
+    }
+}
+
+/// Weights of 16 bits, as the adapter reads them and unpacked from words: the first check holds each token's row to
+/// the CPU's with the same weights.
+#[test]
+fn every_architecture_in_f16_passes_its_first_check_and_needs_no_f16_of_the_adapter() {
+    if !there_is_an_adapter() {
+        return;
+    }
+    for name in ARCHITECTURES {
+        let model = Model::open(name);
+        let vectors = |lacks_f16| {
+            let load = || Embedder::load(&model.folder, &LoadOptions { precision: Precision::F16, ..options(0) });
+            let embedder = Pretence { lacks_f16, ..Pretence::NONE }.during(load);
+            let embedder = embedder.unwrap_or_else(|error| panic!("{name}: {error}"));
+            assert_eq!(embedder.device.gpu().unwrap().adapter().has_f16, !lacks_f16 && adapters()[0].has_f16);
+            embed(&embedder, &model.strings(), Kind::Document)
+        };
+        assert_eq!(vectors(false), vectors(true), "{name}");
+        assert_ne!(vectors(true), embed(&on_gpu(&model.folder, 0), &model.strings(), Kind::Document), "{name}");
     }
 }
 
@@ -269,7 +293,7 @@ fn an_adapter_too_small_for_the_window_is_refused_when_the_model_is_loaded() {
     let load = |is_hardware, n_rows: usize, device| {
         let binding_bytes_max = (n_rows * row_bytes) as u64;
         let load = || Embedder::load(folder.path(), &LoadOptions { device, ..options(0) });
-        Pretence { is_hardware, binding_bytes_max }.during(load)
+        Pretence { is_hardware, binding_bytes_max, ..Pretence::NONE }.during(load)
     };
     let refused = load(false, 255, DeviceChoice::Gpu(Some(0))).unwrap_err().to_string();
     assert!(refused.starts_with("device gpu:0: "), "{refused}");
@@ -318,11 +342,20 @@ fn a_real_model_agrees_with_the_cpu() {
     let words = ["trade winds", "the cell wall", "in 1887", "of bread", "rises", "measured", "against", "cold water"];
     let text = |i: usize| (0..3 + 5 * i).map(|n| words[(n * n + i) % words.len()]).collect::<Vec<_>>().join(" ");
     let texts: Vec<String> = (0..6).map(text).collect();
-    let (ours, theirs) = (on_gpu(&folder, 0), load(&folder, None));
-    let ours = ours.embed(&texts, Kind::Document).unwrap();
-    for (ours, theirs) in ours.iter().zip(theirs.embed(&texts, Kind::Document).unwrap()) {
-        let cosine = cosine(&ours.vector, &theirs.vector);
-        assert!(cosine >= 0.999_999, "{cosine}");
-        check_close("a text", &ours.vector, &theirs.vector, TEXT_TOLERANCE);
+    let expected = load(&folder, None).embed(&texts, Kind::Document).unwrap();
+    for (precision, cosine_min) in [(Precision::F32, 0.999_999), (Precision::F16, 0.9999)] {
+        let options = LoadOptions { precision, ..options(0) };
+        let embedder = Embedder::load_with(&folder, &options, &Passed).unwrap();
+        let together = embedder.embed(&texts, Kind::Document).unwrap();
+        for ((ours, theirs), text) in together.iter().zip(&expected).zip(&texts) {
+            let cosine = cosine(&ours.vector, &theirs.vector);
+            eprintln!("{precision}: 1 - {:.1e}", 1.0 - cosine);
+            assert!(cosine >= cosine_min, "{precision}: {cosine}");
+            let alone = embedder.embed(std::slice::from_ref(text), Kind::Document).unwrap().remove(0);
+            assert_eq!(alone.vector, ours.vector);
+            if precision == Precision::F32 {
+                check_close("a text", &ours.vector, &theirs.vector, TEXT_TOLERANCE);
+            }
+        }
     }
 }

@@ -76,11 +76,12 @@ impl Adapter {
     pub(super) fn new(number: usize, adapter: &wgpu::Adapter) -> Self {
         let (info, limits, features) = (adapter.get_info(), adapter.limits(), adapter.features());
         #[cfg(test)]
-        let (mut info, mut limits) = (info, limits);
+        let (mut info, mut limits, mut features) = (info, limits, features);
         #[cfg(test)]
         {
-            let Pretence { is_hardware, binding_bytes_max } = Pretence::now();
+            let Pretence { is_hardware, binding_bytes_max, lacks_f16 } = Pretence::now();
             limits.max_storage_buffer_binding_size = limits.max_storage_buffer_binding_size.min(binding_bytes_max);
+            features.set(wgpu::Features::SHADER_F16, !lacks_f16 && features.contains(wgpu::Features::SHADER_F16));
             info.device_type = if is_hardware { DeviceType::DiscreteGpu } else { info.device_type };
         }
         let kind = match info.device_type {

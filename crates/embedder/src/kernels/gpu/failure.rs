@@ -15,6 +15,8 @@ pub(crate) enum Failure {
     OutOfMemory { gpu: String, n_bytes: u64 },
     #[error("{gpu}: {n_bytes} bytes in one buffer, {most} are allowed; it is too small for the model: use cpu")]
     TooLarge { gpu: String, n_bytes: u64, most: u64 },
+    #[error("{gpu}: a weight of {value:e} is larger than any number of f16 (65504); use f32")]
+    TooWide { gpu: String, value: f32 },
     #[error("{gpu} was lost: {reason}; what was embedded before is kept: run again, or use cpu")]
     Lost { gpu: String, reason: String },
     #[error(

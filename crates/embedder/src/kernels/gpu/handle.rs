@@ -53,9 +53,11 @@ impl fmt::Debug for Gpu {
 }
 
 impl Gpu {
-    /// With all the limits of the adapter and none of its features.
+    /// With all the limits of the adapter, and of its features 16-bit floats.
     pub(super) fn open(adapter: &Adapter, handle: &wgpu::Adapter) -> Result<Self, String> {
-        let descriptor = wgpu::DeviceDescriptor { required_limits: handle.limits(), ..Default::default() };
+        let required_features = if adapter.has_f16 { wgpu::Features::SHADER_F16 } else { wgpu::Features::empty() };
+        let required_limits = handle.limits();
+        let descriptor = wgpu::DeviceDescriptor { required_features, required_limits, ..Default::default() };
         let opened = ready(handle.request_device(&descriptor)).ok_or("the driver does not answer")?;
         let (device, queue) = opened.map_err(|error| error.to_string())?;
         let fate = Arc::new(Fate::default());

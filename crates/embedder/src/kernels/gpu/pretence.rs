@@ -13,10 +13,12 @@ pub(crate) struct Pretence {
     pub(crate) is_hardware: bool,
     /// Bytes that a kernel reads of one buffer.
     pub(crate) binding_bytes_max: u64,
+    /// There are no 16-bit floats.
+    pub(crate) lacks_f16: bool,
 }
 
 impl Pretence {
-    pub(crate) const NONE: Self = Self { is_hardware: false, binding_bytes_max: u64::MAX };
+    pub(crate) const NONE: Self = Self { is_hardware: false, binding_bytes_max: u64::MAX, lacks_f16: false };
 
     pub(super) fn now() -> Self {
         PRETENCE.get()
