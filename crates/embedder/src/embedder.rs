@@ -487,9 +487,9 @@ impl Embedder {
         &self.encoder
     }
 
-    /// Where vectors can be compared beside the model: the device it is computed on, if that compares vectors.
+    /// Where vectors can be compared beside the model: the device it is computed on.
     pub fn accelerator(&self) -> Accelerator {
-        Accelerator::beside(&self.device)
+        Accelerator::new(self.device.clone())
     }
 
     pub(crate) fn workspace(&self) -> Workspace {

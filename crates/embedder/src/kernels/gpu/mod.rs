@@ -10,6 +10,7 @@
 
 mod adapter;
 mod adapters;
+mod comparison;
 mod failure;
 mod handle;
 pub(crate) mod launch;
@@ -22,6 +23,7 @@ mod table;
 
 pub use adapter::{Adapter, AdapterKind};
 pub(crate) use adapters::{NoAdapter, adapters, may_have_hardware, open};
+pub(crate) use comparison::{Bits, Comparison, Found, ROWS_STEP};
 pub(crate) use failure::NO_MEMORY;
 pub(crate) use handle::Gpu;
 pub(crate) use record::{Download, GpuRows, Recorder};
