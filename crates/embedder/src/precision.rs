@@ -31,8 +31,8 @@ pub enum Precision {
     F32,
     /// 16-bit brain floats, products summed in f32. Any device. Cosine to f32 at least .9999.
     Bf16,
-    /// 16-bit IEEE floats, products summed in f32. Accelerators only; on GPUs by Vulkan or Metal the weights of products
-    /// alone have 16 bits. Cosine to f32 at least .9999.
+    /// 16-bit IEEE floats, products summed in f32. Accelerators only; on GPUs by Vulkan or Metal the weights alone have
+    /// 16 bits. Cosine to f32 at least .9999.
     F16,
     /// 8-bit integers: weights by output channel, activations by token, sums exact in 32 bits. CPU only. Cosine to f32
     /// .995 on average.
