@@ -187,9 +187,9 @@ fn check_gpu(choice: DeviceChoice, work: Work) -> Result<()> {
 
 fn check_gpu_precision(precision: Precision) -> Result<()> {
     match precision {
-        Precision::F32 => Ok(()),
-        Precision::Bf16 | Precision::F16 | Precision::Int8 => {
-            let reason = "GPUs by Vulkan or Metal compute in f32; use f32, or the CPU in bf16 or int8";
+        Precision::F32 | Precision::F16 => Ok(()),
+        Precision::Bf16 | Precision::Int8 => {
+            let reason = "GPUs by Vulkan or Metal compute in f32 and f16; use one of them, or the CPU in bf16 or int8";
             Err(Error::Precision { precision: precision.to_string(), reason })
         }
     }
@@ -383,7 +383,7 @@ mod tests {
         let open =
             |precision, form| open(DeviceChoice::Gpu(Some(0)), Work { precision, form }).unwrap_err().to_string();
         assert!(open(Precision::F32, Form::Table).contains("a table of vectors"));
-        assert!(open(Precision::Int8, Form::Layers).contains("use f32"));
+        assert!(open(Precision::Int8, Form::Layers).contains("f32 and f16"));
     }
 
     #[test]

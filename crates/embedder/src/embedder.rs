@@ -158,10 +158,12 @@ impl Embedder {
         if device.gpu().is_none() {
             return Self::on_device(folder, options, hashes, (device, why_not));
         }
+        // for a check the CPU computes in every precision that the GPU has
         let on_cpu = |why_not| {
-            let (cpu, _) = device::open(DeviceChoice::Cpu, work)?;
+            let (cpu, _) = device::open(DeviceChoice::Cpu, Work { precision: Precision::F32, ..work })?;
             Self::on_device(folder, options, hashes, (cpu, why_not))
         };
+        let cpu_will_do = device::check_precision(&Device::CPU, options.precision).is_ok();
         let name = device::name(&device);
         let checked = Self::on_device(folder, options, hashes, (device, None)).and_then(|loaded| {
             let check = loaded.0.check_key();
@@ -178,7 +180,7 @@ impl Embedder {
             Ok(loaded)
         });
         match (options.device, checked) {
-            (DeviceChoice::Auto, Err(error @ (Error::Device { .. } | Error::Compute(_)))) => {
+            (DeviceChoice::Auto, Err(error @ (Error::Device { .. } | Error::Compute(_)))) if cpu_will_do => {
                 on_cpu(Some(error_in_words(&error)))
             }
             (_, checked) => checked,
@@ -204,6 +206,9 @@ impl Embedder {
         let weights = weights.on_gpu(device.gpu());
         let n_threads = if options.threads == 0 { n_cores() } else { options.threads };
         let encoder = folder.config.load(&weights, folder.n_positions, options.precision)?;
+        if let Some(gpu) = device.gpu() {
+            check_window(gpu, &encoder, folder.max_tokens, options.device)?;
+        }
         let embedder = Self {
             tokenizer,
             fingerprint: fingerprint(folder, &head, &weights_hash, &tokenizer_hash, options.precision),
@@ -400,6 +405,12 @@ impl Embedder {
         self.n_positions
     }
 
+    /// The longest sequence that encoder and device compute.
+    pub(crate) fn computed_tokens_max(&self) -> usize {
+        let of_device = self.device.gpu().map_or(usize::MAX, |gpu| gpu.rows_max(self.encoder.widest_row()));
+        self.n_positions.min(of_device)
+    }
+
     pub(crate) fn n_threads(&self) -> usize {
         self.n_threads
     }
@@ -476,9 +487,9 @@ impl Embedder {
         &self.encoder
     }
 
-    /// Where vectors can be compared beside the model: the device it is computed on, if that compares vectors.
+    /// Where vectors can be compared beside the model: the device it is computed on.
     pub fn accelerator(&self) -> Accelerator {
-        Accelerator::beside(&self.device)
+        Accelerator::new(self.device.clone())
     }
 
     pub(crate) fn workspace(&self) -> Workspace {
@@ -510,8 +521,22 @@ fn max_batch_tokens(asked: usize, device: &Device, encoder: &Transformer) -> usi
         0 => DEFAULT_ACCELERATOR_BATCH_TOKENS,
         n => n,
     };
-    let most = |gpu: &Gpu| gpu.binding_bytes_max() / (encoder.widest_row() * size_of::<f32>());
-    device.gpu().map_or(wanted, |gpu| wanted.min(most(gpu).max(1)))
+    device.gpu().map_or(wanted, |gpu| wanted.min(gpu.rows_max(encoder.widest_row())))
+}
+
+/// Refuses a GPU that has no room for the longest text of the model: another text would fail in the midst of a run.
+fn check_window(gpu: &Gpu, encoder: &Transformer, max_tokens: usize, choice: DeviceChoice) -> Result<()> {
+    let row_bytes = encoder.widest_row() * size_of::<f32>();
+    let n_rows = gpu.rows_max(encoder.widest_row());
+    if max_tokens <= n_rows {
+        return Ok(());
+    }
+    let reason = format!(
+        "{} is too small for the model: a text may have {max_tokens} tokens, each a row of {row_bytes} bytes, and a \
+         kernel takes {n_rows} such rows there; use cpu",
+        gpu.name()
+    );
+    Err(device::unavailable(choice, reason))
 }
 
 /// An error with its causes.

@@ -114,8 +114,9 @@ impl Embedder {
         let n_positions = n_positions.unwrap_or(self.max_tokens());
         let overlap = overlap.unwrap_or((n_positions as f64 * DEFAULT_OVERLAP) as usize);
         let min = self.n_special() + 2;
-        if n_positions > self.n_positions() || n_positions < min {
-            return Err(Error::LateWindow { what: "window", n_tokens: n_positions, allowed: min..=self.n_positions() });
+        let allowed = min..=self.computed_tokens_max();
+        if !allowed.contains(&n_positions) {
+            return Err(Error::LateWindow { what: "window", n_tokens: n_positions, allowed });
         }
         let overlap_max = n_positions - self.n_special() - 1;
         if overlap > overlap_max {

@@ -48,6 +48,8 @@ pub use encoder::ARCHITECTURES;
 pub use encoder::stop::{NEVER, Stop};
 pub use error::{Error, Result};
 pub use folder::describe::{Description, TABLE, Use, describe, knows_architecture};
+#[cfg(any(test, feature = "testing"))]
+pub use kernels::gpu::lose_gpus_after;
 pub use kernels::gpu::{Adapter, AdapterKind};
 pub use late::{DEFAULT_OVERLAP, LateDocument, LateWindows};
 pub use precision::Precision;

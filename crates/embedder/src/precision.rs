@@ -31,7 +31,8 @@ pub enum Precision {
     F32,
     /// 16-bit brain floats, products summed in f32. Any device. Cosine to f32 at least .9999.
     Bf16,
-    /// 16-bit IEEE floats, products summed in f32. Accelerators only.
+    /// 16-bit IEEE floats, products summed in f32. Accelerators only; on GPUs by Vulkan or Metal the weights alone have
+    /// 16 bits. Cosine to f32 at least .9999.
     F16,
     /// 8-bit integers: weights by output channel, activations by token, sums exact in 32 bits. CPU only. Cosine to f32
     /// .995 on average.
@@ -48,6 +49,12 @@ impl Precision {
     }
 }
 
+/// The nearest 16-bit float; zero below the smallest normal one (2⁻¹⁴), which devices may take for zero.
+pub(crate) fn rounded_to_f16(value: f32) -> f32 {
+    let half = half::f16::from_f32(value).to_f32();
+    if half.abs() < half::f16::MIN_POSITIVE.to_f32() { 0.0 } else { half }
+}
+
 fn unknown(name: &str) -> Error {
     Error::Precision { precision: name.to_owned(), reason: "unknown; use f32, bf16, f16 or int8" }
 }
@@ -55,6 +62,15 @@ fn unknown(name: &str) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn halves_are_the_nearest_and_none_is_smaller_than_a_normal_one() {
+        let cases = [(1.0, 1.0), (-2.0001, -2.0), (1e-5, 0.0), (-6.2e-5, -6.198883e-5), (65504.0, 65504.0), (0.0, 0.0)];
+        for (value, expected) in cases {
+            assert_eq!(rounded_to_f16(value), expected, "{value}");
+        }
+        assert!(rounded_to_f16(f32::NAN).is_nan() && rounded_to_f16(7e4).is_infinite());
+    }
 
     #[test]
     fn names_round_trip_and_others_are_refused() {

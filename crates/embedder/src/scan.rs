@@ -3,15 +3,17 @@
 //!
 //! The caller streams blocks of any number of rows; what is held is the queries, one block, its products and the lists.
 //! Products are close to the exact ones, not equal: [`Scan::error`] bounds how far they can be off, so that a caller
-//! who takes more rows than wanted can compute those exactly and know when no other row could have been among them.
+//! who takes more rows than wanted can compute those exactly and know when no other row could have been among them. On
+//! GPUs by Vulkan or Metal the products above each query's floor come back, and the lists are kept here.
 //! Shapes: Q queries, R rows of a block, D values of a vector.
 
-use candle_core::{DType, Tensor};
+use candle_core::{DType, Device as Tensors, Tensor};
 
-use crate::device::{self, Device, DeviceChoice, Form, Work};
+use crate::device::{self, Device, DeviceChoice, Work};
 use crate::error::Result;
 use crate::kernels::cuda::largest::Largest;
 use crate::kernels::cuda::{products, transfer};
+use crate::kernels::gpu::{Bits, Comparison, Found, Gpu, ROWS_STEP};
 use crate::precision::Precision;
 
 /// A place where vectors can be compared; cheap to copy.
@@ -41,13 +43,26 @@ pub struct Kept {
 /// A scan in progress.
 #[derive(Debug)]
 pub struct Scan {
-    queries: Queries,
-    lists: Lists,
+    form: Form,
     n_queries: usize,
     limit: usize,
     width: usize,
     row_type: RowType,
-    device: Device,
+}
+
+#[derive(Debug)]
+enum Form {
+    Tensors {
+        queries: Queries,
+        lists: Lists,
+        device: Tensors,
+    },
+    /// Lists as [`Lists::Host`]; as many rows are compared next.
+    Gpu {
+        comparison: Comparison,
+        lists: Vec<Vec<(u32, f32)>>,
+        n_rows: usize,
+    },
 }
 
 /// The queries in the type of the rows, so that products are sums of exact products.
@@ -73,29 +88,13 @@ impl Accelerator {
         Self { device }
     }
 
-    /// The device of a model, or the CPU where that device compares no vectors.
-    pub(crate) fn beside(device: &Device) -> Self {
-        match device {
-            Device::Tensors(_) => Self::new(device.clone()),
-            Device::Gpu(_) => Self::cpu(),
-        }
-    }
-
-    /// The device of that choice; the CPU is one too, and slow. On GPUs by Vulkan or Metal vectors are not compared:
-    /// `auto` passes over them.
+    /// The device of that choice; the CPU is one too, and slow.
     ///
     /// # Errors
-    /// If it is not there, or does not compare vectors.
+    /// If it is not there.
     pub fn open(choice: DeviceChoice) -> Result<Self> {
-        let (device, _) = device::open(choice, Work { precision: Precision::F32, form: Form::Layers })?;
-        match (device, choice) {
-            (Device::Gpu(_), DeviceChoice::Auto) => Ok(Self::cpu()),
-            (Device::Gpu(_), _) => {
-                let reason = "vectors are compared on the CPU and by CUDA; use cpu or cuda:N";
-                Err(device::unavailable(choice, reason.to_owned()))
-            }
-            (device @ Device::Tensors(_), _) => Ok(Self::new(device)),
-        }
+        let (device, _) = device::open(choice, Work { precision: Precision::F32, form: device::Form::Layers })?;
+        Ok(Self::new(device))
     }
 
     /// No accelerator: the CPU.
@@ -134,21 +133,42 @@ impl Accelerator {
         for (to, from) in padded.chunks_exact_mut(width).zip(queries.chunks_exact(dimensions)) {
             to[..dimensions].copy_from_slice(from);
         }
-        let exact = Tensor::from_vec(padded, (n_queries, width), self.device.tensors())?;
-        let queries = match row_type {
+        let form = match &self.device {
+            Device::Gpu(gpu) => on_gpu(gpu, &padded, width, row_type, block_rows)?,
+            Device::Tensors(tensors) => {
+                let queries = Queries::new(padded, (n_queries, width), row_type, tensors)?;
+                let lists = match device::is_accelerator(&self.device) {
+                    true => Lists::Device(Largest::new(n_queries, limit, block_rows, tensors)?),
+                    false => Lists::Host(vec![Vec::new(); n_queries]),
+                };
+                Form::Tensors { queries, lists, device: tensors.clone() }
+            }
+        };
+        Ok(Scan { form, n_queries, limit, width, row_type })
+    }
+}
+
+fn on_gpu(gpu: &Gpu, queries: &[f32], width: usize, row_type: RowType, block_rows: usize) -> Result<Form> {
+    let bits = match row_type {
+        RowType::F32 => Bits::F32,
+        RowType::F16 => Bits::F16,
+    };
+    let comparison = Comparison::new(gpu, queries, width, bits, block_rows)?;
+    let n_rows = comparison.rows_safe();
+    Ok(Form::Gpu { comparison, lists: vec![Vec::new(); queries.len() / width], n_rows })
+}
+
+impl Queries {
+    fn new(values: Vec<f32>, shape: (usize, usize), row_type: RowType, device: &Tensors) -> Result<Self> {
+        let exact = Tensor::from_vec(values, shape, device)?;
+        Ok(match row_type {
             RowType::F32 => Queries::F32(exact),
             RowType::F16 => {
                 let high = exact.to_dtype(DType::F16)?;
                 let low = (exact - high.to_dtype(DType::F32)?)?.to_dtype(DType::F16)?;
                 Queries::F16 { high, low }
             }
-        };
-        let lists = if device::is_accelerator(&self.device) {
-            Lists::Device(Largest::new(n_queries, limit, block_rows, self.device.tensors())?)
-        } else {
-            Lists::Host(vec![Vec::new(); n_queries])
-        };
-        Ok(Scan { queries, lists, n_queries, limit, width, row_type, device: self.device.clone() })
+        })
     }
 }
 
@@ -158,7 +178,7 @@ impl Scan {
     /// Products of two 16-bit values are exact in f32, what is left of a query beyond its 22 bits is below 2⁻²², and a
     /// sum of n values below 1 in all, however it is ordered and rounded, is off by less than n units of 2⁻²²: tensor
     /// cores cut bits off where the CPU rounds, which is why it is 2⁻²² and not 2⁻²⁴. The exact product is one of f32
-    /// itself.
+    /// itself. On GPUs by Vulkan or Metal all values are f32, 16-bit ones exactly, and products are rounded once more.
     pub fn error(&self) -> f32 {
         (2 * self.width + 16) as f32 / (1 << 22) as f32
     }
@@ -169,17 +189,26 @@ impl Scan {
     /// # Errors
     /// If the device fails.
     pub fn push(&mut self, rows: &[u8], first_row: u32, allowed: Option<&[u32]>) -> Result<()> {
-        let rows = self.upload(rows)?;
-        let products = match &self.queries {
+        let row_bytes = self.width * self.row_type.dtype().size_in_bytes();
+        let (queries, lists, device) = match &mut self.form {
+            Form::Tensors { queries, lists, device } => (queries, lists, device),
+            Form::Gpu { comparison, lists, n_rows } => {
+                let block = Block { rows, row_bytes, first_row, allowed };
+                return block.compare(comparison, lists, n_rows, self.limit);
+            }
+        };
+        let shape = (rows.len() / row_bytes, self.width);
+        let rows = transfer::upload_bytes(rows, self.row_type.dtype(), shape, device)?;
+        let products = match queries {
             Queries::F32(queries) => products::scores(queries, &rows, None)?,
             Queries::F16 { high, low } => {
                 let coarse = products::scores(high, &rows, None)?;
                 products::scores(low, &rows, Some(coarse))?
             }
         };
-        match &mut self.lists {
+        match lists {
             Lists::Device(lists) => {
-                let allowed = allowed.map(|bits| transfer::upload(bits, self.device.tensors())).transpose()?;
+                let allowed = allowed.map(|bits| transfer::upload(bits, device)).transpose()?;
                 lists.push(&products, first_row, allowed.as_ref())?;
             }
             Lists::Host(lists) => {
@@ -199,32 +228,71 @@ impl Scan {
     /// # Errors
     /// If the device fails.
     pub fn finish(self) -> Result<Vec<Kept>> {
-        let lists = match self.lists {
-            Lists::Device(lists) => lists.finish()?,
-            Lists::Host(lists) => lists,
+        let lists = match self.form {
+            Form::Tensors { lists: Lists::Device(lists), .. } => lists.finish()?,
+            Form::Tensors { lists: Lists::Host(lists), .. } | Form::Gpu { lists, .. } => lists,
         };
-        let limit = self.limit;
-        let kept = lists.into_iter().map(|rows| {
-            let smallest = rows.iter().map(|row| row.1).fold(f32::INFINITY, f32::min);
-            let floor = if rows.len() < limit { f32::NEG_INFINITY } else { smallest };
-            Kept { rows, floor }
-        });
-        Ok(kept.collect())
+        let kept = |rows: Vec<(u32, f32)>| Kept { floor: floor(&rows, self.limit).unwrap_or(f32::NEG_INFINITY), rows };
+        Ok(lists.into_iter().map(kept).collect())
     }
 
     /// Queries.
     pub fn n_queries(&self) -> usize {
         self.n_queries
     }
+}
 
-    fn upload(&self, bytes: &[u8]) -> Result<Tensor> {
-        let dtype = match self.row_type {
-            RowType::F32 => DType::F32,
-            RowType::F16 => DType::F16,
-        };
-        let n_rows = bytes.len() / (self.width * dtype.size_in_bytes());
-        Ok(transfer::upload_bytes(bytes, dtype, (n_rows, self.width), self.device.tensors())?)
+impl RowType {
+    fn dtype(self) -> DType {
+        match self {
+            Self::F32 => DType::F32,
+            Self::F16 => DType::F16,
+        }
     }
+}
+
+/// Rows that are compared with all queries.
+struct Block<'a> {
+    rows: &'a [u8],
+    row_bytes: usize,
+    first_row: u32,
+    allowed: Option<&'a [u32]>,
+}
+
+impl Block<'_> {
+    /// Takes the rows into the lists, some at a time: at first as many as may all come back, then twice as many after
+    /// each success, since few are above the floors of lists that saw many.
+    fn compare(
+        &self,
+        comparison: &mut Comparison,
+        lists: &mut [Vec<(u32, f32)>],
+        n_rows: &mut usize,
+        limit: usize,
+    ) -> Result<()> {
+        let mut first = 0;
+        while first < self.rows.len() / self.row_bytes {
+            let last = (self.rows.len() / self.row_bytes).min(first + *n_rows);
+            let rows = &self.rows[first * self.row_bytes..last * self.row_bytes];
+            let allowed = self.allowed.map(|bits| &bits[first / ROWS_STEP..last.div_ceil(ROWS_STEP)]);
+            let floors: Vec<f32> = lists.iter().map(|list| floor(list, limit).unwrap_or(f32::MIN)).collect();
+            let Some(found) = comparison.above(rows, &floors, allowed)? else {
+                *n_rows = (*n_rows / 2).next_multiple_of(ROWS_STEP); // not below `rows_safe`, of which all come back
+                continue;
+            };
+            for Found { query, row, product } in found {
+                lists[query as usize].push((self.first_row + first as u32 + row, product));
+            }
+            lists.iter_mut().for_each(|list| keep_largest(list, limit));
+            *n_rows = (*n_rows * 2).min(comparison.rows_max());
+            first = last;
+        }
+        Ok(())
+    }
+}
+
+/// The smallest product of a list that has `limit` rows: what a row must exceed.
+fn floor(list: &[(u32, f32)], limit: usize) -> Option<f32> {
+    (list.len() >= limit).then(|| list.iter().map(|row| row.1).fold(f32::INFINITY, f32::min))
 }
 
 /// Cuts a list to its `limit` first by product, then by number.
@@ -261,11 +329,21 @@ mod tests {
 
     #[test]
     fn blocks_of_any_size_keep_the_same_rows() {
-        check_blocks();
-        emulation::with(check_blocks);
+        let on_cpu = || check_blocks(&Accelerator::cpu());
+        on_cpu();
+        emulation::with(on_cpu);
+        on_gpu(check_blocks);
     }
 
-    fn check_blocks() {
+    /// A test on the first adapter, if there is one.
+    fn on_gpu(test: impl FnOnce(&Accelerator)) {
+        match Accelerator::open(DeviceChoice::Gpu(Some(0))) {
+            Ok(accelerator) => test(&accelerator),
+            Err(error) => eprintln!("skipped: {error} (Debian: libvulkan1, mesa-vulkan-drivers)"),
+        }
+    }
+
+    fn check_blocks(accelerator: &Accelerator) {
         let (n_queries, n_rows, dimensions, width) = (5, 300, 20, 32);
         let queries = noise(1, n_queries * dimensions);
         for (row_type, dtype) in [(RowType::F32, DType::F32), (RowType::F16, DType::F16)] {
@@ -279,7 +357,6 @@ mod tests {
                 })
                 .collect();
             for (limit, block_rows) in [(7, 300), (7, 64), (40, 33), (400, 128)] {
-                let accelerator = Accelerator::open(DeviceChoice::Cpu).unwrap();
                 let mut scan = accelerator.scan(&queries, dimensions, width, row_type, limit, block_rows).unwrap();
                 let bytes = bytes(&rows);
                 for (n, block) in bytes.chunks(block_rows * width * dtype.size_in_bytes()).enumerate() {
@@ -302,17 +379,42 @@ mod tests {
 
     #[test]
     fn rows_that_are_not_allowed_do_not_count() {
-        check_allowed();
-        emulation::with(check_allowed);
+        let on_cpu = || check_allowed(&Accelerator::cpu());
+        on_cpu();
+        emulation::with(on_cpu);
+        on_gpu(check_allowed);
     }
 
-    fn check_allowed() {
-        let accelerator = Accelerator::open(DeviceChoice::Cpu).unwrap();
-        let mut scan = accelerator.scan(&[1.0], 1, 1, RowType::F32, 2, 40).unwrap();
-        let rows: Vec<u8> = (0..40u8).flat_map(|row| f32::from(row).to_le_bytes()).collect();
+    fn check_allowed(accelerator: &Accelerator) {
+        let mut scan = accelerator.scan(&[1.0], 1, 4, RowType::F32, 2, 40).unwrap();
+        let rows: Vec<u8> =
+            (0..40u8).flat_map(|row| [f32::from(row), 9.0, 9.0, 9.0]).flat_map(f32::to_le_bytes).collect();
         scan.push(&rows, 100, Some(&[0b1010, 0b1])).unwrap();
         let mut kept = scan.finish().unwrap().remove(0);
         kept.rows.sort_by_key(|row| row.0);
         assert_eq!(kept.rows, [(103, 3.0), (132, 32.0)]);
+    }
+
+    /// More products above the floors than come back at once, and the smallest 16-bit floats, which devices may take
+    /// for zero.
+    #[test]
+    fn on_a_gpu_no_product_is_lost_however_many_and_small_they_are() {
+        on_gpu(|accelerator| {
+            let (n_queries, width) = (300, 4);
+            let queries: Vec<f32> = (0..n_queries).flat_map(|n| [1.0, n as f32, 0.0, 0.0]).collect();
+            for n_rows in [1000, 20_000u16] {
+                let mut scan = accelerator.scan(&queries, width, width, RowType::F16, 3, 20_000).unwrap();
+                let row = |bits: u16| [bits, 0, 0, 0].into_iter().flat_map(u16::to_le_bytes); // ascending
+                let rows: Vec<u8> = (0..n_rows).flat_map(row).collect();
+                scan.push(&rows, 7, None).unwrap();
+                let expected: Vec<(u32, f32)> = (n_rows - 3..n_rows)
+                    .map(|bits| (7 + u32::from(bits), half::f16::from_bits(bits).to_f32()))
+                    .collect();
+                for mut kept in scan.finish().unwrap() {
+                    kept.rows.sort_by_key(|row| row.0);
+                    assert_eq!((kept.rows, kept.floor), (expected.clone(), expected[0].1));
+                }
+            }
+        });
     }
 }

@@ -1,4 +1,5 @@
-//! The first check of a GPU with a model: a dozen texts against the CPU, and each text alone against all together.
+//! The first check of a GPU with a model: a dozen texts against the CPU, and each text alone against all together. In
+//! f16 the CPU has the same rounded weights, so that one bound holds for both.
 //!
 //! Drivers compile the kernels, and some compile them wrongly; nobody would notice: wrong vectors are vectors too.
 //! Cost: the model is loaded once more, and some hundred tokens are computed by the CPU; once for each adapter, driver,
@@ -13,8 +14,8 @@ use crate::pack::{Batch, pack};
 const DISTANCE_MAX: f64 = 1e-4;
 /// Tokens of the texts: around the sizes of tiles, and some that are larger.
 const LENGTHS: [usize; 12] = [1, 2, 3, 8, 15, 16, 17, 31, 33, 64, 65, 130];
-/// Changes when the check does.
-const VERSION: &str = concat!("cento first check 1, ", env!("CARGO_PKG_VERSION"));
+/// Changes when the check does, or a kernel.
+const VERSION: &str = concat!("cento first check 2, ", env!("CARGO_PKG_VERSION"));
 
 impl Embedder {
     /// The name of the check of this model on this device.

@@ -12,7 +12,7 @@ pub(crate) use crate::kernels::cpu::dense::Activation;
 use crate::kernels::cpu::dense::{Dense, Scratch, Weight};
 use crate::kernels::cuda::{self, products};
 use crate::kernels::gpu::Gpu;
-use crate::kernels::gpu::launch::GpuLinear;
+use crate::kernels::gpu::launch::{GpuLinear, WeightType};
 use crate::precision::Precision;
 
 /// Weights of a dense layer with K inputs and N outputs.
@@ -54,7 +54,7 @@ impl Linear {
         gpu: Option<&Gpu>,
     ) -> Result<Self> {
         let form = if let Some(gpu) = gpu {
-            Self::for_gpu(gpu, weight, bias, activation)?
+            Self::for_gpu(gpu, weight, bias, activation, precision)?
         } else if super::lives_on_cpu(weight) {
             Self::for_cpu(weight, bias, activation, precision)?
         } else {
@@ -71,10 +71,21 @@ impl Linear {
         Ok(Form::Cpu(Arc::new(CpuLinear { weight, bias, activation })))
     }
 
-    fn for_gpu(gpu: &Gpu, weight: &Tensor, bias: Option<&Tensor>, activation: Activation) -> Result<Form> {
+    fn for_gpu(
+        gpu: &Gpu,
+        weight: &Tensor,
+        bias: Option<&Tensor>,
+        activation: Activation,
+        precision: Precision,
+    ) -> Result<Form> {
         let (_, n_inputs) = weight.dims2()?;
-        let bias = bias.map(super::to_host).transpose()?;
-        Ok(Form::Gpu(GpuLinear::new(gpu, &super::to_host(weight)?, bias.as_deref(), n_inputs, activation)?))
+        let of_weight = match precision {
+            Precision::F32 => WeightType::F32,
+            Precision::F16 => WeightType::F16,
+            Precision::Bf16 | Precision::Int8 => unreachable!("refused for GPUs when the model was loaded"),
+        };
+        let (weight, bias) = (super::to_host(weight)?, bias.map(super::to_host).transpose()?);
+        Ok(Form::Gpu(GpuLinear::new(gpu, &weight, bias.as_deref(), n_inputs, (activation, of_weight))?))
     }
 
     fn for_device(weight: &Tensor, bias: Option<&Tensor>, precision: Precision) -> Result<Form> {

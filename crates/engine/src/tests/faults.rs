@@ -5,14 +5,16 @@ use std::path::Path;
 
 use super::random::Random;
 use super::volatile::{Fault, VolatileFs};
-use super::{Place, QuickFs, copied, index_notes};
+use super::{Place, QuickFs, answers, copied, index_notes};
 use crate::config::SEGMENT_ROWS_MAX;
 use crate::{
-    At, CompactOptions, Fs, IndexOptions, Merge, Result, create_snapshot, delete, describe, doctor, remove_snapshot,
+    At, CacheOptions, CompactOptions, Fs, IndexOptions, Merge, Result, create_snapshot, delete, describe, doctor,
+    remove_snapshot,
 };
 use cento_collection::format::manifest::Manifest;
 use cento_collection::keep::generation::Generation;
 use cento_collection::keep::snapshots::generations;
+use cento_embedder::lose_gpus_after;
 
 /// Ways to write to a collection, each on what the ones before it left.
 const STEPS: [Step; 8] = [
@@ -250,4 +252,43 @@ fn a_collection_in_new_folders_survives_a_power_loss_once_it_is_acknowledged() {
         fs.crash(fs.n_operations(), &mut Random::new(seed), after.path());
         assert_eq!(content(&after.path().join("of/many/parents/collection")), acknowledged, "seed {seed}");
     }
+}
+
+/// A device that is lost costs what it was computing; what it had embedded is there for the next run, and another
+/// device makes the collection that it would have made.
+#[test]
+fn a_gpu_lost_in_mid_run_loses_nothing_and_another_device_goes_on() {
+    if cento_embedder::devices().unwrap().adapters.is_empty() {
+        eprintln!("skipped: no Vulkan or Metal driver offers an adapter (Debian: libvulkan1, mesa-vulkan-drivers)");
+        return;
+    }
+    let n_notes = 700; // two calls of the encoder
+    let place = || {
+        let place = Place::new();
+        let word = |n: u64| ["tide", "bread", "iron", "moon", "rye"][n as usize % 5];
+        let text = |n: u64| format!("{} {} {} {n}\n", word(n), word(n / 5), word(n / 25));
+        (0..n_notes).for_each(|n| place.write(&format!("{n:03}.txt"), &text(n)));
+        place
+    };
+    let (lost, whole, again) = (place(), place(), place());
+    let on = |place: &Place, device: &str| {
+        let cache = Some(CacheOptions { folder: lost.folder.path().join("cache"), max_bytes: 1 << 30 });
+        place.index_with(&IndexOptions { cache, device: device.parse().unwrap(), ..place.options() }, &QuickFs)
+    };
+    let checked = Place::new(); // the first check of the device takes submissions too, unless it is remembered
+    checked.write("tides.txt", "The moon pulls the sea.\n");
+    on(&checked, "gpu:0").unwrap();
+    std::fs::remove_dir_all(lost.folder.path().join("cache")).unwrap();
+    let kept = (1..100).find_map(|n_submissions| {
+        lose_gpus_after(Some(n_submissions));
+        let error = format!("{:?}", on(&lost, "gpu:0").unwrap_err());
+        assert!(error.contains("was lost") && error.contains("what was embedded before is kept"), "{error}");
+        lose_gpus_after(None);
+        lost.folder.path().join("cache").exists().then(|| on(&again, "gpu:0").unwrap().n_from_log)
+    });
+    assert!(kept.is_some_and(|n| n > 0 && n < n_notes), "{kept:?} of {n_notes}");
+    assert_eq!(on(&lost, "cpu").unwrap().n_added, n_notes);
+    assert_eq!(whole.index().n_added, n_notes);
+    let words = ["tide", "bread by the moon", "rye 17"];
+    assert_eq!(answers(&lost.searcher(), &words), answers(&whole.searcher(), &words));
 }

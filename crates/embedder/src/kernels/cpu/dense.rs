@@ -13,7 +13,7 @@ use super::int8::{self, Int8};
 pub(crate) use super::product::ALIGNMENT as PART_ALIGNMENT;
 use super::product::{Panels, Product};
 use super::simd::Simd;
-use crate::precision::Precision;
+use crate::precision::{Precision, rounded_to_f16};
 
 /// A weight \[N, K\] as the products want it.
 #[derive(Debug, Clone)]
@@ -26,15 +26,18 @@ pub(crate) enum Weight {
 impl Weight {
     /// Lays out `weight`, \[N, K\] row by row, for the set it will be used on.
     ///
-    /// # Panics
-    /// On f16, which the CPU does not compute in: the choice of a device refuses it first.
+    /// In f16 the numbers are rounded and multiplied in f32, which costs as much as f32: what other devices are held
+    /// to.
     pub(crate) fn pack(simd: Simd, precision: Precision, weight: &[f32], n_outputs: usize, n_inputs: usize) -> Self {
         assert_eq!(weight.len(), n_outputs * n_inputs, "weight is [N, K]");
         match precision {
             Precision::F32 => Self::F32(Panels::of_transposed(simd, weight, n_outputs, n_inputs)),
             Precision::Bf16 => Self::Bf16(Bf16::pack(weight, n_outputs, n_inputs)),
             Precision::Int8 => Self::Int8(Int8::pack(weight, n_outputs, n_inputs)),
-            Precision::F16 => unreachable!("{precision} is refused when the device is chosen"),
+            Precision::F16 => {
+                let rounded: Vec<f32> = weight.iter().map(|&value| rounded_to_f16(value)).collect();
+                Self::F32(Panels::of_transposed(simd, &rounded, n_outputs, n_inputs))
+            }
         }
     }
 

@@ -4,11 +4,16 @@ use std::fmt;
 
 use wgpu::DeviceType;
 
+#[cfg(test)]
+use super::pretence::Pretence;
+
 /// Bytes of workgroup memory that the kernels take, and threads of the largest workgroup.
 pub(super) const WORKGROUP_BYTES: u32 = 16 * 1024;
 const WORKGROUP_THREADS: u32 = 256;
 /// Buffers that a kernel binds, at most.
 const BINDINGS: u32 = 5;
+/// Workgroups in one dimension of a launch, at most.
+pub(super) const GROUPS_MAX: u32 = 65_535;
 
 /// The kind of an adapter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, strum::Display, serde::Serialize)]
@@ -70,6 +75,15 @@ impl fmt::Display for Adapter {
 impl Adapter {
     pub(super) fn new(number: usize, adapter: &wgpu::Adapter) -> Self {
         let (info, limits, features) = (adapter.get_info(), adapter.limits(), adapter.features());
+        #[cfg(test)]
+        let (mut info, mut limits, mut features) = (info, limits, features);
+        #[cfg(test)]
+        {
+            let Pretence { is_hardware, binding_bytes_max, lacks_f16 } = Pretence::now();
+            limits.max_storage_buffer_binding_size = limits.max_storage_buffer_binding_size.min(binding_bytes_max);
+            features.set(wgpu::Features::SHADER_F16, !lacks_f16 && features.contains(wgpu::Features::SHADER_F16));
+            info.device_type = if is_hardware { DeviceType::DiscreteGpu } else { info.device_type };
+        }
         let kind = match info.device_type {
             DeviceType::DiscreteGpu => AdapterKind::Discrete,
             DeviceType::IntegratedGpu => AdapterKind::Integrated,
@@ -101,6 +115,7 @@ fn too_small(limits: &wgpu::Limits) -> Option<String> {
         ("bytes of workgroup memory", limits.max_compute_workgroup_storage_size, WORKGROUP_BYTES),
         ("threads in a workgroup", limits.max_compute_invocations_per_workgroup, WORKGROUP_THREADS),
         ("buffers in a kernel", limits.max_storage_buffers_per_shader_stage, BINDINGS),
+        ("workgroups in a dimension", limits.max_compute_workgroups_per_dimension, GROUPS_MAX),
     ];
     let lacking = needs.into_iter().find(|(_, has, needs)| has < needs);
     lacking.map(|(what, has, needs)| format!("it has {has} {what}, the kernels take {needs}"))

@@ -1,5 +1,7 @@
 //! Failures of a GPU while it computes, and answers of its library.
 
+use std::time::Duration;
+
 /// Result of the device, as the tensor library's.
 pub(crate) type Result<T, E = candle_core::Error> = std::result::Result<T, E>;
 
@@ -11,17 +13,24 @@ pub(crate) const NO_MEMORY: &str = "no memory for";
 pub(crate) enum Failure {
     #[error("{gpu}: {NO_MEMORY} {n_bytes} bytes; fewer tokens at a time may do")]
     OutOfMemory { gpu: String, n_bytes: u64 },
-    #[error("{gpu}: {n_bytes} bytes in one buffer, {most} are allowed; this adapter is too small for the model")]
+    #[error("{gpu}: {n_bytes} bytes in one buffer, {most} are allowed; it is too small for the model: use cpu")]
     TooLarge { gpu: String, n_bytes: u64, most: u64 },
-    #[error("{gpu} was lost: {reason}; what was embedded before is kept, run again")]
+    #[error("{gpu}: a weight of {value:e} is larger than any number of f16 (65504); use f32")]
+    TooWide { gpu: String, value: f32 },
+    #[error("{gpu} was lost: {reason}; what was embedded before is kept: run again, or use cpu")]
     Lost { gpu: String, reason: String },
-    #[error("{gpu}: {reason}")]
+    #[error(
+        "{gpu} has finished nothing for {} s: its driver hangs, or the model is too large for it; what was embedded \
+         before is kept: run again, or use cpu", waited.as_secs()
+    )]
+    Stalled { gpu: String, waited: Duration },
+    #[error("{gpu} refused a command: {reason}; what was embedded before is kept: run again, or use cpu")]
     Refused { gpu: String, reason: String },
 }
 
 /// In the tensor library's error, which passes through all layers.
 pub(super) fn failed(failure: Failure) -> candle_core::Error {
-    candle_core::Error::wrap(failure)
+    candle_core::Error::Wrapped(Box::new(failure)) // without the backtrace of this thread
 }
 
 /// The output of a future that is ready: on this machine all of the library's are.

@@ -2,13 +2,25 @@
 
 use std::collections::HashMap;
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use parking_lot::Mutex;
-use wgpu::{Buffer, BufferDescriptor, BufferUsages, ComputePipeline, Device, ErrorFilter, Queue};
+use wgpu::{
+    Buffer, BufferDescriptor, BufferUsages, CommandEncoder, ComputePipeline, Device, ErrorFilter, PollError, PollType,
+    Queue, SubmissionIndex,
+};
 
-use super::adapter::Adapter;
+use super::adapter::{Adapter, GROUPS_MAX};
 use super::failure::{Failure, Result, failed, ready};
+#[cfg(any(test, feature = "testing"))]
+use super::rehearsal::Faults;
+
+/// A device that finishes nothing for so long hangs: a layer takes milliseconds on a card, and in software that plays
+/// one minutes at most.
+pub(super) const PATIENCE: Duration = Duration::from_secs(600);
 
 /// A GPU that computes; a copy is the same one.
 #[derive(Clone)]
@@ -21,16 +33,17 @@ struct Inner {
     /// By their text.
     kernels: Mutex<HashMap<String, ComputePipeline>>,
     fate: Arc<Fate>,
-    /// Bytes of a buffer that are to count as a full memory, in tests.
-    #[cfg(test)]
-    memory: std::sync::atomic::AtomicU64,
+    #[cfg(any(test, feature = "testing"))]
+    faults: Faults,
 }
 
-/// The faults that the driver told outside of any call.
+/// The course of a device, for all threads that use it.
 #[derive(Default)]
 struct Fate {
-    lost: OnceLock<String>,
-    error: Mutex<Option<String>>,
+    /// The first fault: nothing is computed after it.
+    failure: OnceLock<Failure>,
+    /// Submissions that the device has finished, as far as somebody waited for it.
+    n_finished: AtomicU64,
 }
 
 impl fmt::Debug for Gpu {
@@ -40,19 +53,22 @@ impl fmt::Debug for Gpu {
 }
 
 impl Gpu {
-    /// With all the limits of the adapter and none of its features.
+    /// With all the limits of the adapter, and of its features 16-bit floats.
     pub(super) fn open(adapter: &Adapter, handle: &wgpu::Adapter) -> Result<Self, String> {
-        let descriptor = wgpu::DeviceDescriptor { required_limits: handle.limits(), ..Default::default() };
+        let required_features = if adapter.has_f16 { wgpu::Features::SHADER_F16 } else { wgpu::Features::empty() };
+        let required_limits = handle.limits();
+        let descriptor = wgpu::DeviceDescriptor { required_features, required_limits, ..Default::default() };
         let opened = ready(handle.request_device(&descriptor)).ok_or("the driver does not answer")?;
         let (device, queue) = opened.map_err(|error| error.to_string())?;
         let fate = Arc::new(Fate::default());
-        let of_loss = Arc::clone(&fate);
+        let (of_loss, gpu) = (Arc::clone(&fate), adapter.to_string());
         device.set_device_lost_callback(move |reason, message| {
-            let _ = of_loss.lost.set(format!("{reason:?} {message}").trim().to_owned()); // the first reason counts
+            let reason = format!("{reason:?} {message}").trim().to_owned();
+            let _ = of_loss.failure.set(Failure::Lost { gpu: gpu.clone(), reason }); // the first failure counts
         });
-        let of_error = Arc::clone(&fate);
+        let (of_error, gpu) = (Arc::clone(&fate), adapter.to_string());
         device.on_uncaptured_error(Arc::new(move |error: wgpu::Error| {
-            of_error.error.lock().get_or_insert_with(|| error.to_string());
+            let _ = of_error.failure.set(Failure::Refused { gpu: gpu.clone(), reason: error.to_string() });
         }));
         Ok(Self(Arc::new(Inner {
             adapter: adapter.clone(),
@@ -60,8 +76,8 @@ impl Gpu {
             queue,
             kernels: Mutex::default(),
             fate,
-            #[cfg(test)]
-            memory: u64::MAX.into(),
+            #[cfg(any(test, feature = "testing"))]
+            faults: Faults::new(),
         })))
     }
 
@@ -80,24 +96,82 @@ impl Gpu {
         usize::try_from(binding_bytes_max.min(buffer_bytes_max)).unwrap_or(usize::MAX)
     }
 
+    /// Rows of so many values that kernels compute at a time, at most: each is read whole, and may have a workgroup.
+    pub(crate) fn rows_max(&self, width: usize) -> usize {
+        (self.binding_bytes_max() / (width * size_of::<f32>())).min(GROUPS_MAX as usize)
+    }
+
     pub(super) fn device(&self) -> &Device {
         &self.0.device
     }
 
-    pub(super) fn queue(&self) -> &Queue {
-        &self.0.queue
+    /// Hands commands to the device.
+    pub(super) fn submit(&self, encoder: CommandEncoder) -> SubmissionIndex {
+        #[cfg(any(test, feature = "testing"))]
+        if self.0.faults.submissions_left.fetch_sub(1, Ordering::Relaxed) == 0 {
+            self.lose();
+        }
+        let submission = self.0.queue.submit([encoder.finish()]);
+        let fate = Arc::clone(&self.0.fate);
+        self.0.queue.on_submitted_work_done(move || {
+            fate.n_finished.fetch_add(1, Ordering::Relaxed);
+        });
+        submission
     }
 
-    /// The error that came since the last call, if one did.
+    /// Waits for a submission as long as the device goes on finishing some.
+    pub(super) fn wait(&self, submission: &SubmissionIndex) -> Result<()> {
+        loop {
+            let n_finished = self.0.fate.n_finished.load(Ordering::Relaxed);
+            if self.is_finished(submission)? {
+                return Ok(());
+            }
+            if self.0.fate.n_finished.load(Ordering::Relaxed) == n_finished {
+                return Err(self.stalled());
+            }
+        }
+    }
+
+    /// Waits for a submission; false if it took too long.
+    fn is_finished(&self, submission: &SubmissionIndex) -> Result<bool> {
+        let wait = PollType::Wait { submission_index: Some(submission.clone()), timeout: Some(PATIENCE) };
+        let poll = || {
+            #[cfg(test)]
+            if let Some(waited) = self.0.faults.waits.lock().pop_front() {
+                return self.rehearsed(waited);
+            }
+            self.0.device.poll(wait).map(drop)
+        };
+        // the library panics where the driver tells of a loss to somebody who waits
+        let waited = catch_unwind(AssertUnwindSafe(poll));
+        self.check()?; // it says more than the way the wait ended
+        match waited {
+            Ok(Ok(())) => Ok(true),
+            Ok(Err(PollError::Timeout)) => Ok(false),
+            Ok(Err(error)) => Err(self.lost(error.to_string())),
+            Err(_) => Err(self.lost("the driver failed while it was waited for".to_owned())),
+        }
+    }
+
+    /// The error of a device that something befell, the same for whoever asks.
     pub(super) fn check(&self) -> Result<()> {
-        let gpu = || self.name();
-        if let Some(reason) = self.0.fate.lost.get() {
-            return Err(failed(Failure::Lost { gpu: gpu(), reason: reason.clone() }));
-        }
-        match self.0.fate.error.lock().take() {
-            Some(reason) => Err(failed(Failure::Refused { gpu: gpu(), reason })),
-            None => Ok(()),
-        }
+        self.0.fate.failure.get().map_or(Ok(()), |failure| Err(failed(failure.clone())))
+    }
+
+    /// Ends all use of the device; the error is that of the first failure.
+    fn fail(&self, failure: Failure) -> candle_core::Error {
+        failed(self.0.fate.failure.get_or_init(|| failure).clone())
+    }
+
+    /// As [`Gpu::check`], of a device that hangs.
+    pub(super) fn stalled(&self) -> candle_core::Error {
+        std::mem::forget(self.clone()); // a queue that goes waits for its device, without an end
+        self.fail(Failure::Stalled { gpu: self.name(), waited: PATIENCE })
+    }
+
+    /// As [`Gpu::check`], of a device that does not answer any more.
+    pub(super) fn lost(&self, reason: String) -> candle_core::Error {
+        self.fail(Failure::Lost { gpu: self.name(), reason })
     }
 
     /// A buffer of at least one number.
@@ -106,8 +180,8 @@ impl Gpu {
         if n_bytes > most {
             return Err(failed(Failure::TooLarge { gpu: self.name(), n_bytes, most }));
         }
-        #[cfg(test)]
-        if n_bytes > self.0.memory.load(std::sync::atomic::Ordering::Relaxed) {
+        #[cfg(any(test, feature = "testing"))]
+        if n_bytes > self.0.faults.memory.load(Ordering::Relaxed) {
             return Err(failed(Failure::OutOfMemory { gpu: self.name(), n_bytes }));
         }
         let make = || {
@@ -164,16 +238,51 @@ impl Gpu {
         Ok(kernel)
     }
 
-    /// Lets no buffer be larger, as if memory were full.
-    #[cfg(test)]
-    pub(crate) fn shrink(&self, n_bytes: u64) {
-        self.0.memory.store(n_bytes, std::sync::atomic::Ordering::Relaxed);
-    }
-
     /// Makes the device lost, as a driver's reset does.
-    #[cfg(test)]
+    #[cfg(any(test, feature = "testing"))]
     pub(crate) fn lose(&self) {
         self.0.device.destroy();
-        let _ = self.0.device.poll(wgpu::PollType::Poll);
+        let _ = self.0.device.poll(PollType::wait_indefinitely()); // told when what was submitted is finished
+    }
+}
+
+#[cfg(test)]
+impl Gpu {
+    /// Lets no buffer be larger, as if memory were full.
+    pub(crate) fn shrink(&self, n_bytes: u64) {
+        self.0.faults.memory.store(n_bytes, Ordering::Relaxed);
+    }
+
+    /// Loses the device after so many submissions from now on.
+    pub(crate) fn lose_after(&self, n_submissions: u64) {
+        self.0.faults.submissions_left.store(n_submissions, Ordering::Relaxed);
+    }
+
+    /// Compiles a text, which may be none.
+    pub(crate) fn compile(&self, text: &str) -> Result<ComputePipeline> {
+        self.kernel(text)
+    }
+
+    /// Does what somebody else's wait does for all.
+    pub(crate) fn poll(&self) {
+        let _ = self.0.device.poll(PollType::Poll);
+    }
+
+    /// Lets the next waits end like that.
+    pub(crate) fn rehearse(&self, waits: &[super::rehearsal::Waited]) {
+        self.0.faults.waits.lock().extend(waits);
+    }
+
+    fn rehearsed(&self, waited: super::rehearsal::Waited) -> std::result::Result<(), PollError> {
+        use super::rehearsal::Waited::{ForOthers, InVain, Panicking, TooEarly};
+        match waited {
+            TooEarly => return Ok(()),
+            InVain => {}
+            ForOthers => {
+                self.0.fate.n_finished.fetch_add(1, Ordering::Relaxed);
+            }
+            Panicking => panic!("as the library does"),
+        }
+        Err(PollError::Timeout)
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use wgpu::Buffer;
 
 use super::adapter::WORKGROUP_BYTES;
-use super::failure::Result;
+use super::failure::{Failure, Result, failed};
 use super::table::Table;
 use super::{Gpu, GpuRows, Recorder};
 use crate::kernels::cpu::attention::RelativeBias;
@@ -15,9 +15,10 @@ use crate::kernels::cpu::gate::Activated;
 use crate::kernels::cpu::heads::{Heads, Sight};
 use crate::kernels::cpu::norm::Centre;
 use crate::pack::Batch;
+use crate::precision::rounded_to_f16;
 
 /// Rows and columns of a tile of a product.
-const PRODUCT_TILE: usize = 64;
+pub(super) const PRODUCT_TILE: usize = 64;
 /// Threads of every other workgroup.
 const THREADS: usize = 64;
 
@@ -58,6 +59,13 @@ fn optional(table: Option<()>, binding: u32, name: &str) -> String {
     }
 }
 
+/// The number type of a weight in the memory of a GPU; it is multiplied in f32.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum WeightType {
+    F32,
+    F16,
+}
+
 /// A dense layer's weights on a GPU, \[N, K\] and \[N\].
 #[derive(Debug)]
 pub(crate) struct GpuLinear {
@@ -74,36 +82,29 @@ impl GpuLinear {
         weight: &[f32],
         bias: Option<&[f32]>,
         n_inputs: usize,
-        function: Activation,
+        (function, of_weight): (Activation, WeightType),
     ) -> Result<Self> {
         let n_outputs = weight.len() / n_inputs;
-        let (weight, bias) = (Table::new(gpu, weight)?, bias.map(|bias| Table::new(gpu, bias)).transpose()?);
-        let load = |name: &str, table: &str| {
-            if n_inputs.is_multiple_of(4) {
-                return format!(
-                    "fn load_{name}(r: u32, k: u32) -> vec4<f32> {{ return {table}[(r * K + k) / 4u]; }}\n"
-                );
-            }
-            let value = |i: u32| format!("v[{i}] = {table}[r * K + min(k + {i}u, K - 1u)] * f32(k + {i}u < K);");
-            let values: Vec<String> = (0..4).map(value).collect();
-            format!(
-                "fn load_{name}(r: u32, k: u32) -> vec4<f32> {{ var v: vec4<f32>; {} return v; }}\n",
-                values.concat()
-            )
+        let table = match of_weight {
+            WeightType::F32 => Table::new(gpu, weight)?,
+            WeightType::F16 => Table::new(gpu, &halves(gpu, weight, n_inputs)?)?,
         };
-        let element = if n_inputs.is_multiple_of(4) { "vec4<f32>" } else { "f32" };
+        let bias = bias.map(|bias| Table::new(gpu, bias)).transpose()?;
         let text = [
-            format!("const K = {n_inputs}u;\nconst N = {n_outputs}u;\n"),
-            format!("@group(0) @binding(0) var<storage, read> x: array<{element}>;\n"),
-            format!("@group(0) @binding(1) var<storage, read> weight: array<{element}>;\n"),
+            shape(&[("K", n_inputs), ("N", n_outputs)]),
+            read_floats("x", 0, n_inputs),
             "@group(0) @binding(2) var<storage, read_write> out: array<f32>;\n".to_owned(),
+            "fn n_rows() -> u32 { return arrayLength(&out) / N; }\nfn n_columns() -> u32 { return N; }\n".to_owned(),
             optional(bias.as_ref().map(|_| ()), 3, "bias"),
-            "fn biased(sum: f32, n: u32) -> f32 { return sum + bias_of(n); }\n".to_owned(),
-            [load("x", "x"), load("weight", "weight")].concat(),
             activation(function),
+            "fn put(t: u32, n: u32, sum: f32) { out[t * N + n] = activate(sum + bias_of(n)); }\n".to_owned(),
             include_str!("wgsl/product.wgsl").to_owned(),
         ];
-        Ok(Self { weight, bias, n_inputs, n_outputs, text: text.concat() })
+        let read_weight = match of_weight {
+            WeightType::F32 => read_floats("weight", 1, n_inputs),
+            WeightType::F16 => read_halves(gpu, n_inputs),
+        };
+        Ok(Self { weight: table, bias, n_inputs, n_outputs, text: [read_weight, text.concat()].concat() })
     }
 
     pub(crate) fn n_inputs(&self) -> usize {
@@ -124,6 +125,50 @@ impl GpuLinear {
         recorder.run(&self.text, &buffers, tiles)?;
         Ok(out)
     }
+}
+
+/// A binding of rows of K values in f32, and `load_NAME`, which reads four of them.
+fn read_floats(name: &str, binding: u32, width: usize) -> String {
+    let (element, body) = match width.is_multiple_of(4) {
+        true => ("vec4<f32>", format!("return {name}[(r * K + k) / 4u];")),
+        false => {
+            let value = |i: u32| format!("v[{i}] = {name}[r * K + min(k + {i}u, K - 1u)] * f32(k + {i}u < K);");
+            ("f32", format!("var v: vec4<f32>; {} return v;", (0..4).map(value).collect::<String>()))
+        }
+    };
+    format!(
+        "@group(0) @binding({binding}) var<storage, read> {name}: array<{element}>;\n\
+         fn load_{name}(r: u32, k: u32) -> vec4<f32> {{ {body} }}\n"
+    )
+}
+
+/// The same of the weight as [`halves`] lays it out: in the adapter's own 16-bit floats, or unpacked from words.
+fn read_halves(gpu: &Gpu, width: usize) -> String {
+    let (before, element, body) = match gpu.adapter().has_f16 {
+        true => ("enable f16;\n", "vec4<f16>", "return vec4<f32>(four);"),
+        false => ("", "vec2<u32>", "return vec4(unpack2x16float(four.x), unpack2x16float(four.y));"),
+    };
+    let fours = width.div_ceil(4);
+    format!(
+        "{before}@group(0) @binding(1) var<storage, read> weight: array<{element}>;\n\
+         fn load_weight(r: u32, k: u32) -> vec4<f32> {{ let four = weight[r * {fours}u + k / 4u]; {body} }}\n"
+    )
+}
+
+/// Rows of 16-bit floats, each filled up with zeros to a multiple of four.
+fn halves(gpu: &Gpu, weight: &[f32], width: usize) -> Result<Vec<u16>> {
+    let mut all = Vec::with_capacity(weight.len() / width * width.next_multiple_of(4));
+    for row in weight.chunks_exact(width) {
+        for &value in row {
+            let half = half::f16::from_f32(rounded_to_f16(value));
+            if half.is_infinite() {
+                return Err(failed(Failure::TooWide { gpu: gpu.name(), value }));
+            }
+            all.push(half.to_bits());
+        }
+        all.resize(all.len().next_multiple_of(4), 0);
+    }
+    Ok(all)
 }
 
 /// A norm's scale and shift on a GPU, \[H\].

@@ -1,22 +1,21 @@
 //! Rows on a GPU, the commands that are not yet submitted, and the way back to main memory.
 
 use std::num::NonZeroU64;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 
 use bytemuck::cast_slice;
 use wgpu::{
     BindGroupDescriptor, BindGroupEntry, BindingResource, Buffer, BufferBinding, BufferUsages, CommandEncoder,
-    CommandEncoderDescriptor, MapMode, PollType, SubmissionIndex,
+    CommandEncoderDescriptor, MapMode, SubmissionIndex,
 };
 
-use super::failure::{Failure, Result, failed};
-use super::handle::Gpu;
+use super::adapter::GROUPS_MAX;
+use super::failure::Result;
+use super::handle::{Gpu, PATIENCE};
 use super::table::Table;
 use crate::kernels::cpu::attention::RelativeBias;
 use crate::pack::Batch;
-
-/// Workgroups in one dimension, at most: what every adapter has.
-const GROUPS_MAX: u32 = 65_535;
 
 /// Rows \[T, width\] in a buffer that may be longer.
 #[derive(Debug)]
@@ -34,46 +33,58 @@ impl GpuRows {
 
     /// Begins to copy the rows to main memory. All commands on them are submitted.
     pub(crate) fn download(&self) -> Result<Download> {
-        let (gpu, n_bytes) = (self.gpu.clone(), self.n_bytes());
-        let staging = gpu.buffer(n_bytes, BufferUsages::MAP_READ | BufferUsages::COPY_DST)?;
-        let mut encoder = gpu.device().create_command_encoder(&CommandEncoderDescriptor::default());
-        encoder.copy_buffer_to_buffer(&self.buffer, 0, &staging, 0, n_bytes);
-        let submission = gpu.queue().submit([encoder.finish()]);
-        let arrived = Arc::new(OnceLock::new());
-        let setter = Arc::clone(&arrived);
-        staging.slice(..n_bytes).map_async(MapMode::Read, move |mapped| {
-            let _ = setter.set(mapped.is_ok());
-        });
-        Ok(Download { gpu, staging, submission, arrived, n_bytes })
+        Download::start(&self.gpu, &self.buffer, self.n_bytes())
     }
 }
 
-/// Rows on their way to main memory.
+/// Bytes on their way to main memory.
 #[derive(Debug)]
 pub(crate) struct Download {
     gpu: Gpu,
     staging: Buffer,
     submission: SubmissionIndex,
-    arrived: Arc<OnceLock<bool>>,
+    arrived: Receiver<bool>,
     n_bytes: u64,
 }
 
 impl Download {
+    /// Begins to copy the first bytes of a buffer. All commands on them are submitted.
+    pub(super) fn start(gpu: &Gpu, buffer: &Buffer, n_bytes: u64) -> Result<Self> {
+        let gpu = gpu.clone();
+        let staging = gpu.buffer(n_bytes, BufferUsages::MAP_READ | BufferUsages::COPY_DST)?;
+        let mut encoder = gpu.device().create_command_encoder(&CommandEncoderDescriptor::default());
+        encoder.copy_buffer_to_buffer(buffer, 0, &staging, 0, n_bytes);
+        let submission = gpu.submit(encoder);
+        let (tell, arrived) = channel();
+        staging.slice(..n_bytes).map_async(MapMode::Read, move |mapped| {
+            let _ = tell.send(mapped.is_ok()); // somebody may have given up waiting
+        });
+        Ok(Self { gpu, staging, submission, arrived, n_bytes })
+    }
+
     /// The values, once the device has come that far.
     pub(crate) fn wait(self) -> Result<Vec<f32>> {
+        self.read(|bytes| bytes.as_chunks().0.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect())
+    }
+
+    /// The result of `read` on the bytes, once the device has come that far.
+    pub(super) fn read<R>(self, read: impl FnOnce(&[u8]) -> R) -> Result<R> {
         let Self { gpu, staging, submission, arrived, n_bytes } = self;
-        let lost = |reason: String| failed(Failure::Lost { gpu: gpu.name(), reason });
-        let waited = gpu.device().poll(PollType::Wait { submission_index: Some(submission), timeout: None });
-        gpu.check()?;
-        waited.map_err(|error| lost(error.to_string()))?;
-        if arrived.get() != Some(&true) {
-            return Err(lost("its memory cannot be read".to_owned()));
+        gpu.wait(&submission)?;
+        // another thread may have been the one that found it finished, and may not have said so yet
+        match arrived.recv_timeout(PATIENCE) {
+            Ok(true) => {}
+            Ok(false) | Err(RecvTimeoutError::Disconnected) => {
+                return Err(gpu.lost("its memory cannot be read".to_owned()));
+            }
+            Err(RecvTimeoutError::Timeout) => return Err(gpu.stalled()),
         }
-        let bytes = staging.slice(..n_bytes).get_mapped_range().map_err(|error| lost(error.to_string()))?;
-        let values = bytes.as_chunks().0.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect();
+        let bytes = staging.slice(..n_bytes).get_mapped_range().map_err(|error| gpu.lost(error.to_string()))?;
+        let result = read(&bytes);
         drop(bytes);
         staging.unmap();
-        Ok(values)
+        gpu.check()?; // what was computed while a fault came is not to be trusted
+        Ok(result)
     }
 }
 
@@ -155,7 +166,7 @@ impl Recorder {
     /// Hands what was recorded to the device.
     pub(crate) fn submit(&mut self) -> Result<()> {
         if let Some(encoder) = self.encoder.take() {
-            self.gpu.queue().submit([encoder.finish()]);
+            self.gpu.submit(encoder);
         }
         self.gpu.check()
     }

@@ -1,6 +1,6 @@
 //! Numbers that stay on a GPU: weights, and tables of positions.
 
-use bytemuck::cast_slice;
+use bytemuck::{NoUninit, cast_slice};
 use wgpu::Buffer;
 
 use super::failure::Result;
@@ -14,7 +14,7 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    pub(super) fn new(gpu: &Gpu, values: &[f32]) -> Result<Self> {
+    pub(super) fn new<T: NoUninit>(gpu: &Gpu, values: &[T]) -> Result<Self> {
         let bytes = cast_slice(values);
         Ok(Self { buffer: gpu.filled(bytes)?, n_bytes: bytes.len() as u64 })
     }

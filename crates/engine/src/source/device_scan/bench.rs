@@ -142,9 +142,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_cpu_agrees_with_itself() {
-        for scalar in [Scalar::F32, Scalar::F16] {
-            let device = DeviceChoice::Cpu;
+    fn the_cpu_agrees_with_itself_and_an_adapter_with_the_cpu() {
+        let devices = [DeviceChoice::Cpu, DeviceChoice::Gpu(Some(0))];
+        let there_is = |device: &DeviceChoice| Accelerator::open(*device).is_ok();
+        let devices = devices.into_iter().filter(there_is);
+        for (device, scalar) in devices.flat_map(|device| [(device, Scalar::F32), (device, Scalar::F16)]) {
             let request =
                 ScanBenchRequest { n_rows: 2000, dimensions: 24, scalar, n_queries: 5, k: 30, device, repeat: 1 };
             let bench = bench_scan(&request).unwrap();

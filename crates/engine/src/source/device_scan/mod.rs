@@ -3,7 +3,8 @@
 //! Rows are streamed from the memory map in blocks; the device keeps, for each query, more rows than are wanted by
 //! products that are off by a known bound at most. Their distances are then computed as the CPU does, to the last bit.
 //! A query is done when as many documents as wanted lie above all that was left out, the bound included; else it is
-//! asked again with a longer list, which in the end holds all rows. So nothing depends on the device but the time.
+//! asked again with a longer list, which in the end holds all rows. So nothing depends on the device but the time. A
+//! product that is further off than its bound is an error: the device computes wrongly.
 //! Cost: every row is copied to the device once for all queries of a call; 2 Q N D operations there.
 
 pub(crate) mod bench;
@@ -56,7 +57,10 @@ pub(crate) fn best_units(
             true => f64::NEG_INFINITY, // nothing was left out
             false => f64::from(kept.floor) + f64::from(error),
         };
-        let sure = |(&n, kept): (&usize, &Kept)| above(bound(kept), rows, units, query(n), kept, depth);
+        let sure = |(&n, kept): (&usize, &Kept)| {
+            let scored = scored(rows, units, query(n), kept, (accelerator, error))?;
+            Ok(above(bound(kept), scored, depth))
+        };
         let answers: Vec<_> = open.par_iter().zip(&kept).map(sure).collect::<Result<_>>()?;
         let mut unsure = Vec::new();
         for (n, answer) in open.into_iter().zip(answers) {
@@ -71,28 +75,38 @@ pub(crate) fn best_units(
     Ok(found)
 }
 
-/// The units of the kept rows with scores above `bound`, if those are enough.
-fn above(
-    bound: f64,
+/// The units of the kept rows with the scores of their best rows, which are the CPU's.
+fn scored(
     rows: &Rows,
     units: &Units<'_>,
     query: &[f32],
     kept: &Kept,
-    depth: usize,
-) -> Result<Option<Vec<(u32, f64)>>> {
-    let mut chosen: Vec<u32> = kept.rows.iter().map(|&(row, _)| row).collect();
-    chosen.sort_unstable(); // units ascend with rows
+    (accelerator, error): (&Accelerator, f32),
+) -> Result<Vec<(u32, f64)>> {
+    let mut kept = kept.rows.clone();
+    kept.sort_unstable_by_key(|&(row, _)| row); // units ascend with rows
+    let chosen: Vec<u32> = kept.iter().map(|&(row, _)| row).collect();
     let distances = exact::distances_to(rows, query, &chosen)?;
     let mut scored: Vec<(u32, f64)> = Vec::new();
-    for (row, distance) in chosen.into_iter().zip(distances) {
+    for ((row, product), distance) in kept.into_iter().zip(distances) {
         let (unit, score) = (units.of_row[row as usize], ranking::score(distance));
+        let difference = (f64::from(product) - score).abs();
+        if difference.is_nan() || difference > f64::from(error) {
+            let reason = format!("computes wrongly: of row {row} its product is {product}, the CPU's {score}; use cpu");
+            return Err(cento_embedder::Error::Device { device: accelerator.name(), reason }.into());
+        }
         match scored.last_mut() {
             Some((last, best)) if *last == unit => *best = best.max(score),
             _ => scored.push((unit, score)),
         }
     }
+    Ok(scored)
+}
+
+/// The units with scores above `bound`, if those are enough.
+fn above(bound: f64, mut scored: Vec<(u32, f64)>, depth: usize) -> Option<Vec<(u32, f64)>> {
     scored.retain(|&(_, score)| score > bound);
-    Ok((scored.len() >= depth || bound == f64::NEG_INFINITY).then_some(scored))
+    (scored.len() >= depth || bound == f64::NEG_INFINITY).then_some(scored)
 }
 
 /// For each query its `limit` rows with the largest products, and how far off those can be. Where the device's memory
@@ -150,11 +164,24 @@ fn bits(allowed: &RoaringBitmap, first: u32, last: u32) -> Vec<u32> {
 #[cfg(test)]
 mod tests {
     use std::io::Cursor;
+    use std::sync::LazyLock;
 
     use cento_embedder::DeviceChoice;
     use proptest::prelude::*;
 
     use super::*;
+
+    /// The CPU, and the first adapter if there is one.
+    static ACCELERATORS: LazyLock<Vec<Accelerator>> = LazyLock::new(|| {
+        let choices = [DeviceChoice::Cpu, DeviceChoice::Gpu(Some(0))];
+        let accelerators: Vec<_> = choices.into_iter().filter_map(|choice| Accelerator::open(choice).ok()).collect();
+        if accelerators.len() == 1 {
+            eprintln!(
+                "on the CPU alone: no Vulkan or Metal driver offers an adapter (libvulkan1, mesa-vulkan-drivers)"
+            );
+        }
+        accelerators
+    });
 
     /// Unit rows of a few directions, so that there are ties.
     fn unit_rows(seed: u64, n_rows: usize, dimensions: usize, levels: f32) -> Vec<Vec<f32>> {
@@ -200,11 +227,13 @@ mod tests {
             let of_row: Vec<u32> = (0..n_rows).map(|row| (row / rows_a_unit) as u32).collect();
             let units = Units { of_row: &of_row, n_units: n_rows.div_ceil(rows_a_unit) };
             let allowed = some.then(|| (0..n_rows as u32).filter(|row| row % 3 != 0).collect::<RoaringBitmap>());
-            let accelerator = Accelerator::open(DeviceChoice::Cpu).unwrap();
-            let found = best_units(&accelerator, &rows, &units, &queries, depth, allowed.as_ref()).unwrap();
             let mut distances = vec![0.0; 3 * n_rows];
             exact::distances(&rows, &queries, &mut distances, cento_vector::NEVER).unwrap();
-            for (mut found, distances) in found.into_iter().zip(distances.chunks(n_rows)) {
+            let found: Vec<Vec<_>> = ACCELERATORS
+                .iter()
+                .flat_map(|on| best_units(on, &rows, &units, &queries, depth, allowed.as_ref()).unwrap())
+                .collect();
+            for (mut found, distances) in found.into_iter().zip(distances.chunks(n_rows).cycle()) {
                 let mut best = vec![None; units.n_units];
                 for (row, &distance) in distances.iter().enumerate() {
                     if allowed.as_ref().is_none_or(|allowed| allowed.contains(row as u32)) {
@@ -219,6 +248,25 @@ mod tests {
                 found.sort_unstable_by_key(|unit| unit.0);
                 prop_assert_eq!(found, expected);
             }
+        }
+    }
+
+    #[test]
+    fn a_device_whose_products_are_off_by_more_than_their_bound_is_refused() {
+        let (_folder, rows) = open(&unit_rows(3, 8, 4, 2.0), Scalar::F32);
+        let query = unit_rows(4, 1, 4, 2.0).concat();
+        let units = Units { of_row: &[0, 1, 2, 3, 4, 5, 6, 7], n_units: 8 };
+        let accelerator = Accelerator::cpu();
+        let (mut kept, error) = keep(&accelerator, &rows, &query, 3, None).unwrap();
+        let mut kept = kept.remove(0);
+        assert_eq!(scored(&rows, &units, &query, &kept, (&accelerator, error)).unwrap().len(), 3);
+        for wrong in [kept.rows[1].1 + 2.0 * error, f32::NAN] {
+            kept.rows[1].1 = wrong;
+            let refused = scored(&rows, &units, &query, &kept, (&accelerator, error)).unwrap_err().to_string();
+            assert!(
+                refused.contains(&format!("of row {}", kept.rows[1].0)) && refused.contains("computes wrongly"),
+                "{refused}"
+            );
         }
     }
 

@@ -1,8 +1,8 @@
-// out[t][n] = activate(sum over k of x[t][k] weight[n][k] + bias[n]), x [T, K], weight [N, K], out [T, N].
+// put(t, n, sum over k of x[t][k] weight[n][k]), x [T, K], weight [N, K].
 //
 // A workgroup makes a tile of 64 rows and 64 columns, a thread 4 by 4 of them; K is walked 16 at a time through shared
 // memory. Each sum is one chain over k from 0 up, whatever tile it is in.
-// In front: K, N, `load_x`, `load_weight` (four values from k on, zero beyond K), `biased`, `activate`.
+// In front: K, `n_rows`, `n_columns`, `load_x`, `load_weight` (four values from k on, zero beyond K), `put`.
 
 const TILE = 64u;
 const DEPTH = 16u;
@@ -16,7 +16,8 @@ fn main(
     @builtin(local_invocation_id) local: vec3<u32>,
     @builtin(local_invocation_index) index: u32,
 ) {
-    let n_rows = arrayLength(&out) / N;
+    let t_end = n_rows();
+    let n_end = n_columns();
     let loaded = index % TILE; // the row, and the column, that this thread loads for all
     let part = index / TILE;
     let row = group.x * TILE + loaded;
@@ -26,8 +27,8 @@ fn main(
         let k = first + 4u * part;
         var x = vec4<f32>();
         var w = vec4<f32>();
-        if (row < n_rows && k < K) { x = load_x(row, k); }
-        if (column < N && k < K) { w = load_weight(column, k); }
+        if (row < t_end && k < K) { x = load_x(row, k); }
+        if (column < n_end && k < K) { w = load_weight(column, k); }
         for (var i = 0u; i < 4u; i++) {
             let at = (4u * part + i) * 16u + loaded / 4u;
             xs[at][loaded % 4u] = x[i];
@@ -50,7 +51,7 @@ fn main(
         for (var j = 0u; j < 4u; j++) {
             let t = first_row + i;
             let n = first_column + j;
-            if (t < n_rows && n < N) { out[t * N + n] = activate(biased(sums[i][j], n)); }
+            if (t < t_end && n < n_end) { put(t, n, sums[i][j]); }
         }
     }
 }
