@@ -15,7 +15,7 @@ use quick_xml::writer::Writer;
 use super::draft::{About, Draft, one_line};
 use super::figures::completeness;
 use super::package::{Package, TextOf, character_of, elements};
-use super::{Fault, Parsed, Part, TextReader};
+use super::{Fault, Inner, Parsed, Part};
 use crate::budget::HEADING_BYTES_MAX;
 use crate::document::Document;
 use crate::extraction::Extraction;
@@ -32,7 +32,7 @@ const VOID: [&str; 14] =
 type Attributes = BTreeMap<String, String>;
 
 /// Reads a book into its one document.
-pub(super) fn read(part: &Part<'_>, of_text: TextReader) -> Result<Parsed, Fault> {
+pub(super) fn read(part: &Part<'_>, inner: Inner<'_>) -> Result<Parsed, Fault> {
     let mut package = Package::open(part.bytes).ok_or_else(|| unparsed("no zip archive"))?;
     let of_root = package.part("META-INF/container.xml").map(|xml| elements(&xml, "rootfile")).unwrap_or_default();
     let named = of_root.into_iter().find_map(|mut root| root.remove("full-path"));
@@ -42,7 +42,7 @@ pub(super) fn read(part: &Part<'_>, of_text: TextReader) -> Result<Parsed, Fault
     let (title, metadata) = package.properties(&opf);
     let mut book = Book {
         part,
-        of_text,
+        inner,
         folder: opf.rsplit_once('/').map_or("", |(folder, _)| folder),
         titles: HashMap::new(),
         draft: Draft::new(part.bytes.len() as u64),
@@ -62,7 +62,7 @@ fn unparsed(reason: &str) -> Fault {
 
 struct Book<'b> {
     part: &'b Part<'b>,
-    of_text: TextReader,
+    inner: Inner<'b>,
     /// The folder of the package document, which names are relative to.
     folder: &'b str,
     /// The titles that the navigation gives pages.
@@ -123,19 +123,21 @@ impl Book<'_> {
         self.crude.push_str(&super::package::text_of(&xhtml, TextOf::Body));
         let Page { html, n_images, n_tables } = html_of(&xhtml);
         let page = Part { bytes: html.as_deref().unwrap_or(&xhtml), ..*self.part };
-        let mut document = match (self.of_text)(&page, Format::Html) {
-            Ok(document) => document,
+        let parsed = match (self.inner)(&page, Format::Html) {
+            Ok(parsed) => parsed,
             Err(fault) => return Ok(Err(fault.reason())),
         };
         self.extraction.n_images += n_images;
         self.extraction.n_tables += n_tables;
-        forget_inner_links(&mut document);
-        if let (Some(title), [_]) = (self.titles.get(name), document.sections.as_slice())
-            && !document.text.is_empty()
-        {
-            self.draft.section(1, title, 0);
+        for mut document in parsed.documents {
+            forget_inner_links(&mut document);
+            if let (Some(title), [_]) = (self.titles.get(name), document.sections.as_slice())
+                && !document.text.is_empty()
+            {
+                self.draft.section(1, title, 0);
+            }
+            self.draft.append(document)?;
         }
-        self.draft.append(document)?;
         Ok(Ok(()))
     }
 }

@@ -46,16 +46,13 @@ impl Parsed {
     }
 
     /// One document.
-    pub(super) fn one(document: Document, extraction: Extraction) -> Self {
+    pub(in crate::read) fn one(document: Document, extraction: Extraction) -> Self {
         Self { documents: vec![document], extraction }
     }
 }
 
-/// Reads a part in a format that is text.
-pub(super) type TextReader = fn(&Part<'_>, Format) -> Result<Document, Fault>;
-
 /// Reads what stands in a file, in any format.
-pub(super) type Inner<'r> = &'r dyn Fn(&Part<'_>, Format) -> Result<Parsed, Fault>;
+pub(in crate::read) type Inner<'r> = &'r dyn Fn(&Part<'_>, Format) -> Result<Parsed, Fault>;
 
 /// Why nothing was read.
 #[derive(Debug)]
