@@ -170,6 +170,11 @@ const SOURCE_CODE: &str = "rs c h cc cpp cxx hpp hh cs java kt kts scala go py p
     mli ex exs erl clj el lisp scm sh bash zsh fish ps1 bat sql proto graphql cmake mk gradle nix zig d dart vue svelte css scss \
     less f90 f95 f for pas asm s v sv vhd vhdl tf dockerfile makefile tcl groovy";
 
+/// Extensions of formats that this version does not read, which may pass for text by their first bytes.
+const UNREAD: &str = "zip gz tgz bz2 xz zst 7z rar tar jar whl png jpg jpeg gif \
+    webp bmp ico tif tiff mp3 mp4 wav ogg webm avi mov mkv ttf otf woff woff2 eot so dll exe o a class pyc wasm bin npy npz pt \
+    onnx safetensors parquet arrow sqlite db";
+
 impl Format {
     fn row(self) -> &'static Row {
         TABLE.iter().find(|row| row.format == self).expect("each format has a row: a test holds the table to that")
@@ -228,6 +233,17 @@ impl Format {
         let row = TABLE.iter().find(|row| has(row.extensions, &extension));
         row.map(|row| row.format).or(is_source_code(&extension).then_some(Self::Text))
     }
+
+    /// The extension of `path` if it is one that this version does not read.
+    pub(crate) fn unread_extension(path: &Path) -> Option<&'static str> {
+        let extension = path.extension()?.to_str()?.to_ascii_lowercase();
+        UNREAD.split_ascii_whitespace().find(|&unread| unread == extension)
+    }
+}
+
+/// Why a file of an extension that is not read is passed over.
+pub(crate) fn unknown_type(extension: &str) -> String {
+    format!("unknown type: .{extension} files are not read")
 }
 
 impl fmt::Display for Format {

@@ -34,7 +34,7 @@ use self::encoding::Input;
 pub(crate) use self::encoding::is_utf16;
 use self::options::NotUtf8;
 pub use self::options::{LINE_BYTES_MAX, MAX_FILE_BYTES, ReadOptions};
-use self::parsed::{Fault, Parsed, Part};
+use self::parsed::{Allowance, Fault, Parsed, Part};
 pub use self::records::{ID_KEYS, Record, Records, TEXT_KEYS, TITLE_KEYS};
 
 /// Opens a file that [`crate::walk`] found and reads its documents one by one.
@@ -79,7 +79,8 @@ pub fn read_from(input: Bytes, file: &FoundFile, options: &ReadOptions) -> Resul
 
 /// The documents that a parser finds in the bytes of a file.
 fn parsed(bytes: &[u8], file: &FoundFile, options: &ReadOptions) -> Result<Documents> {
-    let whole = Part { bytes, id: &file.origin, origin: &file.origin, options };
+    let allowance = Allowance::default();
+    let whole = Part { bytes, id: &file.origin, origin: &file.origin, options, allowance: &allowance };
     let Parsed { documents, extraction } = part(&whole, file.format, 0).map_err(|fault| fault.at(&file.path))?;
     let within = documents.iter().try_for_each(|document| document.within_budgets(bytes.len() as u64));
     within.map_err(|excess| excess.at(&file.path, None))?;

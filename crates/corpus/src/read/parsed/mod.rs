@@ -18,7 +18,7 @@ mod pdf;
 mod workbook;
 
 use self::part::Inner;
-pub(super) use self::part::{Fault, Parsed, Part};
+pub(super) use self::part::{Allowance, Fault, Parsed, Part};
 
 use memchr::memmem;
 
@@ -62,7 +62,7 @@ pub(super) fn read(part: &Part<'_>, format: Format, depth: usize, inner: Inner<'
     if let Some(document) = parsed.documents.first_mut().filter(|_| found != format) {
         document.warnings.insert(0, format!("its extension says {format}, its content is {found}; read as {found}"));
     }
-    warn(&mut parsed);
+    warn(&mut parsed, depth);
     figures::count(&mut parsed.extraction, &parsed.documents);
     Ok(parsed)
 }
@@ -99,17 +99,22 @@ fn is_encrypted_package(bytes: &[u8]) -> bool {
     bytes.starts_with(b"\xd0\xcf\x11\xe0") && memmem::find(bytes, &name).is_some()
 }
 
-/// Says in the warnings of the first document what was not read.
-fn warn(parsed: &mut Parsed) {
+/// Says in the warnings of the first document what was not read. What stands in another file leaves that to the file,
+/// which names the first of all its parts and counts the others.
+fn warn(parsed: &mut Parsed, depth: usize) {
     let Parsed { documents, extraction } = parsed;
     extraction.pages_without_text.truncate(PAGES_NAMED_MAX);
-    name_first(&mut extraction.unread);
+    if depth == 0 {
+        name_first(&mut extraction.unread);
+    }
     documents.iter_mut().for_each(|document| name_first(&mut document.warnings));
     let Some(first) = documents.first_mut() else { return };
     if first.text.is_empty() && first.warnings.is_empty() {
         first.warnings.push("no text was found in it".into());
     }
-    first.warnings.extend(extraction.unread.iter().map(|unread| format!("not read: {unread}")));
+    if depth == 0 {
+        first.warnings.extend(extraction.unread.iter().map(|unread| format!("not read: {unread}")));
+    }
     if let ([_, ..], Some(n_pages)) = (extraction.pages_without_text.as_slice(), extraction.n_pages) {
         let pages = ranges(&extraction.pages_without_text);
         first.warnings.push(format!("no text on {pages} of {n_pages} pages"));
