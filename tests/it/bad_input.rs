@@ -33,6 +33,19 @@ fn a_folder_without_readable_files_is_named() {
 }
 
 #[test]
+fn files_of_no_known_type_are_one_line_and_json_names_each() {
+    let place = Place::new();
+    place.write("corpus/full.md", "# Full\n\nSome words.\n");
+    ["a.png", "b.png", "c.gif"].iter().for_each(|name| place.write(&format!("corpus/{name}"), b"\0"));
+    let ran = index(&place);
+    let told: Vec<&str> = ran.err.lines().filter(|line| line.starts_with("left out")).collect();
+    assert!(told.len() == 1 && told[0].ends_with("a.png and 2 more: unknown type (2 .png, 1 .gif)"), "{ran:?}");
+    assert!(ran.out.contains("3 left out"), "{ran:?}");
+    let report = place.json(&["index", "--model", &tiny_model(), "corpus", "--dry-run"]);
+    assert_eq!(report["skipped"].as_array().unwrap().len(), 3);
+}
+
+#[test]
 fn invalid_utf_8_is_reported_and_read_only_when_asked() {
     let place = Place::indexed();
     place.write("corpus/latin.md", b"# Caf\xe9\n\nA caf\xe9 serves tea.\n");

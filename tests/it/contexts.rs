@@ -250,7 +250,7 @@ fn evidence_in_a_context_is_counted_by_hand() {
     assert!((mean(&[]) - 1.0 / 3.0).abs() < READ_BACK);
     assert!((mean(&["--retrieved-only"]) - 2.0 / 3.0).abs() < READ_BACK);
     let said = place.ok(&["eval-context", "set", "contexts"]);
-    assert!(said.err.contains("1 questions without a context count as 0"), "{said:?}");
+    assert!(said.err.contains("1 question without a context count as 0"), "{said:?}");
 }
 
 /// Contexts of the set, of a collection of its documents.

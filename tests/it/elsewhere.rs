@@ -229,7 +229,7 @@ fn what_is_no_vector_is_refused_by_name() {
             },
             &["no list of embeddings"],
         ),
-        (|_| ("200 OK".to_owned(), json!({"data": [{"embedding": [1, 0]}]}).to_string()), &["gave 1 vectors for"]),
+        (|_| ("200 OK".to_owned(), json!({"data": [{"embedding": [1, 0]}]}).to_string()), &["gave 1 vector for"]),
         (|_| ("200 OK".to_owned(), "<!DOCTYPE html><h1>Welcome</h1>".to_owned()), &["<!DOCTYPE html>"]),
         (|_| ("404 Not Found".to_owned(), json!({"error": "no model any"}).to_string()), &["404", "no model any"]),
         (
@@ -291,7 +291,7 @@ fn a_busy_server_is_asked_again() {
     let ran = index(&notes(), &model(&server), &[]);
     assert_eq!(ran.code, 0, "{ran:?}");
     assert!(ran.err.contains("2 of them were made again"), "{ran:?}");
-    assert!(ran.err.contains("did not have length 1"), "{ran:?}");
+    assert!(ran.err.contains("length that was not 1"), "{ran:?}");
     let bodies = heard(&server);
     assert!(bodies[1] == bodies[2] && bodies[2] == bodies[3], "{bodies:?}");
 }
@@ -438,7 +438,7 @@ fn a_dry_run_says_what_a_run_would_cost() {
     assert_eq!(estimate["n_texts"], first["n_chunks"]);
     let n_tokens = estimate["n_tokens"].as_f64().unwrap();
     assert!(n_tokens > 50.0 && (first["price"].as_f64().unwrap() - n_tokens * 20e-6).abs() < 1e-12, "{first}");
-    assert!(place.ok(&["index", "notes", "--model", &model, "--dry-run"]).out.contains("about 1 requests"));
+    assert!(place.ok(&["index", "notes", "--model", &model, "--dry-run"]).out.contains("about 1 request:"));
     let report = place.json(&["index", "notes", "--model", &model]);
     assert_eq!(report["n_tokens_embedded"], estimate["n_tokens"]);
     assert!(report.get("estimate").is_none() && report.get("price").is_none(), "{report}");

@@ -94,7 +94,7 @@ fn a_judged_query_without_results_counts_as_0_unless_told_otherwise() {
     assert_eq!(place.ok(&["eval", "qrels", "run", "--quiet"]).err, "");
     place.write("run", format!("{RUN}q9 Q0 a 1 1.0 t\n"));
     let unjudged = place.ok(&["eval", "qrels", "run"]);
-    assert!(unjudged.err.contains("1 queries of the run are not judged"), "{unjudged:?}");
+    assert!(unjudged.err.contains("not judged and left out: 1 query of the run"), "{unjudged:?}");
 }
 
 #[test]

@@ -313,3 +313,29 @@ fn lost_contexts_are_a_damage_that_a_repair_mends_by_indexing_again() {
     assert!(first(&answer)["text"].as_str().unwrap().contains("gauge"), "{answer}");
     place.ok(&["doctor"]);
 }
+
+#[test]
+fn a_damaged_journal_is_told_before_any_call_and_costs_what_it_lost() {
+    let (place, server, model) = (Place::new(), writer(), tiny_model());
+    place.write_notes();
+    place.ok(&index(&model, &server, &[]));
+    let n_asked = server.heard().len();
+    let journal = std::fs::read_dir(place.path("cache/contexts")).unwrap().next().unwrap().unwrap().path();
+    let mut lines: Vec<String> =
+        std::fs::read_to_string(&journal).unwrap().lines().map(|line| format!("{line}\n")).collect();
+    lines[1] = lines[1].replacen("of", "off", 1);
+    std::fs::write(&journal, lines.concat()).unwrap();
+
+    let again = ["--collection", "again"];
+    let planned = place.json(&index(&model, &server, &[&again[..], &["--dry-run"]].concat()));
+    assert_eq!((&planned["contexts"]["n_calls"], &planned["contexts"]["n_damaged"]), (&json!(1), &json!(1)));
+    let warning = &planned["warnings"][0];
+    assert_eq!(warning["path"].as_str(), journal.to_str());
+    assert!(
+        warning["reason"].as_str().unwrap().contains("1 line without a whole context, from line 2 on"),
+        "{warning}"
+    );
+    let ran = place.ok(&index(&model, &server, &again));
+    assert!(ran.err.contains("of the journal 1 line without a whole context"), "{ran:?}");
+    assert_eq!(server.heard().len(), n_asked + 1);
+}

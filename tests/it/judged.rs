@@ -203,7 +203,7 @@ fn a_judge_that_answers_nonsense_leaves_questions_unjudged() {
     });
     let ran = judge_at(&place, &server, &[]);
     assert_eq!(ran.code, 0, "{ran:?}");
-    assert!(ran.err.contains("warning: long 100: 1 questions without a verdict, which no figure counts"), "{ran:?}");
+    assert!(ran.err.contains("warning: long 100: 1 question without a verdict, which no figure counts"), "{ran:?}");
     assert!(ran.err.contains("nothing could be read from 6 answers"), "{ran:?}");
     let seeds = |wanted: &str| -> Vec<u64> {
         let calls = lines(&place).into_iter().skip(1).filter(|line| line["task"] == wanted);
@@ -231,7 +231,7 @@ fn calls_that_fail_are_named_and_made_again() {
         false => reads_well(asked),
     });
     let ran = judge_at(&place, &server, &[]);
-    ran.fails(5, &["1 calls failed", "500", "out of memory", "long 100: 1 questions without a reply", "asks again"]);
+    ran.fails(5, &["1 call failed", "500", "out of memory", "long 100: 1 question without a reply", "asks again"]);
     assert!(!String::from_utf8(place.read("record")).unwrap().contains(KEY), "a server repeats the key");
     let n_heard = server.heard().len();
     let server = Server::replies(reads_well);

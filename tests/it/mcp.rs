@@ -178,7 +178,7 @@ fn answers_say_that_files_changed() {
     pipes.greet("2025-06-18");
     std::fs::remove_file(place.path("notes/bread.md")).unwrap();
     let context = pipes.told("context", &json!({"question": "what moves the sea"}));
-    assert!(context.ends_with("generation 1; 1 files changed since)"), "{context}");
+    assert!(context.ends_with("generation 1; 1 file changed since)"), "{context}");
     place.index(&["notes"]);
     let context = pipes.told("context", &json!({"question": "what moves the sea"}));
     assert!(context.ends_with("(collection cento, generation 2)"), "{context}");

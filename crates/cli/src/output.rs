@@ -471,6 +471,11 @@ pub(crate) fn count(n: u64) -> String {
     HumanCount(n).to_string()
 }
 
+/// A count and its noun: `1 chunk`, `2,000 chunks`.
+pub(crate) fn counted(n: u64, one: &str) -> String {
+    format!("{} {}", count(n), cento_engine::plural(n, one))
+}
+
 /// Columns of the terminal, or 100.
 pub(crate) fn width() -> usize {
     std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok()).unwrap_or(100)

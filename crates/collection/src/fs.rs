@@ -20,8 +20,7 @@ mod unix;
 pub use self::access::Access;
 pub use self::bounded::{read_bounded, take_bounded};
 pub use self::folder::Folder;
-pub(crate) use self::operations::sync_parents;
-pub use self::operations::{File, Fs, OsFs, Replacement, create_folders, write_atomically};
+pub use self::operations::{File, Fs, OsFs, Replacement, create_folders, sync_parents, write_atomically};
 #[cfg(not(unix))]
 use self::paths as system;
 pub use self::private::{create_private_folder, create_private_folders, private_file};

@@ -19,16 +19,11 @@ use serde::{Deserialize, Serialize};
 pub use self::unread::Unread;
 use self::unread::{lies_in, unread_rules};
 use crate::error::{Error, Result};
-use crate::format::{Format, ReadAs, Reading};
+use crate::format::{Format, ReadAs, Reading, unknown_type};
 use crate::read::{ReadOptions, is_utf16};
 
 /// A file is binary if there is a zero byte in so many bytes from its start.
 const BINARY_PROBE_BYTES: u64 = 8 * 1024;
-
-/// Extensions of formats that this version does not read, which may pass for text by their first bytes.
-const UNREAD: &str = "zip gz tgz bz2 xz zst 7z rar tar jar whl png jpg jpeg gif \
-    webp bmp ico tif tiff mp3 mp4 wav ogg webm avi mov mkv ttf otf woff woff2 eot so dll exe o a class pyc wasm bin npy npz pt \
-    onnx safetensors parquet arrow sqlite db";
 
 /// Folders in every collection.
 const COLLECTION_FOLDERS: [&str; 2] = ["manifests", "segments"];
@@ -360,8 +355,8 @@ impl Walk {
 
 /// The size of a file that can be read, else why not.
 fn probe(path: &Path, format: Option<Format>, options: &ReadOptions) -> Result<u64, Refusal> {
-    if let Some(extension) = unread_extension(path).filter(|_| format.is_none()) {
-        return Err(Refusal::Kind(format!("unknown type: .{extension} files are not read")));
+    if let Some(extension) = Format::unread_extension(path).filter(|_| format.is_none()) {
+        return Err(Refusal::Kind(unknown_type(extension)));
     }
     let unread = |error: std::io::Error| Refusal::Unread(error.to_string());
     let metadata = fs::metadata(path).map_err(unread)?;
@@ -394,15 +389,9 @@ fn choose(path: &Path, asked: ReadAs) -> Result<Option<Format>, String> {
         ReadAs::Beir => Err("not the corpus.jsonl of a BEIR folder".into()),
         ReadAs::One(asked) => match known {
             Some(known) if known != asked => Err(format!("its extension says {known}, and {asked} was asked for")),
-            known => Ok(known.or(Some(asked).filter(|_| unread_extension(path).is_none()))),
+            known => Ok(known.or(Some(asked).filter(|_| Format::unread_extension(path).is_none()))),
         },
     }
-}
-
-/// The extension of `path` if it is one that this version does not read.
-fn unread_extension(path: &Path) -> Option<&'static str> {
-    let extension = path.extension()?.to_str()?.to_ascii_lowercase();
-    UNREAD.split_ascii_whitespace().find(|&unread| unread == extension)
 }
 
 /// Says that a file is the corpus of a BEIR folder: its name, and what lies beside it.

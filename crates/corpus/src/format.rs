@@ -1,6 +1,6 @@
 //! The formats that are read: one table, a row each; nothing else enumerates them.
 //!
-//! A new format is a variant of [`Format`], its row in [`TABLE`], and a file with its reader.
+//! A new format is a variant of [`Format`], its row in [`TABLE`], and a file with its [`Reader`].
 
 use std::fmt;
 use std::path::Path;
@@ -69,25 +69,52 @@ struct Row {
     number: u32,
     /// Extensions in lower case, separated by blanks.
     extensions: &'static str,
-    reading: Reading,
-    lines: Lines,
-    guarding: Guarding,
+    reader: Reader,
 }
 
-/// Where a format is read: in the process that wants its documents, or in a child that can do nothing else.
+/// The reader of a format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Guarding {
-    /// In the process: its text is the file's own.
-    Never,
-    /// In a child, if the file has more bytes than this.
-    Above(u64),
-    /// In a child: its parser takes in what others wrote byte by byte.
-    Always,
+pub(crate) enum Reader {
+    Markdown,
+    Text,
+    Html,
+    Jsonl,
+    Csv,
+    Parsed(Parser),
 }
 
-/// Bytes of HTML, CSV and JSONL that are still read in the process. A page or table that somebody wrote is shorter, and
-/// the parser of one that is not may want gigabytes.
-pub const IN_PROCESS_BYTES_MAX: u64 = 4 << 20;
+/// The reader of a format whose bytes are no text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Parser {
+    Pdf,
+    Office(Office),
+    Workbook(Book),
+    Epub,
+    Notebook,
+    Mail,
+    Archive,
+}
+
+/// Word processing and presentations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Office {
+    Docx,
+    Doc,
+    Odt,
+    Rtf,
+    Pptx,
+    Ppt,
+    Odp,
+}
+
+/// Workbooks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Book {
+    Xlsx,
+    Xlsb,
+    Xls,
+    Ods,
+}
 
 /// The part of a file that is one document, which is held at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -100,97 +127,41 @@ pub(crate) enum Reading {
     Parsed,
 }
 
-/// The relation of a document's lines to those of its file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Lines {
-    /// They are the same: the text is the bytes of the file.
-    OfFile,
-    /// They are not: the text was extracted.
-    Own,
-}
+/// Bytes of HTML, CSV and JSONL that are still read in the process. A page or table that somebody wrote is shorter, and
+/// the parser of one that is not may want gigabytes.
+pub const IN_PROCESS_BYTES_MAX: u64 = 4 << 20;
+
+/// Extensions of text whose markup, if any, is read by what it looks like.
+const TEXT: &str = "txt text rst adoc org tex log json xml yaml yml toml ini cfg";
 
 static TABLE: [Row; 21] = [
-    Row {
-        format: Format::Markdown,
-        name: "markdown",
-        short: "md",
-        number: 0,
-        extensions: "md markdown mdx",
-        reading: Reading::Whole,
-        lines: Lines::OfFile,
-        guarding: Guarding::Never,
-    },
-    Row {
-        format: Format::Text,
-        name: "text",
-        short: "text",
-        number: 1,
-        extensions: "txt text rst adoc org tex log json xml yaml yml toml ini cfg",
-        reading: Reading::Whole,
-        lines: Lines::OfFile,
-        guarding: Guarding::Never,
-    },
-    Row {
-        format: Format::Html,
-        name: "html",
-        short: "html",
-        number: 2,
-        extensions: "html htm xhtml",
-        reading: Reading::Whole,
-        lines: Lines::Own,
-        guarding: Guarding::Above(IN_PROCESS_BYTES_MAX),
-    },
-    Row {
-        format: Format::Jsonl,
-        name: "jsonl",
-        short: "jsonl",
-        number: 3,
-        extensions: "jsonl ndjson",
-        reading: Reading::Streamed,
-        lines: Lines::Own,
-        guarding: Guarding::Above(IN_PROCESS_BYTES_MAX),
-    },
-    Row {
-        format: Format::Csv,
-        name: "csv",
-        short: "csv",
-        number: 4,
-        extensions: "csv tsv",
-        reading: Reading::Whole,
-        lines: Lines::Own,
-        guarding: Guarding::Above(IN_PROCESS_BYTES_MAX),
-    },
-    Row::parsed(Format::Pdf, "pdf", 5, "pdf"),
-    Row::parsed(Format::Docx, "docx", 6, "docx docm"),
-    Row::parsed(Format::Doc, "doc", 7, "doc"),
-    Row::parsed(Format::Odt, "odt", 8, "odt"),
-    Row::parsed(Format::Rtf, "rtf", 9, "rtf"),
-    Row::parsed(Format::Pptx, "pptx", 10, "pptx pptm ppsx ppsm"),
-    Row::parsed(Format::Ppt, "ppt", 11, "ppt pps pot"),
-    Row::parsed(Format::Odp, "odp", 12, "odp"),
-    Row::parsed(Format::Epub, "epub", 13, "epub"),
-    Row::parsed(Format::Xlsx, "xlsx", 14, "xlsx xlsm"),
-    Row::parsed(Format::Xlsb, "xlsb", 15, "xlsb"),
-    Row::parsed(Format::Xls, "xls", 16, "xls"),
-    Row::parsed(Format::Ods, "ods", 17, "ods"),
-    Row::parsed(Format::Ipynb, "ipynb", 18, "ipynb"),
-    Row::parsed(Format::Eml, "eml", 19, "eml"),
-    Row::parsed(Format::Zip, "zip", 20, "zip"),
+    Row { short: "md", ..Row::new(0, Format::Markdown, "markdown", "md markdown mdx", Reader::Markdown) },
+    Row::new(1, Format::Text, "text", TEXT, Reader::Text),
+    Row::new(2, Format::Html, "html", "html htm xhtml", Reader::Html),
+    Row::new(3, Format::Jsonl, "jsonl", "jsonl ndjson", Reader::Jsonl),
+    Row::new(4, Format::Csv, "csv", "csv tsv", Reader::Csv),
+    Row::new(5, Format::Pdf, "pdf", "pdf", Reader::Parsed(Parser::Pdf)),
+    Row::new(6, Format::Docx, "docx", "docx docm", Reader::Parsed(Parser::Office(Office::Docx))),
+    Row::new(7, Format::Doc, "doc", "doc", Reader::Parsed(Parser::Office(Office::Doc))),
+    Row::new(8, Format::Odt, "odt", "odt", Reader::Parsed(Parser::Office(Office::Odt))),
+    Row::new(9, Format::Rtf, "rtf", "rtf", Reader::Parsed(Parser::Office(Office::Rtf))),
+    Row::new(10, Format::Pptx, "pptx", "pptx pptm ppsx ppsm", Reader::Parsed(Parser::Office(Office::Pptx))),
+    Row::new(11, Format::Ppt, "ppt", "ppt pps pot", Reader::Parsed(Parser::Office(Office::Ppt))),
+    Row::new(12, Format::Odp, "odp", "odp", Reader::Parsed(Parser::Office(Office::Odp))),
+    Row::new(13, Format::Epub, "epub", "epub", Reader::Parsed(Parser::Epub)),
+    Row::new(14, Format::Xlsx, "xlsx", "xlsx xlsm", Reader::Parsed(Parser::Workbook(Book::Xlsx))),
+    Row::new(15, Format::Xlsb, "xlsb", "xlsb", Reader::Parsed(Parser::Workbook(Book::Xlsb))),
+    Row::new(16, Format::Xls, "xls", "xls", Reader::Parsed(Parser::Workbook(Book::Xls))),
+    Row::new(17, Format::Ods, "ods", "ods", Reader::Parsed(Parser::Workbook(Book::Ods))),
+    Row::new(18, Format::Ipynb, "ipynb", "ipynb", Reader::Parsed(Parser::Notebook)),
+    Row::new(19, Format::Eml, "eml", "eml", Reader::Parsed(Parser::Mail)),
+    Row::new(20, Format::Zip, "zip", "zip", Reader::Parsed(Parser::Archive)),
 ];
 
 impl Row {
-    /// A format whose text a parser extracts; one name serves for all.
-    const fn parsed(format: Format, name: &'static str, number: u32, extensions: &'static str) -> Self {
-        Self {
-            format,
-            name,
-            short: name,
-            number,
-            extensions,
-            reading: Reading::Parsed,
-            lines: Lines::Own,
-            guarding: Guarding::Always,
-        }
+    /// A format with one name for answers and the command line.
+    const fn new(number: u32, format: Format, name: &'static str, extensions: &'static str, reader: Reader) -> Self {
+        Self { format, name, short: name, number, extensions, reader }
     }
 }
 
@@ -198,6 +169,11 @@ impl Row {
 const SOURCE_CODE: &str = "rs c h cc cpp cxx hpp hh cs java kt kts scala go py pyi rb pl pm php js mjs cjs jsx ts tsx swift m mm lua r jl hs ml \
     mli ex exs erl clj el lisp scm sh bash zsh fish ps1 bat sql proto graphql cmake mk gradle nix zig d dart vue svelte css scss \
     less f90 f95 f for pas asm s v sv vhd vhdl tf dockerfile makefile tcl groovy";
+
+/// Extensions of formats that this version does not read, which may pass for text by their first bytes.
+const UNREAD: &str = "zip gz tgz bz2 xz zst 7z rar tar jar whl png jpg jpeg gif \
+    webp bmp ico tif tiff mp3 mp4 wav ogg webm avi mov mkv ttf otf woff woff2 eot so dll exe o a class pyc wasm bin npy npz pt \
+    onnx safetensors parquet arrow sqlite db";
 
 impl Format {
     fn row(self) -> &'static Row {
@@ -219,27 +195,36 @@ impl Format {
         TABLE.iter().find(|row| row.number == number).map(|row| row.format)
     }
 
-    /// True if the lines of a document are those of its file, so that they can be counted in its text.
+    pub(crate) fn reader(self) -> Reader {
+        self.row().reader
+    }
+
+    /// True if the lines of a document are those of its file, so that they can be counted in its text: it is the bytes
+    /// of the file.
     pub fn has_lines_of_file(self) -> bool {
-        self.row().lines == Lines::OfFile
+        matches!(self.reader(), Reader::Markdown | Reader::Text)
     }
 
     pub(crate) fn reading(self) -> Reading {
-        self.row().reading
-    }
-
-    /// True if a file of so many bytes is read in a child.
-    pub(crate) fn is_guarded(self, n_bytes: u64) -> bool {
-        match self.row().guarding {
-            Guarding::Never => false,
-            Guarding::Above(limit) => n_bytes > limit,
-            Guarding::Always => true,
+        match self.reader() {
+            Reader::Markdown | Reader::Text | Reader::Html | Reader::Csv => Reading::Whole,
+            Reader::Jsonl => Reading::Streamed,
+            Reader::Parsed(_) => Reading::Parsed,
         }
     }
 
-    /// True if it is never read but in a child.
+    /// True if a file of so many bytes is read in a child that can do nothing else.
+    pub(crate) fn is_guarded(self, n_bytes: u64) -> bool {
+        match self.reader() {
+            Reader::Markdown | Reader::Text => false,
+            Reader::Html | Reader::Jsonl | Reader::Csv => n_bytes > IN_PROCESS_BYTES_MAX,
+            Reader::Parsed(_) => true,
+        }
+    }
+
+    /// True if it is never read but in a child: its parser takes in what others wrote byte by byte.
     pub(crate) fn needs_guard(self) -> bool {
-        self.row().guarding == Guarding::Always
+        self.reading() == Reading::Parsed
     }
 
     /// The format that a file's extension says; none for an extension that is not known.
@@ -248,6 +233,17 @@ impl Format {
         let row = TABLE.iter().find(|row| has(row.extensions, &extension));
         row.map(|row| row.format).or(is_source_code(&extension).then_some(Self::Text))
     }
+
+    /// The extension of `path` if it is one that this version does not read.
+    pub(crate) fn unread_extension(path: &Path) -> Option<&'static str> {
+        let extension = path.extension()?.to_str()?.to_ascii_lowercase();
+        UNREAD.split_ascii_whitespace().find(|&unread| unread == extension)
+    }
+}
+
+/// Why a file of an extension that is not read is passed over.
+pub(crate) fn unknown_type(extension: &str) -> String {
+    format!("unknown type: .{extension} files are not read")
 }
 
 impl fmt::Display for Format {

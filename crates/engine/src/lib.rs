@@ -45,6 +45,7 @@ mod bpe;
 mod encoder;
 mod limits;
 mod line;
+mod plural;
 mod remembered;
 
 mod source;
@@ -131,6 +132,7 @@ pub use ingest::writer::create::create;
 pub use ingest::{FilePart, IndexOptions, IndexReport, Issue, Progress, Removals, Stage, compact, compact_unless};
 pub use ingest::{dry_run, index, inspect};
 pub use line::Reach;
+pub use plural::{counted, plural};
 pub use retrieve::dense::{NeighborSearch, VectorNeighbors, VectorsUsed};
 pub use retrieve::documents::CitedPlace;
 pub use retrieve::likelihood::NO_LIKELIHOODS;

@@ -51,15 +51,16 @@ pub(crate) fn execute(args: &Cache, global: &Global) -> anyhow::Result<Outcome> 
                 let verb = if pruned.dry_run { "would remove" } else { "removed" };
                 let count = output::count;
                 println!(
-                    "{verb} {} embeddings used longest ago, {} damaged, {} kept twice",
-                    count(pruned.n_removed),
+                    "{verb} {} used longest ago, {} damaged, {} kept twice",
+                    output::counted(pruned.n_removed, "embedding"),
                     count(pruned.n_damaged),
                     count(pruned.n_twice)
                 );
                 println!("{}, before {}", output::bytes(pruned.n_bytes_after), output::bytes(pruned.n_bytes_before));
             }
             if pruned.n_busy > 0 && !global.quiet {
-                eprintln!("{} segments were left alone: another process writes to them", pruned.n_busy);
+                let segments = output::counted(pruned.n_busy, "segment");
+                eprintln!("left alone, because another process writes there: {segments}");
             }
         }
     }
@@ -86,8 +87,7 @@ fn ago(seconds: u64) -> String {
     let units = [("day", 86_400), ("hour", 3600), ("minute", 60)];
     match units.into_iter().find(|(_, unit_seconds)| seconds >= *unit_seconds) {
         Some((unit, unit_seconds)) => {
-            let n = seconds / unit_seconds;
-            format!("{n} {unit}{} ago", if n == 1 { "" } else { "s" })
+            format!("{} ago", output::counted(seconds / unit_seconds, unit))
         }
         None => "just now".to_owned(),
     }

@@ -196,20 +196,19 @@ pub(crate) fn explain(trace: &trace::Trace) {
 /// Writes the remarks on a context to stderr.
 pub(crate) fn remark(context: &cento_engine::Context) {
     context.trace.warnings.iter().for_each(|warning| eprintln!("warning: {warning}"));
-    let citations = if context.citations.len() == 1 { "citation" } else { "citations" };
     eprintln!(
-        "{} of {} tokens ({}), {} {citations}{}",
+        "{} of {} tokens ({}), {}{}",
         context.n_tokens,
         context.budget_tokens,
         context.tokenizer,
-        context.citations.len(),
+        output::counted(context.citations.len() as u64, "citation"),
         judged(context)
     );
     if let Some(least) = context.trace.manifest.least_budget {
         eprintln!("nothing of use fits: the least budget that delivers something is {least} tokens");
     }
     if let Some(EndpointRecord { host, model, n_calls, n_found, n_dropped, .. }) = &context.trace.manifest.endpoint {
-        let calls = if *n_calls == 1 { "call" } else { "calls" };
-        eprintln!("endpoint {host} ({model}): {n_calls} {calls}, {n_dropped} of {n_found} findings dropped");
+        let calls = output::counted(*n_calls as u64, "call");
+        eprintln!("endpoint {host} ({model}): {calls}, {n_dropped} of {n_found} findings dropped");
     }
 }

@@ -83,20 +83,25 @@ fn kind(kind: TextKind) -> Kind {
 }
 
 fn summary(report: &EmbedReport, seconds: f64) {
-    let (manifest, count) = (&report.manifest, output::count);
+    let (manifest, counted) = (&report.manifest, output::counted);
     let name = report.output.display();
-    println!("{name}: {} rows of {} dimensions, {}", count(manifest.n_rows), manifest.dimensions, manifest.output_type);
     println!(
-        "{} rows of an earlier run, {} from the cache; {} tokens in all, {seconds:.1} s; {} lines left out",
-        count(report.n_resumed),
-        count(report.n_from_cache),
-        count(manifest.n_tokens),
-        count(manifest.n_failed),
+        "{name}: {} of {} dimensions, {}",
+        counted(manifest.n_rows, "row"),
+        manifest.dimensions,
+        manifest.output_type
+    );
+    println!(
+        "{} of an earlier run, {} from the cache; {} in all, {seconds:.1} s; {} left out",
+        counted(report.n_resumed, "row"),
+        output::count(report.n_from_cache),
+        counted(manifest.n_tokens, "token"),
+        counted(manifest.n_failed, "line"),
     );
     if manifest.n_truncated > 0 {
         println!(
-            "{} texts are longer than {} tokens and were embedded by their beginning; {} says which",
-            count(manifest.n_truncated),
+            "{} of more than {} tokens embedded by the beginning; {} says which",
+            counted(manifest.n_truncated, "text"),
             manifest.max_tokens,
             manifest.ids
         );

@@ -1,5 +1,8 @@
 //! `cento index`: bring a collection up to date with files and folders.
 
+use std::collections::BTreeMap;
+use std::path::Path;
+
 use cento_engine::{ContextCounts, Estimate, IndexReport, Issue, OsFs, Root, Suspicion};
 
 use crate::args::{Index, Price};
@@ -72,7 +75,7 @@ pub(crate) fn execute(args: &Index, invocation: &Invocation) -> anyhow::Result<O
     if !global.quiet {
         issues("could not be read", &report.unread);
         kept(&report.kept);
-        issues("left out", &report.skipped);
+        left_out(&report.skipped).iter().for_each(|line| eprintln!("left out: {line}"));
         issues("failed", &report.failed);
         lossy_remark(&report.failed);
         issues("noticed", &report.warnings);
@@ -117,6 +120,49 @@ pub(crate) fn issues(what: &str, issues: &[Issue]) {
     }
 }
 
+/// Extensions that are counted in one line.
+const SHOWN_EXTENSIONS: usize = 5;
+
+/// A line for each reason for which files were left out: the file and all of the reason where it is one, else the first
+/// and how many there are of each extension.
+fn left_out(skipped: &[Issue]) -> Vec<String> {
+    let reason = |issue: &Issue| issue.reason.split([':', ',']).next().unwrap_or_default().to_owned();
+    let mut groups: Vec<(String, Vec<&Issue>)> = Vec::new(); // none of them empty
+    for issue in skipped {
+        let reason = reason(issue);
+        match groups.iter_mut().find(|group| group.0 == reason) {
+            Some((_, issues)) => issues.push(issue),
+            None => groups.push((reason, vec![issue])),
+        }
+    }
+    let n_more: usize = groups.iter().skip(SHOWN_ISSUES).map(|(_, issues)| issues.len()).sum();
+    let line = |(reason, issues): &(String, Vec<&Issue>)| match issues.len() - 1 {
+        0 => format!("{}: {}", issues[0].path, issues[0].reason),
+        n_more => format!("{} and {n_more} more: {reason} ({})", issues[0].path, extensions(issues)),
+    };
+    let mut lines: Vec<String> = groups.iter().take(SHOWN_ISSUES).map(line).collect();
+    if n_more > 0 {
+        lines.push(format!("{n_more} more; --report FILE lists all of them"));
+    }
+    lines
+}
+
+/// The extensions of files, the most frequent first.
+fn extensions(issues: &[&Issue]) -> String {
+    let mut n_files: BTreeMap<String, usize> = BTreeMap::new();
+    for issue in issues {
+        let extension = Path::new(&issue.path).extension().map(|extension| extension.to_string_lossy().to_lowercase());
+        let extension = extension.map_or_else(|| "without extension".to_owned(), |extension| format!(".{extension}"));
+        *n_files.entry(extension).or_default() += 1;
+    }
+    let mut counted: Vec<(String, usize)> = n_files.into_iter().collect();
+    counted.sort_by_key(|(_, n)| std::cmp::Reverse(*n)); // equal ones by name
+    let n_others: usize = counted.iter().skip(SHOWN_EXTENSIONS).map(|(_, n)| n).sum();
+    let shown = counted.iter().take(SHOWN_EXTENSIONS).map(|(extension, n)| format!("{n} {extension}"));
+    let others = (n_others > 0).then(|| format!("{n_others} others"));
+    shown.chain(others).collect::<Vec<_>>().join(", ")
+}
+
 /// The flag that reads files that were refused for their bytes.
 fn lossy_remark(failed: &[Issue]) {
     if failed.iter().any(|issue| issue.reason.contains("invalid UTF-8")) {
@@ -127,6 +173,7 @@ fn lossy_remark(failed: &[Issue]) {
 fn summary(answer: &Answer<'_>) {
     let report = answer.report;
     let count = output::count;
+    let counted = output::counted;
     let verb = if answer.dry_run { "would index" } else { "indexed" };
     println!(
         "{verb} {} new, {} changed; {} unchanged, {} removed, {} left out, {} failed",
@@ -139,13 +186,13 @@ fn summary(answer: &Answer<'_>) {
     );
     if !(report.unread.is_empty() && report.kept.is_empty()) {
         println!(
-            "{} files or folders could not be read; {} documents kept as they were",
-            count(report.unread.len() as u64),
-            count(report.kept.len() as u64),
+            "{} could not be read; {} kept as before",
+            counted(report.unread.len() as u64, "path"),
+            counted(report.kept.len() as u64, "document"),
         );
     }
     if answer.is_given {
-        println!("{} vectors", count(report.n_chunks));
+        println!("{}", output::counted(report.n_chunks, "vector"));
     } else {
         embedded(report);
     }
@@ -154,8 +201,8 @@ fn summary(answer: &Answer<'_>) {
     }
     if report.n_truncated > 0 {
         println!(
-            "{} chunks are longer than the encoder's window and were embedded by their beginning",
-            count(report.n_truncated)
+            "{} longer than the encoder's window, embedded by the beginning",
+            output::counted(report.n_truncated, "chunk")
         );
     }
     if let Some(compaction) = &report.compaction {
@@ -167,12 +214,12 @@ fn summary(answer: &Answer<'_>) {
 
 fn estimated(estimate: &Estimate, price: Option<f64>) -> String {
     let Estimate { n_texts, n_tokens, n_requests, seconds, tokenizer } = estimate;
-    let count = output::count;
+    let counted = output::counted;
     let mut said = format!(
-        "would ask for {} texts of {} tokens ({tokenizer}) in about {} requests: {seconds:.1} s at the pace of the first",
-        count(*n_texts),
-        count(*n_tokens),
-        count(*n_requests),
+        "would ask for {} of {} ({tokenizer}) in about {}: {seconds:.1} s at the pace of the first",
+        counted(*n_texts, "text"),
+        counted(*n_tokens, "token"),
+        counted(*n_requests, "request"),
     );
     if let Some(price) = price {
         said += &format!("; price {price:.6}");
@@ -182,14 +229,18 @@ fn estimated(estimate: &Estimate, price: Option<f64>) -> String {
 
 /// The calls that are about to be made.
 fn to_write(counts: &ContextCounts, price: Option<Price>) -> String {
-    let count = output::count;
+    let (count, counted) = (output::count, output::counted);
     let price = price.map_or_else(String::new, |price| format!("; price {:.6}", priced((counts, price))));
+    let damaged = match counts.n_damaged {
+        0 => String::new(),
+        n => format!("; of the journal {} without a whole context", counted(n, "line")),
+    };
     format!(
-        "contexts: {} calls for chunks of {} documents, about {} tokens asked, {} of them a document's again, and {} \
-         answered{price}; {} are known",
-        count(counts.n_calls),
-        count(counts.n_documents),
-        count(counts.n_tokens_asked),
+        "contexts: {} for chunks of {}, about {} asked, {} of them a document's again, and {} answered{price}; {} \
+         known{damaged}",
+        counted(counts.n_calls, "call"),
+        counted(counts.n_documents, "document"),
+        counted(counts.n_tokens_asked, "token"),
         count(counts.n_tokens_repeated),
         count(counts.n_tokens_answered),
         count(counts.n_known),
@@ -197,21 +248,21 @@ fn to_write(counts: &ContextCounts, price: Option<Price>) -> String {
 }
 
 fn contexts(answer: &Answer<'_>, counts: &ContextCounts, price: Option<Price>) {
-    let count = output::count;
+    let (count, counted) = (output::count, output::counted);
     if answer.dry_run {
         println!("{}", to_write(counts, price));
     } else {
-        let (n_calls, n_known) = (count(counts.n_calls), count(counts.n_known));
-        let (n_asked, n_answered) = (count(counts.n_tokens_asked), count(counts.n_tokens_answered));
+        let (calls, asked) = (counted(counts.n_calls, "call"), counted(counts.n_tokens_asked, "token"));
+        let (n_known, n_answered) = (count(counts.n_known), count(counts.n_tokens_answered));
         let price = answer.contexts_price.map_or_else(String::new, |price| format!("; price {price:.6}"));
         println!(
-            "contexts: {n_calls} calls of {n_asked} tokens, and {n_answered} answered{price}; {n_known} were known, {} \
-             were cut",
+            "contexts: {calls} of {asked}, and {n_answered} answered{price}; {n_known} known, {} cut",
             count(counts.n_cut)
         );
     }
     if counts.n_documents_cut > 0 {
-        println!("contexts: of {} long documents the model reads the beginning", count(counts.n_documents_cut));
+        let documents = counted(counts.n_documents_cut, "long document");
+        println!("contexts: of {documents} the model reads the beginning");
     }
 }
 
@@ -223,12 +274,56 @@ fn priced((counts, price): (&ContextCounts, Price)) -> f64 {
 }
 
 fn embedded(report: &IndexReport) {
-    let count = output::count;
+    let counted = output::counted;
     println!(
-        "{} chunks, {} tokens ({} embedded now, {} chunks found in the embedding cache)",
-        count(report.n_chunks),
-        count(report.n_tokens),
-        count(report.n_tokens_embedded),
-        count(report.n_from_log),
+        "{}, {} ({} embedded now, {} found in the embedding cache)",
+        counted(report.n_chunks, "chunk"),
+        counted(report.n_tokens, "token"),
+        output::count(report.n_tokens_embedded),
+        counted(report.n_from_log, "chunk"),
     );
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(skipped: &[(&str, &str)], lines: &[&str]) {
+        let issue = |(path, reason): &(&str, &str)| Issue { path: (*path).to_owned(), reason: (*reason).to_owned() };
+        assert_eq!(left_out(&skipped.iter().map(issue).collect::<Vec<_>>()), lines);
+    }
+
+    #[test]
+    fn files_left_out_for_one_reason_are_one_line() {
+        check(&[], &[]);
+        check(&[("x.png", "unknown type: .png files are not read")], &["x.png: unknown type: .png files are not read"]);
+        check(
+            &[
+                ("a.gif", "unknown type: .gif files are not read"),
+                ("b.PNG", "unknown type: .png files are not read"),
+                ("c.md", "too large: 9 bytes, the limit is 5"),
+                ("d.png", "unknown type: .png files are not read"),
+                ("e", "binary: zero byte at byte 1"),
+                ("f.md", "too large: 7 bytes, the limit is 5"),
+            ],
+            &[
+                "a.gif and 2 more: unknown type (2 .png, 1 .gif)",
+                "c.md and 1 more: too large (2 .md)",
+                "e: binary: zero byte at byte 1",
+            ],
+        );
+    }
+
+    #[test]
+    fn many_extensions_and_many_reasons_are_cut_and_counted() {
+        let paths: Vec<String> = (0..9).map(|n| format!("a.x{n}")).collect();
+        let one: Vec<(&str, &str)> = paths.iter().map(|path| (path.as_str(), "unknown type: and so on")).collect();
+        check(&one, &["a.x0 and 8 more: unknown type (1 .x0, 1 .x1, 1 .x2, 1 .x3, 1 .x4, 4 others)"]);
+        let reasons: Vec<String> = (0..13).map(|n| format!("reason {n}")).collect();
+        let many: Vec<(&str, &str)> = reasons.iter().map(|reason| ("a.md", reason.as_str())).collect();
+        let issue = |(path, reason): &(&str, &str)| Issue { path: (*path).to_owned(), reason: (*reason).to_owned() };
+        let lines = left_out(&many.iter().map(issue).collect::<Vec<_>>());
+        assert_eq!((lines.len(), lines[10].as_str()), (11, "3 more; --report FILE lists all of them"));
+    }
 }

@@ -204,8 +204,11 @@ pub fn create_folders(fs: &dyn Fs, path: &Path) -> Result<()> {
     sync_parents(fs, path, n_missing)
 }
 
-/// Syncs the folders that hold the last `n_new` folders of a path.
-pub(crate) fn sync_parents(fs: &dyn Fs, path: &Path, n_new: usize) -> Result<()> {
+/// Syncs the folders that hold the last `n_new` names of a path, which are new.
+///
+/// # Errors
+/// `Io`, with the path of the step that failed.
+pub fn sync_parents(fs: &dyn Fs, path: &Path, n_new: usize) -> Result<()> {
     let whole = path.canonicalize().or_else(|_| std::path::absolute(path)).at(path)?;
     for folder in whole.ancestors().skip(1).take(n_new) {
         fs.sync_dir(folder).at(folder)?;

@@ -67,7 +67,7 @@ impl<R: BufRead> Lines<R> {
         }
         if self.n_numbered > 0 {
             notes.push(format!(
-                "{}: {} lines without an id are named by their line number",
+                "{}: lines without an id, which are named by their number: {}",
                 self.origin, self.n_numbered
             ));
         }

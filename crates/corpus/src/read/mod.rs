@@ -25,7 +25,7 @@ use crate::document::{Document, TextKind};
 use crate::error::{Error, Result};
 use crate::extraction::Extraction;
 use crate::folder::{FoundFile, RecordIds};
-use crate::format::{Format, ReadAs};
+use crate::format::{Format, ReadAs, Reader};
 use crate::metadata::Metadata;
 
 use self::decoded::{Decoded, decode_lossily, file_stem};
@@ -34,7 +34,7 @@ use self::encoding::Input;
 pub(crate) use self::encoding::is_utf16;
 use self::options::NotUtf8;
 pub use self::options::{LINE_BYTES_MAX, MAX_FILE_BYTES, ReadOptions};
-use self::parsed::{Fault, Parsed, Part};
+use self::parsed::{Allowance, Fault, Parsed, Part};
 pub use self::records::{ID_KEYS, Record, Records, TEXT_KEYS, TITLE_KEYS};
 
 /// Opens a file that [`crate::walk`] found and reads its documents one by one.
@@ -58,88 +58,59 @@ pub fn read_from(input: Bytes, file: &FoundFile, options: &ReadOptions) -> Resul
         let document = within_budgets(document(source, file), n_bytes, &file.path)?;
         Ok(Documents { source: Source::One { document: Some(Box::new(document)), notes: Vec::new() } })
     };
-    match file.format {
-        Format::Markdown => whole(input, |source, file| markdown::document(source, &file.origin)),
-        Format::Text => whole(input, |source, file| text::document(source, &file.origin, &file.path)),
-        Format::Html => whole(input, |source, file| html::document(source, &file.origin)),
-        Format::Jsonl => {
+    match file.format.reader() {
+        Reader::Markdown => whole(input, |source, file| markdown::document(source, &file.origin)),
+        Reader::Text => whole(input, |source, file| text::document(source, &file.origin, &file.path)),
+        Reader::Html => whole(input, |source, file| html::document(source, &file.origin)),
+        Reader::Jsonl => {
             let (input, warnings) = Input::open(input, &file.path, options)?;
             let lines = jsonl::Lines::new(input, file, options.not_utf8()).with_warnings(warnings);
             Ok(Documents { source: Source::Jsonl(Box::new(lines)) })
         }
-        Format::Csv => {
+        Reader::Csv => {
             let (input, warnings) = Input::open(input, &file.path, options)?;
             let (mut document, notes) = csv::read(input, file, options)?;
             document.warnings.splice(..0, warnings);
             Ok(Documents { source: Source::One { document: Some(Box::new(document)), notes } })
         }
-        Format::Pdf
-        | Format::Docx
-        | Format::Doc
-        | Format::Odt
-        | Format::Rtf
-        | Format::Pptx
-        | Format::Ppt
-        | Format::Odp
-        | Format::Epub
-        | Format::Xlsx
-        | Format::Xlsb
-        | Format::Xls
-        | Format::Ods
-        | Format::Ipynb
-        | Format::Eml
-        | Format::Zip => parsed(&encoding::read_whole(input, &file.path, options.max_file_bytes)?, file, options),
+        Reader::Parsed(_) => parsed(&encoding::read_whole(input, &file.path, options.max_file_bytes)?, file, options),
     }
 }
 
 /// The documents that a parser finds in the bytes of a file.
 fn parsed(bytes: &[u8], file: &FoundFile, options: &ReadOptions) -> Result<Documents> {
-    let part = Part { bytes, id: &file.origin, origin: &file.origin, options };
-    let Parsed { documents, extraction } =
-        parsed::read(&part, file.format, text_part).map_err(|fault| fault.at(&file.path))?;
+    let allowance = Allowance::default();
+    let whole = Part { bytes, id: &file.origin, origin: &file.origin, options, allowance: &allowance };
+    let Parsed { documents, extraction } = part(&whole, file.format, 0).map_err(|fault| fault.at(&file.path))?;
     let within = documents.iter().try_for_each(|document| document.within_budgets(bytes.len() as u64));
     within.map_err(|excess| excess.at(&file.path, None))?;
     let extraction = Box::new(extraction);
     Ok(Documents { source: Source::Parsed { documents: documents.into_iter(), extraction } })
 }
 
-/// A part of a file in a format that is text: an attachment, or the HTML of a message.
-fn text_part(part: &Part<'_>, format: Format) -> Result<Document, Fault> {
+/// The documents of a file that a parser reads, or of what stands in it, inside so many others: an attachment, a file
+/// of an archive, the HTML of a message.
+fn part(part: &Part<'_>, format: Format, depth: usize) -> Result<Parsed, Fault> {
     let path = Path::new(part.id);
     let options = ReadOptions { lossy: true, ..part.options.clone() };
     let fault = |error: Error| Fault::Unparsed { engine: "cento", reason: error.to_string() };
     let source = || Decoded::new(part.bytes.to_vec(), path, &options).map_err(fault);
-    let mut document = match format {
-        Format::Markdown => markdown::document(source()?, part.id)?,
-        Format::Html => html::document(source()?, part.id)?,
-        Format::Csv => {
+    let mut document = match format.reader() {
+        Reader::Parsed(_) => {
+            return parsed::read(part, format, depth, &|inner, format| self::part(inner, format, depth + 1));
+        }
+        Reader::Markdown => markdown::document(source()?, part.id)?,
+        Reader::Html => html::document(source()?, part.id)?,
+        Reader::Csv => {
             let (path, origin, n_bytes) = (path.to_owned(), part.id.to_owned(), part.bytes.len() as u64);
             let file = FoundFile { path, origin, format, n_bytes, record_ids: RecordIds::UnderFile };
             csv::read(part.bytes, &file, &options).map_err(fault)?.0
         }
-        Format::Text | Format::Jsonl => text::document(source()?, part.id, path)?,
-        Format::Pdf
-        | Format::Docx
-        | Format::Doc
-        | Format::Odt
-        | Format::Rtf
-        | Format::Pptx
-        | Format::Ppt
-        | Format::Odp
-        | Format::Epub
-        | Format::Xlsx
-        | Format::Xlsb
-        | Format::Xls
-        | Format::Ods
-        | Format::Ipynb
-        | Format::Eml
-        | Format::Zip => {
-            return Err(Fault::Unparsed { engine: "cento", reason: format!("{format} is no text") });
-        }
+        Reader::Text | Reader::Jsonl => text::document(source()?, part.id, path)?,
     };
     document.origin = part.origin.to_owned();
     document.kind = TextKind::Extracted; // its bytes are those of no file
-    Ok(document)
+    Ok(Parsed::one(document, Extraction::default()))
 }
 
 /// The document, unless it exceeds a budget.
@@ -156,28 +127,10 @@ pub fn parse(bytes: Vec<u8>, origin: &str, format: impl Into<ReadAs>) -> Result<
     let path = PathBuf::from(origin);
     let source = Decoded::new(bytes, &path, &ReadOptions::default())?;
     let n_bytes = source.text.len() as u64;
-    let document = match format.into().of_file(&path) {
-        Format::Markdown => markdown::document(source, origin),
-        Format::Html => html::document(source, origin),
-        Format::Text
-        | Format::Jsonl
-        | Format::Csv
-        | Format::Pdf
-        | Format::Docx
-        | Format::Doc
-        | Format::Odt
-        | Format::Rtf
-        | Format::Pptx
-        | Format::Ppt
-        | Format::Odp
-        | Format::Epub
-        | Format::Xlsx
-        | Format::Xlsb
-        | Format::Xls
-        | Format::Ods
-        | Format::Ipynb
-        | Format::Eml
-        | Format::Zip => text::document(source, origin, &path),
+    let document = match format.into().of_file(&path).reader() {
+        Reader::Markdown => markdown::document(source, origin),
+        Reader::Html => html::document(source, origin),
+        Reader::Text | Reader::Jsonl | Reader::Csv | Reader::Parsed(_) => text::document(source, origin, &path),
     };
     within_budgets(document, n_bytes, &path)
 }

@@ -7,7 +7,7 @@ use super::Words;
 use crate::*;
 
 /// The documents of a file of this name and content, and the figures of its reading.
-fn read_bytes(name: &str, bytes: &[u8]) -> Result<(Vec<Document>, Option<Extraction>)> {
+pub(super) fn read_bytes(name: &str, bytes: &[u8]) -> Result<(Vec<Document>, Option<Extraction>)> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join(name);
     std::fs::write(&path, bytes).unwrap();
@@ -19,7 +19,7 @@ fn read_bytes(name: &str, bytes: &[u8]) -> Result<(Vec<Document>, Option<Extract
 }
 
 #[track_caller]
-fn one(name: &str, bytes: &[u8]) -> (Document, Extraction) {
+pub(super) fn one(name: &str, bytes: &[u8]) -> (Document, Extraction) {
     let (mut documents, extraction) = read_bytes(name, bytes).unwrap();
     assert_eq!(documents.len(), 1);
     let document = documents.remove(0);
@@ -29,7 +29,7 @@ fn one(name: &str, bytes: &[u8]) -> (Document, Extraction) {
 }
 
 /// A zip archive of these parts.
-fn zipped(parts: &[(&str, &str)]) -> Vec<u8> {
+pub(super) fn zipped(parts: &[(&str, &str)]) -> Vec<u8> {
     let mut archive = zip::ZipWriter::new(Cursor::new(Vec::new()));
     for (name, content) in parts {
         archive.start_file(*name, zip::write::SimpleFileOptions::default()).unwrap();
@@ -39,7 +39,7 @@ fn zipped(parts: &[(&str, &str)]) -> Vec<u8> {
 }
 
 /// A PDF of pages in Helvetica: lines of a size and a text; no line makes a page without text.
-fn pdf(pages: &[&[(u32, &str)]], outline: &[(&str, usize)]) -> Vec<u8> {
+pub(super) fn pdf(pages: &[&[(u32, &str)]], outline: &[(&str, usize)]) -> Vec<u8> {
     let n_pages = pages.len();
     let page_number = |page: usize| 4 + 2 * page;
     let first_item = 4 + 2 * n_pages;
@@ -335,7 +335,7 @@ fn a_notebook_is_its_cells_and_the_start_of_their_outputs() {
     assert!(document.text.starts_with("# Tides\n\nHow the sea *rises*.\n\n````python\nprint(\"```\")\n````\n\n"));
     assert!(document.text.contains("ValueError: no sea") && document.text.len() < 6_000);
     assert_eq!((document.title.as_str(), document.format, extraction.n_images), ("Tides", Format::Ipynb, 1));
-    assert_eq!(extraction.unread, ["1 outputs behind their first 4096 bytes"]);
+    assert_eq!(extraction.unread, ["outputs behind their first 4096 bytes: 1"]);
     let error = read_bytes("x.ipynb", b"{\"cells\": [").unwrap_err();
     assert!(error.to_string().contains("no notebook"), "{error}");
 }
@@ -383,144 +383,6 @@ fn parts_that_were_not_read_are_named_up_to_a_hundred() {
     let unread = &extraction.unread;
     assert_eq!((unread.len(), unread[100].as_str()), (REMARKS_NAMED_MAX + 1, "and 200 more"));
     assert!(unread[99].contains("99.key") && document.warnings.len() <= REMARKS_NAMED_MAX + 2, "{unread:?}");
-}
-
-/// A book: its pages by name and body, and which of them the spine names.
-fn epub(pages: &[(&str, &str)], spine: &[&str], more: &[(&str, &str)]) -> Vec<u8> {
-    let item = |(name, _): &(&str, &str)| {
-        let properties = if *name == "nav" { " properties=\"nav\"" } else { "" };
-        format!("<item id=\"{name}\" href=\"text/{name}.xhtml\" media-type=\"application/xhtml+xml\"{properties}/>")
-    };
-    let items: String = pages.iter().map(item).collect();
-    let references: String = spine.iter().map(|name| format!("<itemref idref=\"{name}\"/>")).collect();
-    let opf = format!(
-        "<package xmlns:dc=\"http://purl.org/dc/elements/1.1/\"><metadata><dc:title>Tides</dc:title><dc:creator>Ada</dc:creator>\
-        </metadata><manifest>{items}<item id=\"gone\" href=\"gone.xhtml\" media-type=\"application/xhtml+xml\"/>\
-        <item id=\"ncx\" href=\"toc.ncx\" media-type=\"application/x-dtbncx+xml\"/></manifest><spine>{references}</spine></package>"
-    );
-    let container = "<container><rootfiles><rootfile full-path=\"OEBPS/book.opf\"/></rootfiles></container>";
-    let written: Vec<(String, String)> = pages
-        .iter()
-        .map(|(name, body)| {
-            let head = "<?xml version=\"1.0\"?><html xmlns=\"http://www.w3.org/1999/xhtml\"><head><title/></head>";
-            (format!("OEBPS/text/{name}.xhtml"), format!("{head}<body>{body}</body></html>"))
-        })
-        .collect();
-    let mut parts = vec![("mimetype", "application/epub+zip"), ("META-INF/container.xml", container)];
-    parts.push(("OEBPS/book.opf", &opf));
-    parts.extend(written.iter().map(|(name, page)| (name.as_str(), page.as_str())));
-    parts.extend(more);
-    zipped(&parts)
-}
-
-#[test]
-fn a_book_is_its_pages_in_the_order_of_the_spine_without_its_navigation() {
-    let pages = [
-        ("a", "<p>Springs follow the moon: <a href=\"b.xhtml\">see</a> <a href=\"https://sea.org\">this</a>.</p>"),
-        ("b", "<h1>Moons</h1><p>A moon <img src=\"m.png\" alt=\"of Mars\"/>circles.</p><h2>Phases</h2><p>Four.</p>"),
-        ("nav", "<nav><h2>Contents</h2><ol><li><a href=\"b.xhtml\">Of moons</a></li></ol></nav>"),
-    ];
-    let ncx = "<ncx><navMap><navPoint><navLabel><text>Spring &amp; neap</text></navLabel><content src=\"text/a.xhtml#p1\"/>\
-        </navPoint></navMap></ncx>";
-    let bytes = epub(&pages, &["nav", "b", "a", "gone"], &[("OEBPS/toc.ncx", ncx)]);
-    let (document, extraction) = one("book.epub", &bytes);
-    let text = "Moons\n\nA moon of Mars circles.\n\nPhases\n\nFour.\n\nSprings follow the moon: see this.\n";
-    assert_eq!(document.text, text);
-    let headings: Vec<(u8, &str, &str)> = document.sections[1..]
-        .iter()
-        .map(|section| (section.level, section.heading.as_str(), &document.text[section.span.clone()]))
-        .map(|(level, heading, text)| (level, heading, text.split('\n').next().unwrap_or_default()))
-        .collect();
-    let expected =
-        [(1, "Moons", "Moons"), (2, "Phases", "Phases"), (1, "Spring & neap", "Springs follow the moon: see this.")];
-    assert_eq!(headings, expected);
-    assert_eq!((document.title.as_str(), document.metadata["author"].to_string().as_str()), ("Tides", "Ada"));
-    let targets: Vec<&str> = document.links.iter().map(|link| link.target.as_str()).collect();
-    assert_eq!(targets, ["https://sea.org"], "a page of the same book is no document");
-    assert_eq!((extraction.n_images, extraction.completeness), (1, Some(1.0)));
-    assert_eq!(extraction.unread, ["page \"OEBPS/gone.xhtml\": not in the file, or it cannot be unpacked"]);
-    let encryption = |page: &str| {
-        format!(
-            "<encryption><EncryptedData><CipherData><CipherReference URI=\"OEBPS/text/{page}.xhtml\"/></CipherData></EncryptedData></encryption>"
-        )
-    };
-    let locked = encryption("a") + &encryption("b");
-    let one_locked = epub(&pages, &["b", "a"], &[("META-INF/encryption.xml", &encryption("a"))]);
-    assert_eq!(one("book.epub", &one_locked).1.unread, ["page \"OEBPS/text/a.xhtml\": encrypted"]);
-    let all_locked = epub(&pages, &["b", "a"], &[("META-INF/encryption.xml", &format!("<e>{locked}</e>"))]);
-    assert_eq!(read_bytes("book.epub", &all_locked).unwrap_err().code(), "encrypted");
-}
-
-#[test]
-fn the_files_of_an_archive_are_documents_and_what_was_not_read_is_named() {
-    let inner = zipped(&[("deep/c.md", "# Deep\n\nBelow the sea.\n")]);
-    let mut archive = zip::ZipWriter::new(Cursor::new(Vec::new()));
-    let plain = zip::write::SimpleFileOptions::default();
-    let whole = pdf(&[&[(11, "The sea rises.")]], &[]);
-    let entries: [(&str, &[u8]); 9] = [
-        ("docs/", b""),
-        ("docs/a.md", b"# Tides\n\nThe sea rises.\n"),
-        ("LICENSE", b"Take it.\n"),
-        ("report.pdf", &whole),
-        ("inner.zip", &inner),
-        ("../../etc/cron.md", b"# Out\n"),
-        ("__MACOSX/docs/a.md", b"\0\0"),
-        ("key.bin", b"\0\x01"),
-        ("broken.docx", b"no zip"),
-    ];
-    for (name, content) in entries {
-        if name.ends_with('/') {
-            archive.add_directory(name, plain).unwrap();
-        } else {
-            archive.start_file(name, plain).unwrap();
-            archive.write_all(content).unwrap();
-        }
-    }
-    archive.add_symlink("link.md", "/etc/passwd", plain).unwrap();
-    let bytes = archive.finish().unwrap().into_inner();
-    let (documents, extraction) = read_bytes("all.zip", &bytes).unwrap();
-    let read: Vec<(&str, &str, Format)> =
-        documents.iter().map(|document| (document.id.as_str(), document.title.as_str(), document.format)).collect();
-    let expected = [
-        ("all.zip/docs/a.md", "Tides", Format::Markdown),
-        ("all.zip/LICENSE", "LICENSE", Format::Text),
-        ("all.zip/report.pdf", "Tides and moons", Format::Pdf),
-        ("all.zip/inner.zip/deep/c.md", "Deep", Format::Markdown),
-    ];
-    assert_eq!(read, expected);
-    assert!(documents.iter().all(|document| document.origin == "all.zip" && document.kind == TextKind::Extracted));
-    let unread = extraction.unwrap().unread;
-    let begins: Vec<&str> = unread.iter().map(|unread| unread.split(": ").next().unwrap()).collect();
-    let expected = ["entry \"../../etc/cron.md\"", "entry \"key.bin\"", "entry \"broken.docx\"", "entry \"link.md\""];
-    assert_eq!(begins, expected, "{unread:?}");
-    assert_eq!(read_bytes("words.zip", b"only words").unwrap_err().code(), "unparsed");
-    // Bit 0 of the flags, in both headers of the one entry, says that it is encrypted.
-    let mut locked = zipped(&[("a.md", "The sea.")]);
-    let central = locked.windows(4).position(|mark| mark == b"PK\x01\x02").unwrap();
-    locked[6] |= 1;
-    locked[central + 8] |= 1;
-    assert_eq!(read_bytes("locked.zip", &locked).unwrap_err().code(), "encrypted");
-}
-
-#[test]
-fn an_archive_that_grows_without_end_costs_its_limits() {
-    let sea = "sea ".repeat(4 << 20);
-    let bomb = zipped(&[("a.txt", &sea), ("b.md", "# Small\n")]);
-    let (documents, extraction) = read_bytes("bomb.zip", &bomb).unwrap();
-    let ids: Vec<&str> = documents.iter().map(|document| document.id.as_str()).collect();
-    let unread = extraction.unwrap().unread;
-    assert_eq!(ids, ["bomb.zip/b.md"], "{unread:?}");
-    assert!(unread.len() == 1 && unread[0].contains("bytes of text, the limit is"), "{unread:?}");
-    let mut nested = zipped(&[("x.md", "# Innermost\n")]);
-    for _ in 0..6 {
-        let mut around = zip::ZipWriter::new(Cursor::new(Vec::new()));
-        around.start_file("n.zip", zip::write::SimpleFileOptions::default()).unwrap();
-        around.write_all(&nested).unwrap();
-        nested = around.finish().unwrap().into_inner();
-    }
-    let (documents, extraction) = read_bytes("nested.zip", &nested).unwrap();
-    let unread = extraction.unwrap().unread;
-    assert!(documents.is_empty() && unread[0].ends_with("inside 4 other files"), "{unread:?}");
 }
 
 #[test]

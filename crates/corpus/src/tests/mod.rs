@@ -1,5 +1,6 @@
 //! Laws of the whole crate, over arbitrary texts and over real files, and a tokenizer to hold them against.
 
+mod archives;
 mod documents;
 mod hostile;
 

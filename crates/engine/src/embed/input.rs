@@ -16,6 +16,7 @@ use cento_corpus::{self as corpus, Record, Records};
 
 use crate::error::{AtPath, Error, Result};
 use crate::ingest::Issue;
+use crate::plural::counted;
 
 /// Texts embedded at a time; what an interruption loses at least.
 const BATCH_TEXTS: usize = 1024;
@@ -192,7 +193,10 @@ impl<R: BufRead> Reader<'_, R> {
         let path = self.path.display();
         let mut notes = vec![format!("{path}: {}", self.records.note())];
         if self.n_numbered > 0 {
-            notes.push(format!("{path}: {} lines without an id are named by their line number", self.n_numbered));
+            notes.push(format!(
+                "{path}: named by the line number, for want of an id: {}",
+                counted(self.n_numbered, "line")
+            ));
         }
         Ended { read: self.prefix(), failed: self.failed, notes }
     }

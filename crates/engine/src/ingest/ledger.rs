@@ -13,6 +13,7 @@ use super::found::{Found, GoneRoot};
 use super::prepare::ContentHash;
 use super::{IndexReport, Issue, Removals};
 use crate::error::{Error, Result};
+use crate::plural::counted;
 use cento_collection::format::files::FileReport;
 use cento_collection::format::losses::{self, Loss, Stale};
 use cento_collection::format::manifest::Manifest;
@@ -375,10 +376,12 @@ impl<'a> Ledger<'a> {
         let report = &self.report;
         let mut failed = report.unread.iter().chain(&report.failed);
         let n_failed = failed.clone().count();
-        let files = if n_failed == 1 { "file" } else { "files" };
         let first = failed.next().map(|issue| format!("; first: {}: {}", issue.path, issue.reason)).unwrap_or_default();
-        let reason =
-            format!("no document could be read ({n_failed} {files} failed, {} left out{first})", report.skipped.len());
+        let reason = format!(
+            "no document could be read ({} failed, {} left out{first})",
+            counted(n_failed as u64, "file"),
+            report.skipped.len()
+        );
         Error::NothingToIndex { reason }
     }
 }

@@ -99,11 +99,13 @@ fn index_locked(
     let encoder = &loaded.encoder;
     report.notes.extend(capped(&chunk_config(&config, encoder)?));
     let snapshot = known.map(|manifest| Generation::open(folder, manifest)).transpose()?;
+    let contexts = Contexts::open(config.context.as_ref(), options.contexts.clone(), options.cache.as_ref())?;
+    report.warn_of(contexts.as_ref());
     let ledger = Ledger::new(snapshot.as_ref(), &roots, &found, report)?;
     ledger.check_roots(std::mem::take(&mut found.gone), options.removals)?;
     let mut vectors = RowVectors::new(&config, encoder, options.cache.as_ref())?;
     vectors.cancel = options.cancel.clone();
-    vectors.contexts = Contexts::open(config.context.as_ref(), options.contexts.clone(), options.cache.as_ref())?;
+    vectors.contexts = contexts;
     let limits =
         SegmentLimits { memory_bytes, rows_max: options.segment_rows_max, graph_rows_min: options.graph_rows_min };
     let mut build = Build::new(fs, folder, &config, snapshot.as_ref(), ledger, vectors, limits);
@@ -188,6 +190,8 @@ pub fn dry_run(
     let chunking = chunk_config(&config, encoder)?;
     report.notes.extend(capped(&chunking));
     let snapshot = known.map(|manifest| Generation::open(folder, manifest)).transpose()?;
+    let contexts = Contexts::open(config.context.as_ref(), options.contexts.clone(), options.cache.as_ref())?;
+    report.warn_of(contexts.as_ref());
     let mut ledger = Ledger::new(snapshot.as_ref(), roots, &found, report)?;
     ledger.check_roots(std::mem::take(&mut found.gone), options.removals)?;
     let mut state =
@@ -197,7 +201,7 @@ pub fn dry_run(
         config: &config,
         chunking: &chunking,
         encoder,
-        contexts: Contexts::open(config.context.as_ref(), options.contexts.clone(), options.cache.as_ref())?,
+        contexts,
         asked: Estimating::new(encoder, &config, options.cache.as_ref()),
     };
     for (file, documents) in Reader::new(&found.files, &options.read, options.guard.as_ref()) {

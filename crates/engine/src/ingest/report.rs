@@ -6,7 +6,7 @@ use cento_collection::format::files::FileReport;
 use cento_collection::write::compact::{CompactReport, Copied};
 use cento_corpus::guard::Confinement;
 
-use super::contexts::ContextCounts;
+use super::contexts::{ContextCounts, Contexts};
 use crate::encoder::Estimate;
 
 /// Progress of an ingest.
@@ -103,6 +103,14 @@ pub struct IndexReport {
     /// The compaction that followed, if one was due.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub compaction: Option<CompactReport>,
+}
+
+impl IndexReport {
+    /// Tells of a damaged journal of contexts.
+    pub(in crate::ingest) fn warn_of(&mut self, contexts: Option<&Contexts>) {
+        let damage = contexts.and_then(Contexts::damage);
+        self.warnings.extend(damage.map(|(path, reason)| Issue { path, reason }));
+    }
 }
 
 /// One remark of a report.

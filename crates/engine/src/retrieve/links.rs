@@ -13,6 +13,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::error::{Error, Result};
+use crate::plural::counted;
 use crate::retrieve::searcher::Searcher;
 use crate::source::links::names::{Anchor, Name, Sought, sought};
 use crate::source::links::{Linkers, Linking, headings};
@@ -118,8 +119,8 @@ impl Searcher {
         let mut warnings = excerpt.warnings;
         if n_unknown > 0 {
             warnings.push(format!(
-                "{n_unknown} documents were indexed before links were looked for, and are not seen to link here: index \
-                 them again"
+                "indexed before links were looked for, and not seen to link here: {}; index anew",
+                counted(n_unknown as u64, "document")
             ));
         }
         Ok(DocumentLinks { version: 1, document: excerpt.document, outgoing, incoming, warnings })

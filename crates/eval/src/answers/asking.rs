@@ -208,8 +208,8 @@ impl<'a> Asker<'a> {
         match answer {
             Ok(Said { message, n_prompt_tokens, n_completion_tokens }) => {
                 self.failures.store(0, Ordering::Relaxed);
-                self.n_prompt_tokens.fetch_add(n_prompt_tokens.unwrap_or(0), Ordering::Relaxed);
-                self.n_completion_tokens.fetch_add(n_completion_tokens.unwrap_or(0), Ordering::Relaxed);
+                add(&self.n_prompt_tokens, n_prompt_tokens);
+                add(&self.n_completion_tokens, n_completion_tokens);
                 let read = self.read(call, &message);
                 (line.prompt_tokens, line.completion_tokens) = (n_prompt_tokens, n_completion_tokens);
                 match &read {
@@ -257,5 +257,25 @@ impl<'a> Asker<'a> {
             hasher.update(&(part.len() as u64).to_le_bytes()).update(part.as_bytes());
         }
         hasher.update(&seed.to_le_bytes()).finalize().to_hex().to_string()
+    }
+}
+
+/// Adds what a server counted, which may be anything.
+fn add(sum: &AtomicU64, n: Option<u64>) {
+    let added = |sum: u64| Some(sum.saturating_add(n.unwrap_or(0)));
+    let _ = sum.fetch_update(Ordering::Relaxed, Ordering::Relaxed, added); // it is always added
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_server_counts_ends_at_the_largest() {
+        let sum = AtomicU64::new(2);
+        add(&sum, None);
+        assert_eq!(sum.load(Ordering::Relaxed), 2);
+        add(&sum, Some(u64::MAX));
+        assert_eq!(sum.load(Ordering::Relaxed), u64::MAX);
     }
 }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use cento_engine::api::{
     self, Budget, ContextRequest, DEFAULT_BUDGET_TOKENS, Fault, GetRequest, Request, SearchRequest,
 };
-use cento_engine::{CANDIDATE_DEPTH, Cancel, Error, Excerpt, Hit};
+use cento_engine::{CANDIDATE_DEPTH, Cancel, Error, Excerpt, Hit, counted};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -135,7 +135,11 @@ impl Call<'_> {
         let cap = Cap::new(tool.budget_tokens, DEFAULT_BUDGET_TOKENS, self.app.options.tool_tokens)?;
         let changed = self.changed(collection)?;
         let signed = |generation: u64| {
-            let stale = if changed > 0 { format!("; {changed} files changed since") } else { String::new() };
+            let stale = if changed > 0 {
+                format!("; {} changed since", counted(changed as u64, "file"))
+            } else {
+                String::new()
+            };
             format!("\n\n(collection {collection}, generation {generation}{stale})")
         };
         // Where two texts meet, a token may be cut otherwise than in either.

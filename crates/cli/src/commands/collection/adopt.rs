@@ -20,13 +20,13 @@ pub(crate) fn execute(args: &Adopt, global: &Global) -> anyhow::Result<Outcome> 
         return Ok(Outcome::Done);
     }
     println!(
-        "adopted {} documents, {} chunks: {} segments of {} collections, {}",
-        output::count(report.n_documents),
-        output::count(report.n_chunks),
-        report.n_adopted,
-        report.n_collections,
+        "adopted {}, {}: {} of {}, {}",
+        output::counted(report.n_documents, "document"),
+        output::counted(report.n_chunks, "chunk"),
+        output::counted(report.n_adopted as u64, "segment"),
+        output::counted(report.n_collections as u64, "collection"),
         output::bytes(report.n_bytes),
     );
-    println!("{} segments now; generation {}", report.n_segments, report.generation);
+    println!("{} now; generation {}", output::counted(report.n_segments as u64, "segment"), report.generation);
     Ok(Outcome::Done)
 }

@@ -46,12 +46,12 @@ fn run(options: CompactOptions, global: &Global) -> anyhow::Result<CompactReport
 /// Shows the outcome of a compaction.
 pub(crate) fn summary(report: &CompactReport) {
     println!(
-        "{} of {} segments merged, {} now; {} rows copied, {} dead rows left behind",
+        "{} of {} merged, {} now; {} copied, {} left behind",
         report.n_merged,
-        report.n_segments_before,
+        output::counted(report.n_segments_before as u64, "segment"),
         report.n_segments,
-        output::count(report.n_rows_copied),
-        output::count(report.n_rows_dropped),
+        output::counted(report.n_rows_copied, "row"),
+        output::counted(report.n_rows_dropped, "dead row"),
     );
     println!(
         "{}, before {}; generation {}",

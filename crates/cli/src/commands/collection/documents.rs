@@ -122,7 +122,7 @@ pub(crate) fn delete(args: &Delete, global: &Global) -> anyhow::Result<Outcome> 
     } else if args.dry_run {
         deleted.iter().for_each(|id| println!("{id}"));
     } else if !deleted.is_empty() {
-        println!("{} documents deleted; generation {generation}", deleted.len());
+        println!("{} deleted; generation {generation}", output::counted(deleted.len() as u64, "document"));
     }
     if deleted.is_empty() {
         if !global.quiet {
@@ -131,7 +131,7 @@ pub(crate) fn delete(args: &Delete, global: &Global) -> anyhow::Result<Outcome> 
         return Ok(Outcome::Nothing);
     }
     if args.dry_run && !global.quiet {
-        eprintln!("{} documents would be deleted", deleted.len());
+        eprintln!("{} would be deleted", output::counted(deleted.len() as u64, "document"));
     }
     if !args.dry_run && !args.compaction.no_compact {
         super::compact::when_due(global);

@@ -18,10 +18,10 @@ pub(crate) fn status(args: &Status, global: &Global) -> anyhow::Result<Outcome> 
     let config = &status.config;
     println!("{}: generation {}", global.collection.display(), status.generation);
     println!(
-        "{} documents, {} chunks; {} dead documents not yet cleared away",
-        output::count(status.n_documents),
-        output::count(status.n_chunks),
-        output::count(status.n_dead_documents)
+        "{}, {}; {} not yet cleared away",
+        output::counted(status.n_documents, "document"),
+        output::counted(status.n_chunks, "chunk"),
+        output::counted(status.n_dead_documents, "dead document")
     );
     match &config.given {
         Some(given) => println!(

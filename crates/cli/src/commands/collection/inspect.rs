@@ -4,6 +4,7 @@ use cento_engine::{IndexOptions, InspectedChunk, Inspection, ReadOptions, Root, 
 
 use crate::args::{Global, Inspect};
 use crate::exit_code::Outcome;
+use crate::output::counted;
 use crate::{options, output};
 
 #[derive(serde::Serialize)]
@@ -34,7 +35,8 @@ pub(crate) fn execute(args: &Inspect, global: &Global) -> anyhow::Result<Outcome
 }
 
 fn print_document(document: &Inspection) {
-    println!("{}  {:?}, {} bytes, {} chunks", document.id, document.title, document.n_bytes, document.chunks.len());
+    let (bytes, chunks) = (counted(document.n_bytes as u64, "byte"), counted(document.chunks.len() as u64, "chunk"));
+    println!("{}  {:?}, {bytes}, {chunks}", document.id, document.title);
     for (key, value) in &document.metadata {
         println!("  {key}: {value}");
     }

@@ -26,13 +26,13 @@ pub(crate) fn execute(args: &Repair, global: &Global) -> anyhow::Result<Outcome>
         for segment in &report.segments {
             segment.problems.iter().for_each(|problem| println!("{problem}"));
             println!(
-                "segment {}: {} documents with {} rows kept, {} lost; {} rows found in the embedding cache, {} tokens embedded",
+                "segment {}: {} with {} kept, {} lost; {} found in the embedding cache, {} embedded",
                 segment.name,
-                output::count(segment.n_documents),
-                output::count(segment.n_rows),
+                output::counted(segment.n_documents, "document"),
+                output::counted(segment.n_rows, "row"),
                 output::count(segment.n_lost),
-                output::count(segment.n_from_cache),
-                output::count(segment.n_tokens_embedded),
+                output::counted(segment.n_from_cache, "row"),
+                output::counted(segment.n_tokens_embedded, "token"),
             );
         }
         for loss in &report.losses {

@@ -239,7 +239,8 @@ fn print(args: &Compare, rows: &[Row]) {
 fn remark(args: &Compare, rows: &[Row], bootstrap: &Bootstrap) {
     let n_alone: usize = rows.iter().map(|row| row.n_alone).max().unwrap_or(0);
     if n_alone > 0 {
-        eprintln!("warning: up to {n_alone} queries have figures on one side only and are left out");
+        let queries = output::counted(n_alone as u64, "query");
+        eprintln!("warning: left out for figures on one side only: up to {queries}");
     }
     eprintln!(
         "before: {}; {} resamples, seed {}; a win is a query that is better here",

@@ -190,8 +190,8 @@ fn remark(missing: Missing, qrels: &Qrels, runs: &[(String, Evaluation)]) {
         };
         let unjudged = match evaluation.n_unjudged {
             0 => String::new(),
-            n => format!("; {n} queries of the run are not judged and left out"),
+            n => format!("; not judged and left out: {} of the run", output::counted(n as u64, "query")),
         };
-        eprintln!("{run}: {n} queries, {missing}{unjudged}");
+        eprintln!("{run}: {}, {missing}{unjudged}", output::counted(n as u64, "query"));
     }
 }

@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use super::groups::{self, Detail, Tokenizers};
 use crate::args::{self, EvalAnswers};
 use crate::exit_code::Outcome;
-use crate::output::{self, Bar, Beside};
+use crate::output::{self, Bar, Beside, counted};
 use crate::settings::Invocation;
 use crate::{interrupt, options};
 
@@ -180,20 +180,26 @@ fn count(group: &Group, name: &str) -> Option<usize> {
 fn remark(tally: &Tally, groups: &[Group]) {
     let Tally { n_calls, n_failed, failure, n_recorded, n_unreadable, n_prompt_tokens, n_completion_tokens } = tally;
     eprintln!(
-        "{n_calls} calls ({n_prompt_tokens} tokens asked, {n_completion_tokens} answered), {n_recorded} answers from the record"
+        "{} ({n_prompt_tokens} tokens asked, {n_completion_tokens} answered), {} from the record",
+        counted(*n_calls, "call"),
+        counted(*n_recorded, "answer")
     );
     if *n_unreadable > 0 {
-        eprintln!("warning: nothing could be read from {n_unreadable} answers");
+        eprintln!("warning: nothing could be read from {}", counted(*n_unreadable, "answer"));
     }
     for group in groups {
         for (name, words) in [("unanswered", "without a reply"), ("unjudged", "without a verdict")] {
             if let Some(n) = count(group, name).filter(|n| *n > 0) {
                 let Group { strategy, budget_tokens, .. } = group;
-                eprintln!("warning: {strategy} {budget_tokens}: {n} questions {words}, which no figure counts");
+                eprintln!(
+                    "warning: {strategy} {budget_tokens}: {} {words}, which no figure counts",
+                    counted(n as u64, "question")
+                );
             }
         }
     }
     if let Some(failure) = failure {
-        eprintln!("warning: {n_failed} calls failed, the last one so: {failure}; the same command asks again");
+        let calls = counted(*n_failed, "call");
+        eprintln!("warning: {calls} failed, the last one so: {failure}; the same command asks again");
     }
 }

@@ -52,7 +52,8 @@ pub(crate) fn execute(args: &Fuse, global: &Global) -> anyhow::Result<Outcome> {
         let n_topics = queries.len();
         output::json(&Answer { version: output::JSON_VERSION, n_topics, n_results, tag: args.tag.clone() })?;
     } else if !global.quiet {
-        eprintln!("{} topics, {} results", queries.len(), output::count(n_results as u64));
+        let topics = output::counted(queries.len() as u64, "topic");
+        eprintln!("{topics}, {}", output::counted(n_results as u64, "result"));
     }
     Ok(Outcome::Done)
 }

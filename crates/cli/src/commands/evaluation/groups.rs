@@ -128,9 +128,10 @@ pub(super) fn remark(groups: &[Group], missing: Missing) {
     for group in groups {
         let absent = match group.n_missing {
             0 => String::new(),
-            n => format!(", {n} questions without a context {}", without_context(missing)),
+            n => format!(", {} without a context {}", output::counted(n as u64, "question"), without_context(missing)),
         };
-        let line = format!("{} contexts, tokens of {}{absent}", group.n_contexts, group.tokenizer);
+        let contexts = output::counted(group.n_contexts as u64, "context");
+        let line = format!("{contexts}, tokens of {}{absent}", group.tokenizer);
         if !said.contains(&line) {
             eprintln!("{line}");
             said.push(line);

@@ -81,11 +81,13 @@ pub(crate) fn execute(args: &Run, invocation: &Invocation) -> anyhow::Result<Out
             missing: searcher.missing().to_vec(),
         })?;
     } else if !global.quiet {
-        let contexts = if n_contexts > 0 { format!(", {n_contexts} contexts") } else { String::new() };
+        let counted = |n: usize, what| output::counted(n as u64, what);
+        let contexts = if n_contexts > 0 { format!(", {}", counted(n_contexts, "context")) } else { String::new() };
         eprintln!(
-            "{} topics, {} results, {n_empty} topics without results{contexts}",
-            topics.len(),
-            output::count(n_results as u64)
+            "{}, {}, {} without results{contexts}",
+            counted(topics.len(), "topic"),
+            counted(n_results, "result"),
+            counted(n_empty, "topic")
         );
     }
     Ok(if n_results == 0 { Outcome::Nothing } else { Outcome::Done })
@@ -157,10 +159,12 @@ fn warn_of_phrases(
         absent.extend((!phrases.is_empty() && ranking.is_empty()).then_some(&query.text));
     }
     if n_words > 0 && !global.quiet {
-        eprintln!("{NOT_REQUIRED} of {n_words} topics that quote in a sentence (--phrases required asks for them)");
+        let topics = output::counted(n_words as u64, "topic");
+        eprintln!("{NOT_REQUIRED} of {topics} with a quotation in a sentence (--phrases required asks for them)");
     }
     if let Some(first) = absent.first() {
-        eprintln!("warning: no document has the phrases of {} topics, such as {first:?}", absent.len());
+        let topics = output::counted(absent.len() as u64, "topic");
+        eprintln!("warning: no document has the phrases of {topics}, such as {first:?}");
     }
 }
 

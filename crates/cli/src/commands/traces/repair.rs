@@ -9,7 +9,7 @@ use cento_engine::seal::{Gap, Ledger, LoopRecord, Needs, Relation, Score, Stoppe
 use cento_engine::trace::Trace;
 use cento_engine::{SealConfig, SealOutcome};
 
-use crate::output::name;
+use crate::output::{counted, name};
 
 /// Things of one kind that are named in a line or a list; the others are counted. The trace has all.
 const SHOWN: usize = 8;
@@ -20,9 +20,9 @@ pub(crate) fn told(repair: &SealOutcome, trace: &Trace) -> String {
     let SealOutcome { kept, needs, loops, verdict, gaps, ledger, stopped, lost, .. } = repair;
     let mut text = format!(
         "repair       {} of at most {}, {} kept, {} looked at and not kept; {}\n",
-        counted(loops.len(), "loop"),
+        counted(loops.len() as u64, "loop"),
         story.settings.loops,
-        counted(kept.len(), "passage"),
+        counted(kept.len() as u64, "passage"),
         lost.len(),
         match stopped {
             Stopped::Loops => "ended with the last loop",
@@ -80,14 +80,20 @@ impl Story<'_> {
         let (names, said, figures) = (entities.len(), relations.len(), qualifiers.len());
         let of = "date or number";
         let figures = if figures == 1 { format!("1 {of}") } else { format!("{figures} dates and numbers") };
-        let _ = writeln!(text, "  ledger     {}, {}, {figures}", counted(names, "name"), counted(said, "statement"));
+        let _ = writeln!(
+            text,
+            "  ledger     {}, {}, {figures}",
+            counted(names as u64, "name"),
+            counted(said as u64, "statement")
+        );
         let new: Vec<&Relation> = relations.iter().filter(|said| !before.contains(&said.passage)).collect();
         for Relation { head, relation, tail, passage, .. } in new.iter().take(SHOWN) {
             let _ = writeln!(text, "             {} ({passage})", flat(&format!("{head} | {relation} | {tail}")));
         }
         let others = new.len().saturating_sub(SHOWN);
         if others > 0 {
-            let _ = writeln!(text, "             and {} more, which --trace writes", counted(others, "statement"));
+            let _ =
+                writeln!(text, "             and {} more, which --trace writes", counted(others as u64, "statement"));
         }
     }
 
@@ -104,7 +110,7 @@ impl Story<'_> {
             if *answer > 0.0 { format!("in reach ({})", number(*answer)) } else { "not in reach".to_owned() },
             match contradictions.len() {
                 0 => "nothing contradicts".to_owned(),
-                n => counted(n, "contradiction"),
+                n => counted(n as u64, "contradiction"),
             }
         );
         for of in contradictions.iter().take(SHOWN) {
@@ -177,10 +183,6 @@ fn named(names: impl Iterator<Item = String>, n: usize) -> String {
         n if n > SHOWN => format!("{shown}, and {} more", n - SHOWN),
         _ => shown,
     }
-}
-
-fn counted(n: usize, what: &str) -> String {
-    if n == 1 { format!("1 {what}") } else { format!("{n} {what}s") }
 }
 
 /// A part of a text in one line.

@@ -9,7 +9,7 @@ use cento_engine::{AssembledTrace, At, Change, ContextTrace, Moved, Sought, Undo
 
 use crate::args::{self, Global};
 use crate::exit_code::Outcome;
-use crate::output::{self, name};
+use crate::output::{self, counted, name};
 use crate::settings::Invocation;
 
 pub(crate) fn execute(args: &args::Why, invocation: &Invocation) -> anyhow::Result<Outcome> {
@@ -70,7 +70,9 @@ pub(crate) fn changes(undone: &Undone) -> String {
         let _ = writeln!(text, "  not by     {}", told.collect::<Vec<_>>().join("; "));
     }
     if undone.n_runs > 0 {
-        let _ = writeln!(text, "  tried      {} contexts were assembled to find this", undone.n_runs);
+        let were = if undone.n_runs == 1 { "was" } else { "were" };
+        let _ =
+            writeln!(text, "  tried      {} {were} assembled to find this", counted(undone.n_runs as u64, "context"));
     }
     text
 }

@@ -47,7 +47,7 @@ pub(crate) fn execute(args: &args::WhyNot, invocation: &Invocation) -> anyhow::R
 /// A line or more for each stage, then where it was lost.
 fn followed(answer: &WhyNot, mode: Mode) -> String {
     let WhyNot { id, n_chunks, candidates, lexical, dense, fused, assembly, lost, .. } = answer;
-    let mut text = format!("{id}: {n_chunks} {}\n", if *n_chunks == 1 { "chunk" } else { "chunks" });
+    let mut text = format!("{id}: {}\n", output::counted(*n_chunks as u64, "chunk"));
     if lost.as_ref().is_none_or(|lost| !["scope", "filter"].contains(&lost.stage)) {
         let _ = match (mode, lexical) {
             (Mode::Dense, _) => writeln!(text, "lexical      not asked"),

@@ -14,8 +14,9 @@ use quick_xml::writer::Writer;
 
 use super::draft::{About, Draft, one_line};
 use super::figures::completeness;
-use super::package::{Package, TextOf, character_of, elements};
-use super::{Fault, Parsed, Part, TextReader};
+use super::package::{ENCRYPTED, Package, TextOf, character_of, elements, fault_of};
+use super::part::quoted;
+use super::{Fault, Inner, Parsed, Part};
 use crate::budget::HEADING_BYTES_MAX;
 use crate::document::Document;
 use crate::extraction::Extraction;
@@ -32,17 +33,17 @@ const VOID: [&str; 14] =
 type Attributes = BTreeMap<String, String>;
 
 /// Reads a book into its one document.
-pub(super) fn read(part: &Part<'_>, of_text: TextReader) -> Result<Parsed, Fault> {
+pub(super) fn read(part: &Part<'_>, inner: Inner<'_>) -> Result<Parsed, Fault> {
     let mut package = Package::open(part.bytes).ok_or_else(|| unparsed("no zip archive"))?;
     let of_root = package.part("META-INF/container.xml").map(|xml| elements(&xml, "rootfile")).unwrap_or_default();
     let named = of_root.into_iter().find_map(|mut root| root.remove("full-path"));
     let found = || package.names().into_iter().find(|name| name.ends_with(".opf"));
     let opf = named.or_else(found).ok_or_else(|| unparsed("no package document"))?;
-    let xml = package.part(&opf).ok_or_else(|| unparsed("no package document"))?;
+    let xml = package.read(&opf).map_err(|reason| unparsed(&format!("package document {}: {reason}", quoted(&opf))))?;
     let (title, metadata) = package.properties(&opf);
     let mut book = Book {
         part,
-        of_text,
+        inner,
         folder: opf.rsplit_once('/').map_or("", |(folder, _)| folder),
         titles: HashMap::new(),
         draft: Draft::new(part.bytes.len() as u64),
@@ -62,7 +63,7 @@ fn unparsed(reason: &str) -> Fault {
 
 struct Book<'b> {
     part: &'b Part<'b>,
-    of_text: TextReader,
+    inner: Inner<'b>,
     /// The folder of the package document, which names are relative to.
     folder: &'b str,
     /// The titles that the navigation gives pages.
@@ -94,50 +95,75 @@ impl Book<'_> {
             .iter()
             .filter_map(|reference| Some(resolve("", reference.get("URI")?)))
             .collect();
-        let spine: Vec<&Attributes> =
-            elements(opf, "itemref").iter().filter_map(|reference| items.get(reference.get("idref")?)).collect();
-        let (mut n_pages, mut n_encrypted) = (0, 0);
-        for item in spine {
+        if let Some(fault) = fault_of(opf) {
+            self.extraction.unread.push(format!("package document: {fault}"));
+        }
+        let (mut named, mut n_encrypted) = (HashSet::new(), 0);
+        let spine = elements(opf, "itemref");
+        for reference in &spine {
+            let idref = reference.get("idref").map_or("", String::as_str);
+            let Some(item) = items.get(idref) else {
+                self.extraction.unread.push(format!("page {} of the spine: not in the manifest", quoted(idref)));
+                continue;
+            };
             let name = resolve(self.folder, &item["href"]);
-            n_pages += 1;
-            let read = match item.get("media-type").map_or("", String::as_str) {
-                _ if encrypted.contains(&name) => {
-                    n_encrypted += 1;
-                    Err("encrypted".to_owned())
-                }
-                "application/xhtml+xml" | "text/html" | "" => self.page(package, &name)?,
-                other => Err(format!("of type {other}")),
+            let read = match media_type(item) {
+                _ if encrypted.contains(&name) => Err(ENCRYPTED.to_owned()),
+                media_type if is_page(media_type) => self.page(package, &name)?,
+                other => Err(format!("of type {}", quoted(other))),
             };
             if let Err(reason) = read {
-                self.extraction.unread.push(format!("page {name:?}: {reason}"));
+                n_encrypted += usize::from(reason == ENCRYPTED);
+                self.extraction.unread.push(format!("page {}: {reason}", quoted(&name)));
+            }
+            named.insert(name);
+        }
+        let written = package.names();
+        for item in items.values().filter(|item| is_page(media_type(item)) && !is_navigation(item)) {
+            let name = resolve(self.folder, &item["href"]);
+            if written.binary_search(&name).is_ok() && named.insert(name.clone()) {
+                self.extraction.unread.push(format!("page {}: the spine does not name it", quoted(&name)));
             }
         }
-        if n_encrypted > 0 && n_encrypted == n_pages { Err(Fault::Encrypted) } else { Ok(()) }
+        if n_encrypted > 0 && n_encrypted == spine.len() { Err(Fault::Encrypted) } else { Ok(()) }
     }
 
     /// Reads a page, or says why it was not read.
     fn page(&mut self, package: &mut Package<'_>, name: &str) -> Result<Result<(), String>, Fault> {
-        let Some(xhtml) = package.part(name) else {
-            return Ok(Err("not in the file, or it cannot be unpacked".to_owned()));
+        let xhtml = match package.read(name) {
+            Ok(xhtml) => xhtml,
+            Err(reason) => return Ok(Err(reason)),
         };
         self.crude.push_str(&super::package::text_of(&xhtml, TextOf::Body));
         let Page { html, n_images, n_tables } = html_of(&xhtml);
         let page = Part { bytes: html.as_deref().unwrap_or(&xhtml), ..*self.part };
-        let mut document = match (self.of_text)(&page, Format::Html) {
-            Ok(document) => document,
+        let parsed = match (self.inner)(&page, Format::Html) {
+            Ok(parsed) => parsed,
             Err(fault) => return Ok(Err(fault.reason())),
         };
         self.extraction.n_images += n_images;
         self.extraction.n_tables += n_tables;
-        forget_inner_links(&mut document);
-        if let (Some(title), [_]) = (self.titles.get(name), document.sections.as_slice())
-            && !document.text.is_empty()
-        {
-            self.draft.section(1, title, 0);
+        for mut document in parsed.documents {
+            forget_inner_links(&mut document);
+            if let (Some(title), [_]) = (self.titles.get(name), document.sections.as_slice())
+                && !document.text.is_empty()
+            {
+                self.draft.section(1, title, 0);
+            }
+            self.draft.append(document)?;
         }
-        self.draft.append(document)?;
         Ok(Ok(()))
     }
+}
+
+/// The type that the manifest says of an item; empty if it says none.
+fn media_type(item: &Attributes) -> &str {
+    item.get("media-type").map_or("", String::as_str)
+}
+
+/// True for the types of pages, and where none is said.
+fn is_page(media_type: &str) -> bool {
+    ["application/xhtml+xml", "text/html", ""].contains(&media_type)
 }
 
 /// True for a table of contents: one of EPUB 3, or of the versions before it.

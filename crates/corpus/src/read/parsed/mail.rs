@@ -67,7 +67,7 @@ struct Reading<'r> {
 
 impl Reading<'_> {
     fn message(&mut self, message: &Message<'_>, id: String, name: Option<String>, depth: usize) -> Result<(), Fault> {
-        let Part { origin, options, .. } = *self.part;
+        let origin = self.part.origin;
         let mut draft = Draft::new(message.raw_message.len().max(self.part.bytes.len()) as u64);
         let fields = fields(message);
         let shown = fields.iter().filter(|field| SHOWN.contains(&field.0));
@@ -84,7 +84,7 @@ impl Reading<'_> {
         let mut about = About { title: message.subject().map(str::to_owned), ..About::default() };
         about.metadata = metadata(message, fields);
         for html in html {
-            let page = Part { bytes: html.as_bytes(), id: &id, origin, options };
+            let page = Part { bytes: html.as_bytes(), id: &id, ..*self.part };
             match (self.inner)(&page, Format::Html) {
                 Ok(parsed) => parsed.documents.iter().try_for_each(|page| paragraphs(&mut draft, &page.text))?,
                 Err(fault) => about.warnings.push(format!("its HTML was not read: {}", fault.reason())),
@@ -129,11 +129,10 @@ impl Reading<'_> {
 
     /// The documents of an attachment, else why there are none.
     fn read(&self, bytes: &[u8], id: &str, name: &str) -> Result<Parsed, String> {
-        let Part { origin, options, .. } = *self.part;
         let Some(format) = Format::of_path(std::path::Path::new(name)) else {
             return Err(format!("its extension is of no format that is read, {} bytes", bytes.len()));
         };
-        (self.inner)(&Part { bytes, id, origin, options }, format).map_err(|fault| fault.reason())
+        (self.inner)(&Part { bytes, id, ..*self.part }, format).map_err(|fault| fault.reason())
     }
 
     /// The name of an attachment, another for each.

@@ -17,13 +17,13 @@ mod office;
 mod pdf;
 mod workbook;
 
-pub(super) use self::part::{Fault, Parsed, Part};
-use self::part::{Inner, TextReader};
+use self::part::Inner;
+pub(super) use self::part::{Allowance, Fault, Parsed, Part};
 
 use memchr::memmem;
 
 use crate::extraction::{Extraction, PAGES_NAMED_MAX, name_first};
-use crate::format::{Format, Reading};
+use crate::format::{Format, Parser, Reader};
 
 /// Bytes from the start of a file within which a PDF says that it is one.
 const PDF_MARK_WITHIN_BYTES: usize = 1_024;
@@ -34,15 +34,9 @@ const ENCRYPTED_PACKAGE: &str = "EncryptedPackage";
 /// Files inside each other: a message attached to a message that is attached to a message.
 const NESTED_MAX: usize = 4;
 
-/// Reads the documents of a file whose extension says `format`; `of_text` reads what stands in it as text.
-pub(super) fn read(part: &Part<'_>, format: Format, of_text: TextReader) -> Result<Parsed, Fault> {
-    read_at(part, format, of_text, 0)
-}
-
-fn read_at(part: &Part<'_>, format: Format, of_text: TextReader, depth: usize) -> Result<Parsed, Fault> {
-    if format.reading() != Reading::Parsed {
-        return of_text(part, format).map(|document| Parsed::one(document, Extraction::default()));
-    }
+/// Reads the documents of a file whose extension says `format`, and which stands inside `depth` others; `inner` reads
+/// what stands in it.
+pub(super) fn read(part: &Part<'_>, format: Format, depth: usize, inner: Inner<'_>) -> Result<Parsed, Fault> {
     if depth >= NESTED_MAX {
         return Err(Fault::Unparsed { engine: "cento", reason: format!("inside {NESTED_MAX} other files") });
     }
@@ -51,84 +45,51 @@ fn read_at(part: &Part<'_>, format: Format, of_text: TextReader, depth: usize) -
         let document = draft::Draft::new(0).finish(part.id, part.origin, format, part.name(), about);
         return Ok(Parsed::one(document, Extraction::default()));
     }
-    let (found, kind) = of_content(part.bytes, format);
+    let found = of_content(part.bytes, format);
+    let Reader::Parsed(parser) = found.reader() else { return inner(part, found) };
     if is_encrypted_package(part.bytes) {
         return Err(Fault::Encrypted);
     }
-    let inner: Inner<'_> = &|part, format| read_at(part, format, of_text, depth + 1);
-    let mut parsed = match (found, kind) {
-        (Format::Pdf, _) => pdf::read(part),
-        (Format::Xlsx | Format::Xlsb | Format::Xls | Format::Ods, _) => workbook::read(part, found),
-        (Format::Ipynb, _) => notebook::read(part),
-        (Format::Epub, _) => epub::read(part, of_text),
-        (Format::Eml, _) => mail::read(part, inner),
-        (Format::Zip, _) => archive::read(part, inner),
-        (format, Some(kind)) => office::read(part, format, kind),
-        (format, None) => {
-            let reason = format!("its bytes are not those of {format}");
-            Err(Fault::Unparsed { engine: "cento", reason })
-        }
+    let mut parsed = match parser {
+        Parser::Pdf => pdf::read(part),
+        Parser::Office(kind) => office::read(part, found, kind),
+        Parser::Workbook(book) => workbook::read(part, found, book),
+        Parser::Epub => epub::read(part, inner),
+        Parser::Notebook => notebook::read(part),
+        Parser::Mail => mail::read(part, inner),
+        Parser::Archive => archive::read(part, inner),
     }?;
     if let Some(document) = parsed.documents.first_mut().filter(|_| found != format) {
         document.warnings.insert(0, format!("its extension says {format}, its content is {found}; read as {found}"));
     }
-    warn(&mut parsed);
+    warn(&mut parsed, depth);
     figures::count(&mut parsed.extraction, &parsed.documents);
     Ok(parsed)
 }
 
-/// The format that the bytes say, else the one that the extension says; and what the parser of office files calls it.
-fn of_content(bytes: &[u8], named: Format) -> (Format, Option<anydoc::Format>) {
+/// The format that the bytes say, else the one that the extension says.
+fn of_content(bytes: &[u8], named: Format) -> Format {
     let start = &bytes[..bytes.len().min(PDF_MARK_WITHIN_BYTES)];
     if memmem::find(start, b"%PDF-").is_some() && !matches!(named, Format::Eml | Format::Ipynb | Format::Zip) {
-        return (Format::Pdf, None);
+        return Format::Pdf;
     }
-    let Some(kind) = anydoc::Format::from_bytes(bytes) else { return (named, kind_of(named)) };
-    let format = match kind {
-        anydoc::Format::Pdf => Format::Pdf,
-        anydoc::Format::Doc => Format::Doc,
-        anydoc::Format::Docx => Format::Docx,
-        anydoc::Format::Odt => Format::Odt,
-        anydoc::Format::Ppt => Format::Ppt,
-        anydoc::Format::Pptx => Format::Pptx,
-        anydoc::Format::Rtf => Format::Rtf,
-        anydoc::Format::Epub => Format::Epub,
-        anydoc::Format::Odp => Format::Odp,
-        anydoc::Format::Ods => Format::Ods,
-        anydoc::Format::Excel if !bytes.starts_with(b"PK") => Format::Xls,
-        anydoc::Format::Excel if named == Format::Xlsb || memmem::find(bytes, b"xl/workbook.bin").is_some() => {
+    match anydoc::Format::from_bytes(bytes) {
+        None | Some(anydoc::Format::Csv) => named,
+        Some(anydoc::Format::Pdf) => Format::Pdf,
+        Some(anydoc::Format::Doc) => Format::Doc,
+        Some(anydoc::Format::Docx) => Format::Docx,
+        Some(anydoc::Format::Odt) => Format::Odt,
+        Some(anydoc::Format::Ppt) => Format::Ppt,
+        Some(anydoc::Format::Pptx) => Format::Pptx,
+        Some(anydoc::Format::Rtf) => Format::Rtf,
+        Some(anydoc::Format::Epub) => Format::Epub,
+        Some(anydoc::Format::Odp) => Format::Odp,
+        Some(anydoc::Format::Ods) => Format::Ods,
+        Some(anydoc::Format::Excel) if !bytes.starts_with(b"PK") => Format::Xls,
+        Some(anydoc::Format::Excel) if named == Format::Xlsb || memmem::find(bytes, b"xl/workbook.bin").is_some() => {
             Format::Xlsb
         }
-        anydoc::Format::Excel => Format::Xlsx,
-        anydoc::Format::Csv => named,
-    };
-    (format, Some(kind))
-}
-
-/// The parser's name of a format.
-fn kind_of(format: Format) -> Option<anydoc::Format> {
-    match format {
-        Format::Doc => Some(anydoc::Format::Doc),
-        Format::Docx => Some(anydoc::Format::Docx),
-        Format::Odt => Some(anydoc::Format::Odt),
-        Format::Ppt => Some(anydoc::Format::Ppt),
-        Format::Pptx => Some(anydoc::Format::Pptx),
-        Format::Rtf => Some(anydoc::Format::Rtf),
-        Format::Epub => Some(anydoc::Format::Epub),
-        Format::Odp => Some(anydoc::Format::Odp),
-        Format::Pdf
-        | Format::Xlsx
-        | Format::Xlsb
-        | Format::Xls
-        | Format::Ods
-        | Format::Ipynb
-        | Format::Eml
-        | Format::Zip
-        | Format::Markdown
-        | Format::Text
-        | Format::Html
-        | Format::Jsonl
-        | Format::Csv => None,
+        Some(anydoc::Format::Excel) => Format::Xlsx,
     }
 }
 
@@ -138,17 +99,22 @@ fn is_encrypted_package(bytes: &[u8]) -> bool {
     bytes.starts_with(b"\xd0\xcf\x11\xe0") && memmem::find(bytes, &name).is_some()
 }
 
-/// Says in the warnings of the first document what was not read.
-fn warn(parsed: &mut Parsed) {
+/// Says in the warnings of the first document what was not read. What stands in another file leaves that to the file,
+/// which names the first of all its parts and counts the others.
+fn warn(parsed: &mut Parsed, depth: usize) {
     let Parsed { documents, extraction } = parsed;
     extraction.pages_without_text.truncate(PAGES_NAMED_MAX);
-    name_first(&mut extraction.unread);
+    if depth == 0 {
+        name_first(&mut extraction.unread);
+    }
     documents.iter_mut().for_each(|document| name_first(&mut document.warnings));
     let Some(first) = documents.first_mut() else { return };
     if first.text.is_empty() && first.warnings.is_empty() {
         first.warnings.push("no text was found in it".into());
     }
-    first.warnings.extend(extraction.unread.iter().map(|unread| format!("not read: {unread}")));
+    if depth == 0 {
+        first.warnings.extend(extraction.unread.iter().map(|unread| format!("not read: {unread}")));
+    }
     if let ([_, ..], Some(n_pages)) = (extraction.pages_without_text.as_slice(), extraction.n_pages) {
         let pages = ranges(&extraction.pages_without_text);
         first.warnings.push(format!("no text on {pages} of {n_pages} pages"));

@@ -137,7 +137,7 @@ pub(super) fn read(part: &Part<'_>) -> Result<Parsed, Fault> {
     }
     let mut warnings = Vec::new();
     if n_cut > 0 {
-        extraction.unread.push(format!("{n_cut} outputs behind their first {OUTPUT_BYTES_MAX} bytes"));
+        extraction.unread.push(format!("outputs behind their first {OUTPUT_BYTES_MAX} bytes: {n_cut}"));
     }
     if text.is_empty() {
         warnings.push("the notebook has no cells with text".into());

@@ -17,7 +17,7 @@ use crate::anchor::Anchor;
 use crate::budget::Excess;
 use crate::document::BlockKind;
 use crate::extraction::Extraction;
-use crate::format::Format;
+use crate::format::{Format, Office};
 use crate::links::LinkKind;
 
 const ENGINE: &str = "anydoc 0.2.4";
@@ -29,10 +29,10 @@ const WHOLE_TABLE_BYTES: usize = 1_000;
 const NESTED_MAX: usize = 200;
 
 /// Reads a file as what its bytes say that it is.
-pub(super) fn read(part: &Part<'_>, format: Format, kind: anydoc::Format) -> Result<Parsed, Fault> {
-    let document = anydoc::to_document(part.bytes, kind).map_err(fault)?;
+pub(super) fn read(part: &Part<'_>, format: Format, kind: Office) -> Result<Parsed, Fault> {
+    let document = anydoc::to_document(part.bytes, name(kind)).map_err(fault)?;
     let mut package = Package::open(part.bytes);
-    let slides = package.as_mut().filter(|_| format == Format::Pptx).map(Slides::of);
+    let slides = package.as_mut().filter(|_| kind == Office::Pptx).map(Slides::of);
     let notes = document.notes.iter().map(|note| (note.id.as_str(), note)).collect();
     let draft = Draft::new(part.bytes.len() as u64);
     let n_pages = slides.as_ref().map(Slides::n_slides);
@@ -41,7 +41,7 @@ pub(super) fn read(part: &Part<'_>, format: Format, kind: anydoc::Format) -> Res
     writer.blocks(&document.blocks)?;
     let Writer { draft, with_text, n_tables, n_images, .. } = writer;
     let (about, crude) = match &mut package {
-        Some(package) => about(package, format),
+        Some(package) => about(package, kind),
         None => (About::default(), None),
     };
     let completeness = crude.and_then(|crude| completeness(draft.text(), &crude));
@@ -58,6 +58,19 @@ pub(super) fn read(part: &Part<'_>, format: Format, kind: anydoc::Format) -> Res
     Ok(Parsed::one(draft.finish(part.id, part.origin, format, part.name(), about), extraction))
 }
 
+/// The parser's name of a kind of file.
+fn name(kind: Office) -> anydoc::Format {
+    match kind {
+        Office::Docx => anydoc::Format::Docx,
+        Office::Doc => anydoc::Format::Doc,
+        Office::Odt => anydoc::Format::Odt,
+        Office::Rtf => anydoc::Format::Rtf,
+        Office::Pptx => anydoc::Format::Pptx,
+        Office::Ppt => anydoc::Format::Ppt,
+        Office::Odp => anydoc::Format::Odp,
+    }
+}
+
 fn fault(error: anydoc::ConvertError) -> Fault {
     match error {
         anydoc::ConvertError::Encrypted => Fault::Encrypted,
@@ -66,39 +79,23 @@ fn fault(error: anydoc::ConvertError) -> Fault {
 }
 
 /// The properties of a package, and the words of a crude reading of its text.
-fn about(package: &mut Package<'_>, format: Format) -> (About, Option<String>) {
+fn about(package: &mut Package<'_>, kind: Office) -> (About, Option<String>) {
     let names = package.names();
     let mut text_of = |is_text: fn(&str) -> bool, of| {
         let parts = names.iter().filter(|name| is_text(name));
         parts.fold(String::new(), |text, name| text + &package.text(name, of) + "\n")
     };
-    let (properties, crude) = match format {
-        Format::Docx => {
+    let (properties, crude) = match kind {
+        Office::Docx => {
             let is_text = |name: &str| ["word/document.xml", "word/footnotes.xml", "word/endnotes.xml"].contains(&name);
             ("docProps/core.xml".to_owned(), text_of(is_text, TextOf::Runs))
         }
-        Format::Pptx => {
+        Office::Pptx => {
             let is_text = |name: &str| name.starts_with("ppt/slides/slide") && name.ends_with(".xml");
             ("docProps/core.xml".to_owned(), text_of(is_text, TextOf::Runs))
         }
-        Format::Odt | Format::Odp => ("meta.xml".to_owned(), text_of(|name| name == "content.xml", TextOf::Body)),
-        Format::Doc
-        | Format::Rtf
-        | Format::Ppt
-        | Format::Pdf
-        | Format::Xlsx
-        | Format::Xlsb
-        | Format::Xls
-        | Format::Ods
-        | Format::Ipynb
-        | Format::Epub
-        | Format::Eml
-        | Format::Zip
-        | Format::Markdown
-        | Format::Text
-        | Format::Html
-        | Format::Jsonl
-        | Format::Csv => return (About::default(), None),
+        Office::Odt | Office::Odp => ("meta.xml".to_owned(), text_of(|name| name == "content.xml", TextOf::Body)),
+        Office::Doc | Office::Rtf | Office::Ppt => return (About::default(), None),
     };
     let (title, metadata) = package.properties(&properties);
     (About { title, metadata, warnings: Vec::new() }, Some(crude))

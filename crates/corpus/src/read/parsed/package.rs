@@ -10,6 +10,7 @@ use quick_xml::XmlVersion;
 use quick_xml::events::Event;
 use quick_xml::reader::Reader;
 use zip::ZipArchive;
+use zip::result::ZipError;
 
 use crate::metadata::{Metadata, Place, Value, add_value};
 
@@ -67,15 +68,23 @@ impl<'a> Package<'a> {
         names
     }
 
-    /// A part; none if it is not there, cannot be unpacked or is over a limit.
+    /// A part; none if it cannot be read.
     pub(super) fn part(&mut self, name: &str) -> Option<Vec<u8>> {
-        let part = self.archive.by_name(name).ok()?;
+        self.read(name).ok()
+    }
+
+    /// A part, else why it is not read.
+    pub(super) fn read(&mut self, name: &str) -> Result<Vec<u8>, String> {
+        let part = self.archive.by_name(name).map_err(unread)?;
         let limit = PART_BYTES_MAX.min(self.bytes_left);
+        if part.size() > limit {
+            return Err(format!("{} bytes, the limit is {limit}", part.size()));
+        }
         let mut bytes = Vec::new();
-        part.take(limit.saturating_add(1)).read_to_end(&mut bytes).ok()?;
+        part.take(limit.saturating_add(1)).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
         let n_bytes = bytes.len() as u64;
         self.bytes_left = self.bytes_left.saturating_sub(n_bytes);
-        (n_bytes <= limit).then_some(bytes)
+        if n_bytes > limit { Err(format!("more than {limit} bytes, unpacked")) } else { Ok(bytes) }
     }
 
     /// The text of a part; empty if it cannot be read.
@@ -95,6 +104,18 @@ impl<'a> Package<'a> {
             add_value(&mut metadata, field, Value::from(value), Place::Alone);
         }
         (title, metadata)
+    }
+}
+
+/// The reason for which an encrypted part of an archive is not read.
+pub(super) const ENCRYPTED: &str = "encrypted";
+
+/// Why a part of an archive cannot be unpacked.
+pub(super) fn unread(error: ZipError) -> String {
+    match error {
+        ZipError::FileNotFound => "not in the file".to_owned(),
+        ZipError::UnsupportedArchive(ZipError::PASSWORD_REQUIRED) => ENCRYPTED.to_owned(),
+        error => error.to_string(),
     }
 }
 
@@ -198,6 +219,21 @@ pub(super) fn elements(xml: &[u8], name: &str) -> Vec<BTreeMap<String, String>> 
             }
             Ok(Event::Eof) | Err(_) => return found,
             Ok(_) => {}
+        }
+    }
+}
+
+/// The first place where XML is not well formed: nothing behind it is read.
+pub(super) fn fault_of(xml: &[u8]) -> Option<String> {
+    let mut reader = Reader::from_reader(xml);
+    reader.config_mut().check_end_names = false;
+    let mut buffer = Vec::new();
+    loop {
+        buffer.clear();
+        match reader.read_event_into(&mut buffer) {
+            Ok(Event::Eof) => return None,
+            Ok(_) => {}
+            Err(error) => return Some(format!("no XML from byte {} on: {error}", reader.error_position())),
         }
     }
 }

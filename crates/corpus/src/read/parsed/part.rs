@@ -1,5 +1,6 @@
 //! What the readers of this folder are given, and what they give back.
 
+use std::cell::Cell;
 use std::path::Path;
 
 use super::super::decoded::file_stem;
@@ -19,6 +20,57 @@ pub(in crate::read) struct Part<'a> {
     /// The file that it is, or that it stands in.
     pub(in crate::read) origin: &'a str,
     pub(in crate::read) options: &'a ReadOptions,
+    pub(in crate::read) allowance: &'a Allowance,
+}
+
+/// Files in archives that are read of one file.
+const ENTRIES_MAX: u64 = 4_096;
+
+/// Bytes that are unpacked of the archives of one file, and bytes of text that come of them.
+pub(super) const UNPACKED_BYTES_MAX: u64 = 128 << 20;
+
+/// The rest that all archives in one file may cost together, those inside others too: nesting them multiplies nothing.
+#[derive(Debug)]
+pub(in crate::read) struct Allowance {
+    entries: Cell<u64>,
+    bytes: Cell<u64>,
+}
+
+impl Default for Allowance {
+    fn default() -> Self {
+        Self { entries: Cell::new(ENTRIES_MAX), bytes: Cell::new(UNPACKED_BYTES_MAX) }
+    }
+}
+
+impl Allowance {
+    /// Lets one more entry be looked at, unless nothing is left.
+    pub(super) fn enter(&self) -> Result<(), String> {
+        let left = self.entries.get().checked_sub(1);
+        let left = left.ok_or_else(|| format!("{ENTRIES_MAX} files in archives were read before it"))?;
+        self.entries.set(left);
+        Ok(())
+    }
+
+    /// Lets so many bytes be unpacked, if they are left.
+    pub(super) fn unpack(&self, n_bytes: u64) -> Result<(), String> {
+        let left = self.bytes.get();
+        let rest = left.checked_sub(n_bytes).ok_or_else(|| {
+            format!("{n_bytes} bytes, and {left} are left of the {UNPACKED_BYTES_MAX} that are unpacked of one file")
+        })?;
+        self.bytes.set(rest);
+        Ok(())
+    }
+}
+
+/// Bytes of a name that are shown in a remark.
+const SHOWN_NAME_BYTES: usize = 200;
+
+/// A name in a remark: its beginning, in quotation marks.
+pub(super) fn quoted(name: &str) -> String {
+    match name.len() > SHOWN_NAME_BYTES {
+        true => format!("{:?}…", &name[..name.floor_char_boundary(SHOWN_NAME_BYTES)]),
+        false => format!("{name:?}"),
+    }
 }
 
 impl Part<'_> {
@@ -46,16 +98,13 @@ impl Parsed {
     }
 
     /// One document.
-    pub(super) fn one(document: Document, extraction: Extraction) -> Self {
+    pub(in crate::read) fn one(document: Document, extraction: Extraction) -> Self {
         Self { documents: vec![document], extraction }
     }
 }
 
-/// Reads a part in a format that is text.
-pub(super) type TextReader = fn(&Part<'_>, Format) -> Result<Document, Fault>;
-
 /// Reads what stands in a file, in any format.
-pub(super) type Inner<'r> = &'r dyn Fn(&Part<'_>, Format) -> Result<Parsed, Fault>;
+pub(in crate::read) type Inner<'r> = &'r dyn Fn(&Part<'_>, Format) -> Result<Parsed, Fault>;
 
 /// Why nothing was read.
 #[derive(Debug)]

@@ -22,7 +22,7 @@ use crate::anchor::Anchor;
 use crate::budget::{BLOCKS_MAX, Excess, NAME_BYTES_MAX, within};
 use crate::document::BlockKind;
 use crate::extraction::Extraction;
-use crate::format::Format;
+use crate::format::{Book, Format};
 use crate::metadata::{Metadata, Place, Value, add_value};
 
 const ENGINE: &str = "calamine 0.38.0";
@@ -63,8 +63,8 @@ enum Workbook<'a> {
 }
 
 /// Reads a workbook as what its bytes say that it is.
-pub(super) fn read(part: &Part<'_>, format: Format) -> Result<Parsed, Fault> {
-    let mut workbook = Workbook::open(part.bytes, format)?;
+pub(super) fn read(part: &Part<'_>, format: Format, book: Book) -> Result<Parsed, Fault> {
+    let mut workbook = Workbook::open(part.bytes, book)?;
     let properties = workbook.properties();
     let sheets = workbook.sheets();
     let mut draft = Draft::new(part.bytes.len() as u64);
@@ -158,46 +158,29 @@ fn unparsed(error: impl std::fmt::Display) -> Fault {
 }
 
 impl<'a> Workbook<'a> {
-    fn open(bytes: &'a [u8], format: Format) -> Result<Self, Fault> {
+    fn open(bytes: &'a [u8], book: Book) -> Result<Self, Fault> {
         let cursor = Cursor::new(bytes);
-        match format {
-            Format::Xlsb => match Xlsb::new(cursor) {
+        match book {
+            Book::Xlsb => match Xlsb::new(cursor) {
                 Ok(workbook) => Ok(Self::Xlsb(Box::new(workbook))),
                 Err(calamine::XlsbError::Password) => Err(Fault::Encrypted),
                 Err(error) => Err(unparsed(error)),
             },
-            Format::Xls => match Xls::new(cursor) {
+            Book::Xls => match Xls::new(cursor) {
                 Ok(workbook) => Ok(Self::Xls(Box::new(workbook))),
                 Err(calamine::XlsError::Password) => Err(Fault::Encrypted),
                 Err(error) => Err(unparsed(error)),
             },
-            Format::Ods => match Ods::new(cursor) {
+            Book::Ods => match Ods::new(cursor) {
                 Ok(workbook) => Ok(Self::Ods(Box::new(workbook))),
                 Err(calamine::OdsError::Password) => Err(Fault::Encrypted),
                 Err(error) => Err(unparsed(error)),
             },
-            Format::Xlsx => match Xlsx::new(cursor) {
+            Book::Xlsx => match Xlsx::new(cursor) {
                 Ok(workbook) => Ok(Self::Xlsx(Box::new(workbook))),
                 Err(calamine::XlsxError::Password) => Err(Fault::Encrypted),
                 Err(error) => Err(unparsed(error)),
             },
-            Format::Markdown
-            | Format::Text
-            | Format::Html
-            | Format::Jsonl
-            | Format::Csv
-            | Format::Pdf
-            | Format::Docx
-            | Format::Doc
-            | Format::Odt
-            | Format::Rtf
-            | Format::Pptx
-            | Format::Ppt
-            | Format::Odp
-            | Format::Epub
-            | Format::Ipynb
-            | Format::Eml
-            | Format::Zip => Err(unparsed(format!("{format} is no workbook"))),
         }
     }
 

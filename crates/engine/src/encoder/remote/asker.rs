@@ -18,6 +18,7 @@ use super::wire::{self, Form, Question, Vectors};
 use crate::error::{Error, Result};
 use crate::line::patience::{GaveUp, Patience};
 use crate::line::{Answer, Line, StatusCode, excerpt};
+use crate::plural::counted;
 
 /// A way to ask an encoder for vectors.
 #[derive(Debug)]
@@ -217,7 +218,10 @@ impl Asker {
     fn take(&self, answer: &Answer, n_texts: usize) -> Result<Vec<Vec<f32>>, Failed> {
         let Vectors { vectors, n_normalised, n_tokens } =
             wire::read(&answer.body, n_texts, self.dimensions).map_err(Failed::Other)?;
-        let add = |tally: &AtomicU64, n: u64| tally.fetch_add(n, Ordering::Relaxed);
+        // A server may count what it likes; it is always added.
+        let add = |tally: &AtomicU64, n: u64| {
+            let _ = tally.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |sum| Some(sum.saturating_add(n)));
+        };
         add(&self.tally.n_texts, n_texts as u64);
         add(&self.tally.n_normalised, n_normalised as u64);
         add(&self.tally.n_tokens, n_tokens.unwrap_or_default());
@@ -237,19 +241,19 @@ impl Asker {
         let (n_again, n_normalised, n_tokens) =
             (read(&self.tally.n_again), read(&self.tally.n_normalised), read(&self.tally.n_tokens));
         let mut said = format!(
-            "{} embedded {} texts in {} requests, probes counted",
+            "{} embedded {} in {}, probes counted",
             self.line.host(),
-            read(&self.tally.n_texts),
-            read(&self.tally.n_requests)
+            counted(read(&self.tally.n_texts), "text"),
+            counted(read(&self.tally.n_requests), "request")
         );
         if n_again > 0 {
             said += &format!("; {n_again} of them were made again");
         }
         if n_tokens > 0 {
-            said += &format!("; it counted {n_tokens} tokens");
+            said += &format!("; it counted {}", counted(n_tokens, "token"));
         }
         if n_normalised > 0 {
-            said += &format!("; {n_normalised} vectors did not have length 1 and were divided by theirs");
+            said += &format!("; divided by a length that was not 1: {}", counted(n_normalised, "vector"));
         }
         said
     }

@@ -11,6 +11,7 @@ use serde_json::json;
 use cento_vector::{DIMENSIONS_MAX, UNIT_TOLERANCE};
 
 use crate::line::excerpt;
+use crate::plural::counted;
 
 /// Bytes that a number of a list takes at most, with its comma and a blank.
 const NUMBER_BYTES: usize = 32;
@@ -100,7 +101,11 @@ pub(super) fn read(body: &str, n_texts: usize, dimensions: Option<usize>) -> Res
     let answer: Answer = serde_json::from_str(body)
         .map_err(|error| format!("answered with what is no list of embeddings ({error}): {}", excerpt(body)))?;
     if answer.data.len() != n_texts {
-        return Err(format!("gave {} vectors for {n_texts} texts", answer.data.len()));
+        return Err(format!(
+            "gave {} for {}",
+            counted(answer.data.len() as u64, "vector"),
+            counted(n_texts as u64, "text")
+        ));
     }
     let mut entries = answer.data;
     if entries.iter().any(|entry| entry.index.is_some()) {
@@ -180,8 +185,8 @@ mod tests {
     fn what_cannot_be_vectors_is_named() {
         let nan = base64(&[f32::NAN, 1.0]);
         for (data, n_texts, fault) in [
-            ("[]", 1, "0 vectors for 1 texts"),
-            (r#"[{"embedding":[1]},{"embedding":[1]}]"#, 1, "2 vectors for 1 texts"),
+            ("[]", 1, "0 vectors for 1 text"),
+            (r#"[{"embedding":[1]},{"embedding":[1]}]"#, 1, "2 vectors for 1 text"),
             (r#"[{"embedding":[1,0,0]}]"#, 1, "3 dimensions, not 2"),
             (r#"[{"embedding":[0,0]}]"#, 1, "length zero"),
             (r#"[{"embedding":[NaN,0]}]"#, 1, "no list of embeddings"),

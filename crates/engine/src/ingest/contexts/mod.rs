@@ -20,7 +20,7 @@ use cento_collection::format::segment::with_context;
 use cento_corpus as corpus;
 use serde::Serialize;
 
-use self::journal::{Journal, Key};
+use self::journal::{Damage, Journal, Key};
 pub(crate) use self::prompt::TOKENS_MAX;
 use self::queue::Queue;
 use super::prepare::Prepared;
@@ -28,6 +28,7 @@ use crate::cancel::Cancel;
 use crate::encoder::Encoder;
 use crate::error::{Error, Result};
 use crate::ingest::cache::CacheOptions;
+use crate::plural::counted;
 
 /// Calls under way at a time.
 const AT_ONCE: usize = 4;
@@ -75,6 +76,8 @@ pub struct ContextCounts {
     pub n_cut: u64,
     /// Documents of which the model was given the beginning.
     pub n_documents_cut: u64,
+    /// Lines of the journal that hold no whole context.
+    pub n_damaged: u64,
 }
 
 /// The contexts that a run asks for, if anybody writes any.
@@ -117,7 +120,17 @@ impl Contexts {
             return Err(Error::Setting { setting: "header", value: written.to_string(), reason });
         };
         let journal = Journal::open(&cache.folder, written)?;
-        Ok(Some(Self { written: written.clone(), writer, journal, counts: ContextCounts::default() }))
+        let n_damaged = journal.damage.map_or(0, |damage| damage.n_lines);
+        let counts = ContextCounts { n_damaged, ..ContextCounts::default() };
+        Ok(Some(Self { written: written.clone(), writer, journal, counts }))
+    }
+
+    /// The path of a journal that is damaged, and the damage in words.
+    pub(super) fn damage(&self) -> Option<(String, String)> {
+        let Damage { first_line, n_lines } = self.journal.damage?;
+        let lines = counted(n_lines, "line");
+        let reason = format!("{lines} without a whole context, from line {first_line} on: it is asked for again");
+        Some((self.journal.path.display().to_string(), reason))
     }
 
     /// Puts contexts behind the headers of all visible chunks. `answered` is told after each call.
@@ -177,6 +190,7 @@ impl Contexts {
             n_tokens_answered: (wanted.len() * TOKENS_MAX) as u64,
             n_cut: 0,
             n_documents_cut: prepared.iter().filter(is_cut).count() as u64,
+            n_damaged: 0,
         }
     }
 
@@ -215,7 +229,7 @@ fn ask(
     let queue = Queue::new(wanted.iter().enumerate().map(|(at, wanted)| (at, wanted.of)));
     let is_over = AtomicBool::new(false);
     let stop = || cancel.is_cancelled() || is_over.load(Ordering::Relaxed);
-    let (mut counted, mut ended) = ((0, 0), Ok(()));
+    let (mut counted, mut ended) = ((0_u64, 0_u64), Ok(()));
     thread::scope(|scope| {
         let (send, answers) = mpsc::sync_channel(0); // whoever asks on has handed the last answer over
         for _ in 0..AT_ONCE.min(wanted.len()) {
@@ -234,7 +248,8 @@ fn ask(
         for (at, answer) in answers {
             match answer.and_then(|answer| wanted[at].keep(&answer, journal)) {
                 Ok((n_asked, n_answered)) => {
-                    counted = (counted.0 + n_asked, counted.1 + n_answered);
+                    // A server may count what it likes.
+                    counted = (counted.0.saturating_add(n_asked), counted.1.saturating_add(n_answered));
                     answered();
                 }
                 Err(error) => {
@@ -291,15 +306,21 @@ impl ContextCounts {
             n_tokens_answered,
             n_cut,
             n_documents_cut,
+            n_damaged,
         } = *other;
-        self.n_documents += n_documents;
-        self.n_calls += n_calls;
-        self.n_known += n_known;
-        self.n_tokens_asked += n_tokens_asked;
-        self.n_tokens_repeated += n_tokens_repeated;
-        self.n_tokens_answered += n_tokens_answered;
-        self.n_cut += n_cut;
-        self.n_documents_cut += n_documents_cut;
+        for (sum, n) in [
+            (&mut self.n_documents, n_documents),
+            (&mut self.n_calls, n_calls),
+            (&mut self.n_known, n_known),
+            (&mut self.n_tokens_asked, n_tokens_asked),
+            (&mut self.n_tokens_repeated, n_tokens_repeated),
+            (&mut self.n_tokens_answered, n_tokens_answered),
+            (&mut self.n_cut, n_cut),
+            (&mut self.n_documents_cut, n_documents_cut),
+            (&mut self.n_damaged, n_damaged),
+        ] {
+            *sum = sum.saturating_add(n);
+        }
     }
 }
 
@@ -315,4 +336,17 @@ fn key(document: &blake3::Hash, chunk: &corpus::Chunk) -> Key {
         hasher.update(&(at as u64).to_le_bytes());
     }
     *hasher.finalize().as_bytes()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_of_a_server_that_counts_what_it_likes_end_at_the_largest() {
+        let counts = ContextCounts { n_tokens_asked: u64::MAX, n_tokens_answered: 1, ..ContextCounts::default() };
+        let mut sum = counts;
+        sum.add(&counts);
+        assert_eq!((sum.n_tokens_asked, sum.n_tokens_answered), (u64::MAX, 2));
+    }
 }

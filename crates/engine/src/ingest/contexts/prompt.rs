@@ -88,10 +88,11 @@ pub(super) fn read(answer: &str) -> Result<String, String> {
     }
 }
 
-/// A context cut behind its last token that counts; unchanged if it has no more.
+/// A context cut behind its last token that counts; unchanged if it has no more. A token may end inside a character,
+/// which then goes with the rest.
 pub(super) fn cut<'c>(context: &'c str, tokens: &impl corpus::Tokens) -> Cow<'c, str> {
     match tokens.ends(context).get(TOKENS_MAX - 1) {
-        Some(&end) if end < context.trim_end().len() => context[..end].to_owned().into(),
+        Some(&end) if end < context.trim_end().len() => context[..context.floor_char_boundary(end)].to_owned().into(),
         Some(_) | None => context.into(),
     }
 }
@@ -114,6 +115,21 @@ mod tests {
         ] {
             assert!(read(answer).unwrap_err().contains(word), "{answer}");
         }
+    }
+
+    /// A token a byte, as tokenizers that know no character have it.
+    struct Bytes;
+    impl corpus::Tokens for Bytes {
+        fn ends(&self, text: &str) -> Vec<usize> {
+            (1..=text.len()).collect()
+        }
+    }
+
+    #[test]
+    fn a_context_is_cut_between_characters() {
+        assert_eq!(cut(&"a".repeat(TOKENS_MAX), &Bytes).len(), TOKENS_MAX);
+        assert_eq!(cut(&format!("a{}", "é".repeat(TOKENS_MAX)), &Bytes).len(), TOKENS_MAX - 1);
+        assert_eq!(cut(&"水".repeat(TOKENS_MAX), &Bytes), "水".repeat(TOKENS_MAX / 3));
     }
 
     #[test]

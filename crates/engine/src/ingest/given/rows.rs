@@ -8,6 +8,7 @@ use cento_corpus::{self as corpus, Document, Format, FoundFile, Parts, ReadOptio
 use super::options::GivenOptions;
 use super::read::{Matrix, Record};
 use crate::error::{AtPath, Error, Result};
+use crate::plural::counted;
 
 /// Bytes of a file of ids, at most.
 const IDS_BYTES_MAX: u64 = 4 << 30;
@@ -44,7 +45,7 @@ impl Given {
         if let Some((path, ids)) = &ids
             && ids.len() as u64 != matrix.n_rows()
         {
-            let reason = format!("has {} ids, and there are {} vectors", ids.len(), matrix.n_rows());
+            let reason = format!("has {}, and there are {} vectors", counted(ids.len() as u64, "id"), matrix.n_rows());
             return Err(Error::Vectors { path: path.clone(), reason });
         }
         let texts = options.texts.as_deref().map(|path| {
@@ -131,7 +132,7 @@ impl Given {
         let n_rows = self.matrix.n_rows();
         let Some((file, documents)) = &mut self.texts else { return Ok((None, None)) };
         let Some(document) = documents.next().transpose()? else {
-            let reason = format!("has {} texts, and there are {n_rows} vectors", self.row - 1);
+            let reason = format!("has {}, and there are {n_rows} vectors", counted(self.row - 1, "text"));
             return Err(Error::Vectors { path: file.path.clone(), reason });
         };
         let line = document.blocks.first().and_then(|block| block.anchor.line);
@@ -144,7 +145,7 @@ impl Given {
         match documents.next().transpose()? {
             None => Ok(()),
             Some(_) => {
-                let reason = format!("has more texts than the {} vectors", self.row);
+                let reason = format!("has more texts than the {}", counted(self.row, "vector"));
                 Err(Error::Vectors { path: file.path.clone(), reason })
             }
         }

@@ -318,8 +318,8 @@ fn what_cannot_be_indexed_is_named_and_nothing_is_made() {
         (&unit, Lengths::Kept, None, "a\nb", "", "has 2 ids, and there are 3 vectors"),
         (&unit, Lengths::Kept, None, "a\nb\na", "", "row 2 has the id \"a\" of another row"),
         (&unit, Lengths::Kept, None, "a\n\nb", "", "line 2 is empty"),
-        (&unit, Lengths::Kept, None, "", "{\"text\": \"x\"}", "has 1 texts, and there are 3 vectors"),
-        (&unit[..1], Lengths::Kept, None, "", "{\"text\": \"x\"}\n{\"text\": \"y\"}", "more texts than the 1 vectors"),
+        (&unit, Lengths::Kept, None, "", "{\"text\": \"x\"}", "has 1 text, and there are 3 vectors"),
+        (&unit[..1], Lengths::Kept, None, "", "{\"text\": \"x\"}\n{\"text\": \"y\"}", "more texts than the 1 vector"),
         (
             &unit[..1],
             Lengths::Kept,

@@ -117,10 +117,12 @@ fn write_locked(
         found = find(roots, None, &options.read, &mut report)?;
         below(&snapshot, &root.label)?;
     }
+    let contexts = Contexts::open(config.context.as_ref(), options.contexts.clone(), options.cache.as_ref())?;
+    report.warn_of(contexts.as_ref());
     let ledger = Ledger::new(Some(&snapshot), roots, &found, report)?;
     let mut vectors = RowVectors::new(&config, &loaded.encoder, options.cache.as_ref())?;
     vectors.cancel = options.cancel.clone();
-    vectors.contexts = Contexts::open(config.context.as_ref(), options.contexts.clone(), options.cache.as_ref())?;
+    vectors.contexts = contexts;
     let limits = SegmentLimits {
         memory_bytes: memory::memory_bytes(options.memory_bytes)?,
         rows_max: options.segment_rows_max,
