@@ -743,6 +743,56 @@ class BridgeRecord:
 
 
 @dataclass(frozen=True, kw_only=True)
+class CacheStatus:
+    """Contents of the embedding cache."""
+
+    folder: str
+    """Where it lies."""
+
+    max_bytes: int
+    """Bytes it may take."""
+
+    models: list[CachedModel]
+    """By folder."""
+
+    n_bytes: int
+    """Bytes it takes."""
+
+    version: int
+    """Format of this answer."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CachedModel:
+    """Cache contents of one model."""
+
+    arithmetic: str
+    """The part of the machine that decides their bits; empty for vectors of an earlier version, which are not used
+    any more."""
+
+    dimensions: int
+    """Of its vectors."""
+
+    fingerprint: str
+    """Of the model."""
+
+    last_use_seconds: int
+    """When something was last found or written, in seconds since 1970."""
+
+    model: str
+    """Card or folder that was embedded with last."""
+
+    n_bytes: int
+    """Bytes they take."""
+
+    n_embeddings: int
+    """Vectors, those of one text kept twice counted twice."""
+
+    n_segments: int
+    """Segments they lie in."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Certificate:
     """The choice is worth `value`, and nothing within the constraints is worth more than `bound`, among the
     candidates that were weighed, tokens counted part by part. Units are the strategy's: tokens weighed by
@@ -839,6 +889,9 @@ class CollectionConfig:
     vectors: str
     """Scalar type of the stored vectors."""
 
+    context: WrittenContexts | None = None
+    """The contexts behind the headers, where a language model wrote any."""
+
     endpoint: EndpointEncoder | None = None
     """The use of an encoder that is at an endpoint."""
 
@@ -854,6 +907,9 @@ class CollectionConfig:
 
     precision: str | None = None
     """Number type the encoder computes in; not written for f32, as before there was a choice."""
+
+    prompt: str | None = None
+    """Name of the prompt before queries in the model's folder, where it is not the one of that name."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -955,6 +1011,29 @@ class Contribution:
 
     raw: float | None = None
     """The arm's own score."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CurveAnswer:
+    """The worth of contexts of every budget."""
+
+    budget_tokens: int
+    """The largest budget."""
+
+    points: list[Point]
+    """Every budget at which more can be had than with a token less, ascending, with what can be had at most."""
+
+    solved: list[Solved]
+    """Solutions of the whole problem, by budget; empty where none was asked for."""
+
+    tokenizer: str
+    """Whose tokens."""
+
+    version: int
+    """Format of this answer."""
+
+    knee: int | None = None
+    """The budget at the knee; none where nothing is worth anything."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -1721,6 +1800,17 @@ class NeighborsAnswer:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Point:
+    """A budget and what it can buy."""
+
+    tokens: int
+    """Tokens."""
+
+    value: float
+    """No context of so many tokens is worth more."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Qualifier:
     """A date or a number."""
 
@@ -2068,6 +2158,17 @@ class SnapshotList:
 
     remark: str | None = None
     """A remark on what was done to them."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Solved:
+    """The solution at a budget."""
+
+    certificate: Certificate
+    """The value of the choice, counted part by part, and its distance to the best."""
+
+    tokens: int
+    """The budget."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -2535,3 +2636,14 @@ class Written:
 
     n_unchanged: int
     """Documents that were there already."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class WrittenContexts:
+    """Contexts of chunks that a language model wrote."""
+
+    model: str
+    """Name of the model, as its endpoint knows it."""
+
+    prompt: str
+    """Fingerprint of what it was asked, and of what was made of its answers."""
