@@ -42,6 +42,7 @@
 //! | `guide` | every page of docs/: its commands, their output, its links; the reference has all commands |
 //! | `documented` | the examples of docs/serve.md |
 //! | `page` | the page in a browser (`browser`): each view's numbers, the keyboard, hostile texts, what goes wrong |
+//! | `packed` | answers packed by gzip, excerpts of traces, the embedding cache, names of fields that were meant |
 //! | `mcp` | the Model Context Protocol over pipes and over HTTP |
 //! | `pull` | models of the hub by name: a hub on the loopback (`hub`), its moods and lies, the cache of other tools |
 //! | `vectors` | vectors of one's own: indexed, searched, run and served without an encoder |
@@ -74,6 +75,7 @@ mod late;
 mod lifecycle;
 mod mcp;
 mod mixed;
+mod packed;
 mod page;
 mod phrases;
 mod pipelines;
