@@ -258,6 +258,10 @@ class Client:
         """The jobs that change collections, those begun last first."""
         return decode(types.JobList, self._get("/v1/jobs")).jobs
 
+    def cache(self) -> types.CacheStatus:
+        """What the embedding cache of the server's user holds."""
+        return decode(types.CacheStatus, self._get("/v1/cache"))
+
     def job(self, id: str) -> types.JobAnswer:
         """How far a job is."""
         return decode(types.JobAnswer, self._get(f"/v1/jobs/{quote(id, safe='')}"))

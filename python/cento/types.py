@@ -205,10 +205,6 @@ class CompactRequest(TypedDict):
 class ContextOptions(TypedDict):
     """A question that a context answers. Every field but the query may be left out."""
 
-    allow_partial: NotRequired[bool]
-    """Of a collection on several servers, leave out those that do not answer when the request begins, and say in
-    `missing` which; otherwise that is an error."""
-
     budget: NotRequired[Budget]
     """Tokens that the context may have, everything in it counted."""
 
@@ -285,10 +281,6 @@ class ContextRequest(TypedDict):
 
     query: str
     """The question, in plain words."""
-
-    allow_partial: NotRequired[bool]
-    """Of a collection on several servers, leave out those that do not answer when the request begins, and say in
-    `missing` which; otherwise that is an error."""
 
     budget: NotRequired[Budget]
     """Tokens that the context may have, everything in it counted."""
@@ -541,10 +533,6 @@ class Rerank(TypedDict):
 class SearchOptions(TypedDict):
     """A query over chunks. Every field but the query may be left out."""
 
-    allow_partial: NotRequired[bool]
-    """Of a collection on several servers, leave out those that do not answer when the request begins, and say in
-    `missing` which; otherwise that is an error."""
-
     candidates: NotRequired[int]
     """Candidates that each retriever contributes; results do not depend on `k`."""
 
@@ -600,10 +588,6 @@ class SearchOptions(TypedDict):
 
 class SearchRequest(TypedDict):
     """A query over chunks. Every field but the query may be left out."""
-
-    allow_partial: NotRequired[bool]
-    """Of a collection on several servers, leave out those that do not answer when the request begins, and say in
-    `missing` which; otherwise that is an error."""
 
     candidates: NotRequired[int]
     """Candidates that each retriever contributes; results do not depend on `k`."""
@@ -759,6 +743,56 @@ class BridgeRecord:
 
 
 @dataclass(frozen=True, kw_only=True)
+class CacheStatus:
+    """Contents of the embedding cache."""
+
+    folder: str
+    """Where it lies."""
+
+    max_bytes: int
+    """Bytes it may take."""
+
+    models: list[CachedModel]
+    """By folder."""
+
+    n_bytes: int
+    """Bytes it takes."""
+
+    version: int
+    """Format of this answer."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CachedModel:
+    """Cache contents of one model."""
+
+    arithmetic: str
+    """The part of the machine that decides their bits; empty for vectors of an earlier version, which are not used
+    any more."""
+
+    dimensions: int
+    """Of its vectors."""
+
+    fingerprint: str
+    """Of the model."""
+
+    last_use_seconds: int
+    """When something was last found or written, in seconds since 1970."""
+
+    model: str
+    """Card or folder that was embedded with last."""
+
+    n_bytes: int
+    """Bytes they take."""
+
+    n_embeddings: int
+    """Vectors, those of one text kept twice counted twice."""
+
+    n_segments: int
+    """Segments they lie in."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Certificate:
     """The choice is worth `value`, and nothing within the constraints is worth more than `bound`, among the
     candidates that were weighed, tokens counted part by part. Units are the strategy's: tokens weighed by
@@ -775,9 +809,6 @@ class Certificate:
 
     value: float
     """Of the chosen chunks, whole ones; a chunk that is cut to fit counts for nothing."""
-
-    of_part: bool | None = None
-    """The candidates were those of a part of the collection: of the rest it says nothing."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -908,9 +939,6 @@ class ContextAnswer:
     generation: int
     """Generation of the collection."""
 
-    missing: list[MissingShard]
-    """Shards that did not answer, where the request allowed it: all else is of a part of the collection."""
-
     model_fingerprint: str
     """Fingerprint of the encoder."""
 
@@ -991,9 +1019,6 @@ class CurveAnswer:
 
     budget_tokens: int
     """The largest budget."""
-
-    missing: list[MissingShard]
-    """Shards that did not answer, where the request allowed it: the values are those of a part of the collection."""
 
     points: list[Point]
     """Every budget at which more can be had than with a token less, ascending, with what can be had at most."""
@@ -1659,17 +1684,6 @@ class MicroQuery:
 
 
 @dataclass(frozen=True, kw_only=True)
-class MissingShard:
-    """A part of the collection that had no part in an answer."""
-
-    shard: str
-    """The address of its server."""
-
-    why: str
-    """Why it gave no answer."""
-
-
-@dataclass(frozen=True, kw_only=True)
 class Moved:
     """A setting as it was in a run."""
 
@@ -2057,9 +2071,6 @@ class SearchResponse:
 
     hits: list[Hit]
     """The ranking, best first."""
-
-    missing: list[MissingShard]
-    """Shards that did not answer, where the request allowed it: all else is of a part of the collection."""
 
     mode: Mode
     """The retrievers that ran."""
@@ -2560,9 +2571,6 @@ class WhyNot:
 
     id: str
     """The document or chunk that was asked for."""
-
-    missing: list[MissingShard]
-    """Shards that did not answer, where the request allowed it: all else is of a part of the collection."""
 
     n_chunks: int
     """Its chunks that can be found."""

@@ -26,6 +26,8 @@ def test_documents_come_change_and_go(writable):
     assert writable.index("notes").n_added == 1
     assert [job.kind for job in writable.jobs()] == ["index", "compact", "delete", "delete", "add", "add"]
     assert writable.job(writable.jobs()[0].id).state == "done"
+    cache = writable.cache()
+    assert cache.models[0].n_embeddings > 0 and cache.n_bytes <= cache.max_bytes
 
 
 def test_what_a_job_cannot_do_is_an_exception(writable):

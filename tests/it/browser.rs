@@ -156,6 +156,25 @@ impl Browser {
         self.run(&format!("document.querySelector({}).click()", json!(selector)));
     }
 
+    /// Chooses files for the one field of files there is.
+    #[track_caller]
+    pub(crate) fn choose(&self, files: &[&std::path::Path]) {
+        let found = self.ask("/element", &json!({"using": "css selector", "value": "input[type=file]"}));
+        let id = found.as_object().unwrap().values().next().unwrap().as_str().unwrap().to_owned();
+        let names: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
+        self.ask(&format!("/element/{id}/value"), &json!({"text": names.join("\n")}));
+    }
+
+    /// Keeps the texts of files that the page offers, in `saved`.
+    #[track_caller]
+    pub(crate) fn keep_saved(&self) {
+        self.run(
+            "window.saved = [];
+             const make = URL.createObjectURL;
+             URL.createObjectURL = (blob) => { blob.text().then((text) => saved.push(text)); return make(blob); };",
+        );
+    }
+
     /// Presses keys one after the other, as fingers do.
     #[track_caller]
     pub(crate) fn press(&self, keys: &[&str]) {

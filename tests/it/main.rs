@@ -43,6 +43,10 @@
 //! | `guide` | every page of docs/: its commands, their output, its links; the reference has all commands |
 //! | `documented` | the examples of docs/serve.md |
 //! | `page` | the page in a browser (`browser`): each view's numbers, the keyboard, hostile texts, what goes wrong |
+//! | `copied` | what the page lets people copy: right for any text, in a real shell |
+//! | `board` | the page in a browser: files of an evaluation, wins and losses, judgements that `cento eval` reads |
+//! | `crowded` | the page in a browser: ten thousand sections, long names, collections damaged or replaced under it |
+//! | `packed` | answers packed by gzip, excerpts of traces, the embedding cache, names of fields that were meant |
 //! | `mcp` | the Model Context Protocol over pipes and over HTTP |
 //! | `pull` | models of the hub by name: a hub on the loopback (`hub`), its moods and lies, the cache of other tools |
 //! | `vectors` | vectors of one's own: indexed, searched, run and served without an encoder |
@@ -52,6 +56,7 @@
 mod answers;
 mod assemble;
 mod bad_input;
+mod board;
 mod bounds;
 mod browser;
 mod children;
@@ -59,6 +64,8 @@ mod citations;
 mod clients;
 mod collection;
 mod contexts;
+mod copied;
+mod crowded;
 mod devices;
 mod documented;
 mod elsewhere;
@@ -75,6 +82,7 @@ mod late;
 mod lifecycle;
 mod mcp;
 mod mixed;
+mod packed;
 mod page;
 mod phrases;
 mod pipelines;

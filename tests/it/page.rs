@@ -14,17 +14,17 @@ use crate::support::{Place, binary};
 const QUESTION: &str = "what moves the sea";
 
 /// The hash of `moon`.
-const MOON: &str = "9e78b43ea00edcac8299e0cc8df7f6f913078171335f733a21d5d911b6999132";
+pub(crate) const MOON: &str = "9e78b43ea00edcac8299e0cc8df7f6f913078171335f733a21d5d911b6999132";
 
 /// A place that the page shows, and who shows it.
-struct Shown {
-    place: Place,
-    serving: Serving,
-    browser: Browser,
+pub(crate) struct Shown {
+    pub(crate) place: Place,
+    pub(crate) serving: Serving,
+    pub(crate) browser: Browser,
 }
 
 impl Shown {
-    fn new(place: Place, arguments: &[&str]) -> Option<Self> {
+    pub(crate) fn new(place: Place, arguments: &[&str]) -> Option<Self> {
         let browser = Browser::start()?;
         let serving = Serving::start(&place, arguments);
         Some(Self { place, serving, browser })
@@ -32,13 +32,13 @@ impl Shown {
 
     /// Opens a state of the page, its values written as they stand in an address.
     #[track_caller]
-    fn open(&self, state: &str) {
+    pub(crate) fn open(&self, state: &str) {
         self.browser.open(&format!("http://{}/#/{state}", self.serving.address));
     }
 
     /// Expects that nothing was asked but this server, and that the browser had nothing to complain of but statuses.
     #[track_caller]
-    fn expect_quiet(&self) {
+    pub(crate) fn expect_quiet(&self) {
         let own = format!("http://{}/", self.serving.address);
         for address in self.browser.requests() {
             let is_own =
@@ -64,7 +64,7 @@ fn written(value: &Value) -> String {
 
 /// Runs what the page lets people copy, where the machine has the program, and expects the same answer.
 #[track_caller]
-fn same_as_copied(place: &Place, language: &str, command: &str, answer: &Value) {
+pub(crate) fn same_as_copied(place: &Place, language: &str, command: &str, answer: &Value) {
     let program = if language == "python" { "python3" } else { "sh" };
     let is_there = |program: &str| Command::new(program).arg("--version").output().is_ok();
     if language != "cento" && !is_there(if language == "curl" { "curl" } else { program }) {
@@ -74,7 +74,7 @@ fn same_as_copied(place: &Place, language: &str, command: &str, answer: &Value) 
     let path = [binary().parent().unwrap().to_owned()].into_iter();
     let path = path.chain(std::env::split_paths(&std::env::var_os("PATH").unwrap())).collect::<Vec<_>>();
     let mut run = place.command_of(Path::new(program), &["-c", command]);
-    let ran = run.env("PATH", std::env::join_paths(path).unwrap()).output().unwrap();
+    let ran = run.env("PATH", std::env::join_paths(path).unwrap()).env("KEY", "moon").output().unwrap();
     let told = serde_json::from_slice::<Value>(&ran.stdout);
     let told = told.unwrap_or_else(|error| panic!("{error}: {command} {}", String::from_utf8_lossy(&ran.stderr)));
     assert_eq!(&told, answer, "{command}");
@@ -184,6 +184,21 @@ fn a_question_leads_to_its_context_and_a_citation_to_its_bytes() {
     browser.back();
     browser.until("!document.querySelector('[data-test=context]')");
     shown.expect_quiet();
+}
+
+#[test]
+fn nothing_is_asked_before_there_is_a_question() {
+    let Some(shown) = Shown::new(Place::indexed(), &[]) else { return };
+    for view in ["ask", "scores", "lost", "budget", "compare", "compare?of=contexts", "judge"] {
+        shown.open(view);
+        shown.browser.until("document.querySelector('.hint')");
+        shown.browser.outcome("requestAnimationFrame(() => setTimeout(() => setTimeout(done)))"); // effects have run
+        assert_eq!(shown.browser.value("document.querySelector('.problem')?.textContent"), Value::Null, "{view}");
+    }
+    for address in shown.browser.requests() {
+        let asks = ["/context", "/search", "/explain"].iter().any(|route| address.contains(route));
+        assert!(!asks, "{address} is asked");
+    }
 }
 
 #[test]
@@ -305,18 +320,58 @@ fn two_settings_stand_side_by_side_and_hand_made_judgements_are_figures() {
          grade(1, 3);",
     );
     browser.until("document.querySelectorAll('.graded :checked').length === 2");
-    browser.click("#board-title + button");
-    browser.until("document.querySelector('[data-test=mean]')");
-    let kept = browser.value("JSON.parse(localStorage.getItem('cento.judged.cento'))");
-    let grades = kept["tide"].as_object().unwrap().iter().map(|(document, grade)| format!("1 0 {document} {grade}\n"));
+    browser.click("#measure-title + .tools button");
+    let figure = browser.until("document.querySelector('[data-figure]')?.dataset.figure");
+    let kept = browser.value("JSON.parse(localStorage.getItem('cento.judged.cento'))[0]");
+    assert_eq!(kept[0], "tide");
+    let grades = kept[1].as_array().unwrap().iter();
+    let grades = grades.map(|pair| format!("1 0 {} {}\n", pair[0].as_str().unwrap(), pair[1]));
     place.write("qrels.txt", grades.collect::<String>());
     place.write("queries.jsonl", "{\"_id\": \"1\", \"text\": \"tide\"}\n");
     place.ok(&["run", "--topics", "queries.jsonl", "-k", "100", "--output", "run.txt", "--quiet"]);
     let judged = place.ok(&["eval", "qrels.txt", "run.txt", "-m", "nDCG@10", "--json", "--quiet"]).out;
-    let told = browser.text("[data-test=mean]");
-    let figure = told.trim_start_matches("nDCG@10 ").split(',').next().unwrap().to_owned();
     let value = judged.split("\"nDCG@10\":").nth(1).unwrap().split([',', '}']).next().unwrap().parse::<f64>().unwrap();
-    assert_eq!(format!("{value:.4}"), format!("{:.4}", figure.parse::<f64>().unwrap()), "{told} {judged}");
+    let figure: f64 = figure.as_str().unwrap().parse().unwrap();
+    assert!((value - figure).abs() < 1e-9, "{figure} {judged}");
+    shown.expect_quiet();
+}
+
+#[test]
+fn two_contexts_stand_side_by_side_and_what_they_share_is_counted() {
+    let Some(shown) = Shown::new(Place::indexed(), &[]) else { return };
+    let Shown { serving, browser, .. } = &shown;
+    shown.open("compare?q=tide&of=contexts&budget=160&b_budget=60&b_strategy=flat");
+    browser.until("document.querySelector('[data-test=spent-1]')");
+    let trace = |body: &Value| serving.told("/v1/explain/trace?rejected=0", body);
+    let a = trace(&json!({"query": "tide", "budget": 160}));
+    let b = trace(&json!({"query": "tide", "budget": 60, "strategy": "flat"}));
+    let chunks = |trace: &Value| -> Vec<String> {
+        let cited = trace["delivered"]["citations"].as_array().unwrap().iter();
+        cited.flat_map(|one| one["chunks"].as_array().unwrap()).map(|id| id.as_str().unwrap().to_owned()).collect()
+    };
+    for (n, trace) in [&a, &b].into_iter().enumerate() {
+        let told = browser.text(&format!("[data-test=spent-{n}]"));
+        let budget = &trace["assembly"]["config"]["budget_tokens"];
+        assert!(told.starts_with(&format!("{} of {budget} tokens", trace["delivered"]["n_tokens"])), "{told}");
+        let listed = browser.value(&format!(
+            "[...document.querySelectorAll('.ranked')[{n}].querySelectorAll('li')]
+                .map((row) => row.querySelector('bdi').textContent + row.querySelector('small').textContent)"
+        ));
+        assert_eq!(listed, json!(chunks(trace)), "in the order of the context");
+    }
+    let of_b = chunks(&b);
+    let common: Vec<String> = chunks(&a).into_iter().filter(|id| of_b.contains(id)).collect();
+    assert!(!common.is_empty() && common.len() < chunks(&a).len(), "the test wants some of both");
+    let records = a["assembly"]["records"].as_array().unwrap();
+    let tokens = records.iter().filter(|record| common.iter().any(|id| record["chunk_id"] == *id));
+    let tokens: u64 = tokens.map(|record| record["token_count"].as_u64().unwrap()).sum();
+    let told = browser.text("[data-test=common]");
+    assert!(told.starts_with(&format!("{} passages are common, with {tokens} tokens", common.len())), "{told}");
+    browser.run("document.querySelector('[name=b_budget]').focus()");
+    browser.press(&[RIGHT]);
+    browser.until("document.querySelector('[data-test=spent-1]').textContent.includes('of 70 tokens')");
+    browser.run("document.querySelectorAll('.tabs a')[0].click()");
+    browser.until("!location.hash.includes('of=') && !document.querySelector('[data-test=spent-1]')");
     shown.expect_quiet();
 }
 

@@ -2,7 +2,7 @@
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -63,7 +63,11 @@ impl Serving {
     pub(crate) fn start(place: &Place, arguments: &[&str]) -> Self {
         let anywhere: &[&str] = if arguments.contains(&"--listen") { &[] } else { &["--listen", "127.0.0.1:0"] };
         let serve = [&["serve"], anywhere, arguments].concat();
-        let mut command = place.command(&serve);
+        Self::of(place.command(&serve))
+    }
+
+    /// A server that a command starts.
+    pub(crate) fn of(mut command: Command) -> Self {
         command.stdin(Stdio::piped()).stderr(Stdio::piped()).stdout(Stdio::null());
         let mut child = command.spawn().unwrap();
         let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();

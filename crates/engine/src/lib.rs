@@ -116,7 +116,10 @@ pub use encoder::{Estimate, Tokens, is_at_endpoint, look};
 pub use error::{Error, Result};
 pub use explain::differences::{Decided, Difference, TraceComparison};
 pub use explain::replay::Replayed;
-pub use explain::trace::{ContextTrace, Delivered, TRACE_FILE_VERSION, TRACE_SCHEMA, TracedCollection, TracedSearch};
+pub use explain::trace::{
+    ContextTrace, Delivered, EXCERPT_VERSION, Rejected, TRACE_FILE_VERSION, TRACE_SCHEMA, TraceExcerpt,
+    TracedCollection, TracedSearch,
+};
 pub use explain::undo::{Change, Moved, RUNS_MAX, Sought, Undone};
 pub use explain::why::WhyChunk;
 pub use explain::why_not::{Standing, WhereLost, WhyNot};

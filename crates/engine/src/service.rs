@@ -33,6 +33,7 @@ use crate::context::tokens::BudgetTokenizer;
 use crate::encoder::EncoderAccess;
 use crate::error::{AtPath, Error, Result};
 use crate::explain::why_not::WhyNot;
+use crate::ingest::cache::CacheOptions;
 use crate::limits;
 use crate::retrieve::links::DocumentLinks;
 use crate::retrieve::missing::Needed;
@@ -84,6 +85,8 @@ pub struct ServiceOptions {
     pub rerankers: Vec<Arc<Reranker>>,
     /// The names that documents are found by.
     pub names: Names,
+    /// The embedding cache of those that write, which [`Service::cache`] shows; without one every text is embedded.
+    pub cache: Option<CacheOptions>,
     /// The way collections may be changed; not at all by default.
     pub writing: Option<Writing>,
 }
@@ -101,6 +104,7 @@ impl Default for ServiceOptions {
             at: At::Current,
             rerankers: Vec::new(),
             names: Names::default(),
+            cache: None,
             writing: None,
         }
     }

@@ -1,6 +1,7 @@
 // The routes of the server, as any client asks them.
 
 import { useEffect, useRef, useState } from "./vendor/htm-preact.js";
+import { written } from "./state.js";
 
 const KEY = "cento.key";
 
@@ -29,20 +30,16 @@ const GONE = {
   message: "The server does not answer.",
   hint: "It may have been stopped, or the way to it is cut. Once it runs again, ask again: nothing here is lost.",
 };
-const TORN = { code: "unreadable", message: "The answer broke off, or is none of Cento's." };
+const TORN = { code: "torn", message: "The answer broke off, or is none of Cento's." };
 
 /** Tells whoever listens of answers: `generation` of a collection. */
 export const heard = new EventTarget();
 
-/** Of an address and its parameters, those that are empty left out. */
-export function route(path, parameters = {}) {
-  const kept = Object.entries(parameters).filter(([, value]) => value !== undefined && value !== "");
-  const text = new URLSearchParams(kept).toString();
-  return text ? `${path}?${text}` : path;
-}
+/** An address with its parameters. */
+export const route = (path, parameters = {}) => path + written(parameters);
 
 /** Asks a route: `{ data, ms, stages }`, the stages in milliseconds where the server says them. */
-export async function ask(path, body, { signal, collection, accept } = {}) {
+export async function ask(path, body, { signal, collection, accept, parameters } = {}) {
   const headers = {};
   if (key.get()) headers.authorization = `Bearer ${key.get()}`;
   if (body !== undefined) headers["content-type"] = "application/json";
@@ -51,7 +48,7 @@ export async function ask(path, body, { signal, collection, accept } = {}) {
   let response, text;
   try {
     const method = body === undefined ? "GET" : "POST";
-    const to = body === undefined ? path : route(path, { collection }); // a GET has it in its path
+    const to = body === undefined ? path : route(path, { collection, ...parameters }); // a GET has it in its path
     response = await fetch(to, { method, headers, body: body && JSON.stringify(body), signal, credentials: "omit" });
     text = await response.text();
   } catch (error) {
@@ -63,7 +60,7 @@ export async function ask(path, body, { signal, collection, accept } = {}) {
   if (!response.ok) throw new Refused(response.status, told?.error ?? { ...TORN, message: `${TORN.message} (${response.status})` });
   if (told === undefined) throw new Refused(response.status, TORN);
   if (told.generation) heard.dispatchEvent(new CustomEvent("generation", { detail: { collection, is: told.generation } }));
-  return { data: told, ms, stages: stages(response.headers.get("server-timing")), size: text.length };
+  return { data: told, ms, stages: stages(response.headers.get("server-timing")) };
 }
 
 function read(text, asText) {
@@ -78,6 +75,12 @@ function read(text, asText) {
 function stages(header) {
   const parts = (header ?? "").split(",").map((part) => /^\s*([a-z]+);dur=([\d.]+)/.exec(part));
   return parts.filter(Boolean).map(([, stage, ms]) => ({ stage, ms: Number(ms) }));
+}
+
+/** What a route answers, unless it is not `wanted`; asked anew when anything here changes. */
+export function useRoute(path, body, of) {
+  const { wanted, again, ...how } = { wanted: true, ...of };
+  return useAnswer(wanted && JSON.stringify([path, body, again, how]), (signal) => ask(path, body, { signal, ...how }));
 }
 
 /**

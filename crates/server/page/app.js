@@ -1,7 +1,7 @@
-// The frame of all views: where one is, what the collection is, what the keyboard does.
+// The frame of all views, and the keyboard.
 
 import { html, render, useEffect, useErrorBoundary, useRef, useState } from "./vendor/htm-preact.js";
-import { ask, heard, useAnswer } from "./api.js";
+import { heard, useRoute } from "./api.js";
 import { Ask } from "./ask.js";
 import { Budget } from "./budget.js";
 import { Compare } from "./compare.js";
@@ -14,7 +14,7 @@ import { Scores } from "./scores.js";
 import { carried } from "./settings.js";
 import { useAddress } from "./state.js";
 
-/** The views in the order of their keys, Alt and a digit: name, title, the question that it answers. */
+/** The views in the order of their keys: name, title, the question that it answers. */
 const VIEWS = [
   ["ask", "Ask", "What does the collection say to a question, within a budget?", Ask],
   ["scores", "Scores", "Why does a passage stand where it stands?", Scores],
@@ -29,7 +29,7 @@ const VIEWS = [
 function App() {
   const { state, again } = useAddress();
   const [turn, next] = useState(0);
-  const known = useAnswer(`collections ${turn}`, (signal) => ask("/v1/collections", undefined, { signal }));
+  const known = useRoute("/v1/collections", undefined, { again: turn });
   const main = useRef();
   useEffect(() => {
     const retry = () => next((n) => n + 1);

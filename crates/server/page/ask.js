@@ -1,9 +1,9 @@
-// Ask: the context that answers a question, as the reader gets it, with what it cites, what it took and what is amiss.
+// Ask: the context that answers a question, as its reader gets it.
 
 import { html } from "./vendor/htm-preact.js";
-import { ask, useAnswer } from "./api.js";
+import { useRoute } from "./api.js";
 import { Copies } from "./copies.js";
-import { Busy, Copy, Problem, Text, Times, To, Warnings, below, documentState, number } from "./parts.js";
+import { Asked, Copy, Meter, Text, Times, To, Warnings, below, documentState, number } from "./parts.js";
 import { Settings, carried, contextRequest, policy } from "./settings.js";
 
 const OUTCOMES = {
@@ -15,13 +15,10 @@ const OUTCOMES = {
 
 export function Ask({ state, collections, collection, again }) {
   const request = contextRequest(state);
-  const wrong = policy(state).error;
-  const of = state.q && !wrong && `${collection}${again}${JSON.stringify(request)}`;
-  const asked = useAnswer(of, (signal) => ask("/v1/context", request, { signal, collection }));
+  const asked = useRoute("/v1/context", request, { collection, again, wanted: state.q && !policy(state).error });
   return html`
     <${Settings} state=${state} collections=${collections} fields=${["budget", "strategy", "mode", "fusion", "filter", "links", "policy"]} />
-    <${Busy} on=${asked.busy} />
-    <${Problem} error=${asked.error} again=${asked.again} />
+    <${Asked} of=${asked} />
     ${asked.answer && state.q && html`<${Answer} answer=${asked.answer} state=${state} request=${request} collection=${collection} collections=${collections} />`}
     ${!state.q && html`<p class="hint">Ask a question. The answer is the text that a model would read: passages of the collection within the budget, each with its source.</p>`}`;
 }
@@ -31,7 +28,7 @@ function Answer({ answer, state, request, collection, collections }) {
   const { certificate, support } = data;
   return html`<section aria-labelledby="context-title" class="answer">
     <h2 id="context-title">Context <small><span data-test="tokens">${number(data.n_tokens)}</span> of ${number(data.budget_tokens)} tokens (${data.tokenizer})</small></h2>
-    <div class="meter" role="img" aria-label=${`${data.n_tokens} of ${data.budget_tokens} tokens`}><div style=${{ width: `${(100 * data.n_tokens) / Math.max(1, data.budget_tokens)}%` }}></div></div>
+    <${Meter} of=${data.n_tokens} most=${data.budget_tokens} unit=${(n) => `${number(n)} tokens`} />
     <${Warnings} list=${data.warnings} />
     <p class=${`outcome ${data.outcome}`} data-test="outcome">${OUTCOMES[data.outcome] ?? data.outcome}
       ${" "}${certificate && (certificate.gap === 0 ? "No choice within the budget is worth more." : `${below(certificate.gap)} below the best choice, at most.`)}
@@ -53,8 +50,8 @@ function Answer({ answer, state, request, collection, collections }) {
       ${" "}<${To} state=${{ ...carried(state), view: "scores" }}>how passages were ranked</>,
       ${" "}<${To} state=${{ ...carried(state), view: "lost" }}>where another document went</>.</p>
     <${Times} answer=${answer} />
-    <${Copies} collection=${collections.length > 1 ? collection : undefined}
-      what=${{ path: "/v1/context", body: request, cli: { verb: "context", before: [request.query], body: request, after: ["--json"] } }} />
+    <${Copies} of=${[collection, collections]}
+      what=${{ path: "/v1/context", body: request, cli: { verb: "context" } }} />
   </section>`;
 }
 

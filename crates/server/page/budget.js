@@ -1,10 +1,9 @@
-// The budget: what the tokens bought by section and document, what was taken and rejected and by which numbers, and how
-// the choice moves with its settings.
+// The budget: what its tokens bought, what was rejected by which numbers, and how the choice moves with its settings.
 
 import { html, useMemo, useState } from "./vendor/htm-preact.js";
-import { ask, useAnswer } from "./api.js";
+import { useRoute } from "./api.js";
 import { Copies } from "./copies.js";
-import { Busy, Long, Problem, Slider, Text, Times, To, Warnings, below, documentState, number } from "./parts.js";
+import { Asked, Long, Slider, Table, Text, Times, To, Warnings, below, documentState, number } from "./parts.js";
 import { Settings, carried, contextRequest, policy } from "./settings.js";
 import { go } from "./state.js";
 
@@ -20,20 +19,22 @@ const REASONS = {
 /** The gate of redundancy that a strategy keeps to: a key of its policy, and its default. */
 const GATES = { cento: ["cento", "same_words", 0.8], bubble: [null, "delta", 0.9], flat: null };
 
+/** Rejected candidates that are asked for until somebody wants more. */
+const REJECTED = 100;
+
 export function Budget({ state, collections, collection, again }) {
   const request = contextRequest(state);
-  const of = state.q && !policy(state).error && `${collection}${again}${JSON.stringify(request)}`;
-  const asked = useAnswer(of, (signal) => ask("/v1/explain/trace", request, { signal, collection }));
+  const parameters = { rejected: state.reason || state.all ? 1e6 : REJECTED };
+  const asked = useRoute("/v1/explain/trace", request, { collection, again, parameters, wanted: state.q && !policy(state).error });
   return html`
     <${Settings} state=${state} collections=${collections} fields=${["budget", "strategy", "mode", "fusion", "filter", "links", "policy"]} button="Assemble" />
-    <${Busy} on=${asked.busy} />
-    <${Problem} error=${asked.error} again=${asked.again} />
+    <${Asked} of=${asked} />
     ${asked.answer && state.q && html`<${Spent} answer=${asked.answer} state=${state} request=${request} collection=${collection} collections=${collections} again=${again} />`}
     ${!state.q && html`<p class="hint">Ask a question to see what its budget buys.</p>`}`;
 }
 
 function Spent({ answer, state, request, collection, collections, again }) {
-  const { assembly, delivered } = answer.data;
+  const { assembly, delivered, rejected } = answer.data;
   const { manifest, config, records } = assembly;
   const taken = useMemo(() => records.filter(({ final_decision: decision }) => decision === "selected")
     .sort((one, other) => (one.step_details.tokens_used ?? 0) - (other.step_details.tokens_used ?? 0) || one.rank - other.rank), [records]);
@@ -47,15 +48,15 @@ function Spent({ answer, state, request, collection, collections, again }) {
       : "This strategy knows no bound on the best choice."}</p>
     <div class="columns">
       <${Bars} title="By section" rows=${manifest.sections.map(({ label, tokens, limit }) => ({ name: label, tokens, limit }))} budget=${config.budget_tokens} whole=${delivered.n_tokens} />
-      <${Bars} title="By document" rows=${byDocument(taken)} budget=${config.budget_tokens} whole=${delivered.n_tokens} state=${state} />
+      <${Bars} title="By document" unit="tokens of the encoder" rows=${byDocument(taken)} budget=${config.budget_tokens} whole=${delivered.n_tokens} state=${state} />
       <${Needs} needs=${manifest.needs ?? []} />
     </div>
     <${Curve} state=${state} request=${request} collection=${collection} again=${again} spent=${delivered.n_tokens} />
     <${Steps} taken=${taken} state=${state} budget=${config.budget_tokens} />
-    <${Decisions} records=${records} state=${state} />
+    <${Decisions} records=${records} counts=${rejected} state=${state} />
     <${Times} answer=${answer} />
-    <${Copies} collection=${collections.length > 1 ? collection : undefined}
-      what=${{ path: "/v1/explain/trace", body: request, cli: { verb: "context", before: [request.query], body: request, after: ["--trace", "trace.json"] } }} />
+    <${Copies} of=${[collection, collections]}
+      what=${{ path: "/v1/explain/trace", body: request, cli: { verb: "context", after: ["--trace", "trace.json"] } }} />
   </section>`;
 }
 
@@ -65,7 +66,7 @@ function byDocument(taken) {
   return [...sums].map(([name, tokens]) => ({ name, tokens, document: name }));
 }
 
-/** Settings that assemble again as they are moved; the question is not typed anew. */
+/** Settings that assemble again as they are moved. */
 function Sliders({ state, config }) {
   const now = policy(state).value;
   const set = (changes) => go({ ...state, ...changes }, "adjust");
@@ -92,10 +93,10 @@ function Sliders({ state, config }) {
   </div>`;
 }
 
-function Bars({ title, rows, budget, whole, state }) {
+function Bars({ title, unit = "tokens of texts", rows, budget, whole, state }) {
   const sum = rows.reduce((all, { tokens }) => all + tokens, 0);
   const most = Math.max(...rows.map(({ tokens, limit }) => Math.max(tokens, limit ?? 0)), 1);
-  return html`<figure class="tokens"><figcaption>${title} <small>${number(sum)} tokens of texts${whole > sum ? `, ${number(whole - sum)} of marks and joins` : ""}</small></figcaption>
+  return html`<figure class="tokens"><figcaption>${title} <small>${number(sum)} ${unit}${!state && whole > sum ? `, ${number(whole - sum)} of marks and joins` : ""}</small></figcaption>
     <ul>${rows.map(({ name, tokens, limit, document }) => html`<li data-tokens=${tokens}><span class="what">${document ? html`<${To} state=${documentState(state, { document })}><${Text}>${name}</></>` : html`<${Text}>${name || "(no heading)"}</>`}</span>
       <span class="room" title=${limit ? `${tokens} of its share of ${limit}` : `${((100 * tokens) / Math.max(1, budget)).toFixed(1)} % of the budget`}>
         ${limit && html`<i class="limit" style=${{ width: `${(100 * limit) / most}%` }}></i>`}<i class="used" style=${{ width: `${(100 * tokens) / most}%` }}></i></span>
@@ -112,19 +113,17 @@ function Needs({ needs }) {
       <span class="n">${(100 * share).toFixed(0)} %, ${met.length ? `met by ${met.length}` : "not met"}</span></li>`)}</ul></figure>`;
 }
 
-/** Value against tokens, asked for when it is opened: it solves the choice at many budgets. */
+/** Value against tokens, asked for when it is opened. */
 function Curve({ state, request, collection, again, spent }) {
   const [open, set] = useState(Boolean(state.curve));
   const most = Math.max(4000, spent);
-  const wanted = { ...request, budget: most };
-  const of = open && `${collection}${again}${JSON.stringify(wanted)}`;
-  const asked = useAnswer(of, (signal) => ask("/v1/context/curve", wanted, { signal, collection }));
+  const asked = useRoute("/v1/context/curve", { ...request, budget: most }, { collection, again, wanted: open });
   const toggle = (event) => {
     set(event.target.open);
     if (event.target.open !== Boolean(state.curve)) go({ ...state, curve: event.target.open ? "1" : "" }, "adjust");
   };
   return html`<details class="curve" open=${open || undefined} onToggle=${toggle}><summary>Would more tokens help? The worth of every budget</summary>
-    <${Busy} on=${asked.busy}>Solving budgets up to ${number(most)} …</><${Problem} error=${asked.error} again=${asked.again} />
+    <${Asked} of=${asked}>Solving budgets up to ${number(most)} …</>
     ${open && asked.answer && html`<${Plot} of=${asked.answer.data} spent=${spent} state=${state} />`}</details>`;
 }
 
@@ -143,8 +142,8 @@ function Plot({ of: { points, knee, solved, budget_tokens: most }, spent, state 
     </svg>
     <p class="small">The line is the most that a budget could hold if no two passages said the same; dots are whole choices, solved.
       ${knee && html` Beyond the knee each token buys less than on average. <${To} state=${{ ...state, budget: knee }} data-test="knee">Spend ${number(knee)} tokens</>`}</p>
-    <div class="wide" tabindex="0" role="region" aria-label="Solved budgets"><table><caption>Solved budgets</caption><thead><tr><th scope="col">tokens</th><th scope="col">value</th><th scope="col">of that at ${number(most)}</th><th scope="col">below the best, at most</th></tr></thead>
-      <tbody>${solved.map(({ tokens, certificate }) => html`<tr><th scope="row">${number(tokens)}</th><td>${number(certificate.value)}</td><td>${((100 * certificate.value) / (solved.at(-1).certificate.value || 1)).toFixed(0)} %</td><td>${below(certificate.gap)}</td></tr>`)}</tbody></table></div>`;
+    <${Table} label="Solved budgets" caption="Solved budgets" heads=${`tokens, value, share of that at ${number(most)}, below the best at most`}
+      rows=${solved.map(({ tokens, certificate: { value, gap } }) => [number(tokens), number(value), `${((100 * value) / (solved.at(-1).certificate.value || 1)).toFixed(0)} %`, below(gap)])} />`;
 }
 
 /** The choice, step by step, in the order in which its tokens were spent. */
@@ -160,23 +159,20 @@ function Steps({ taken, state, budget }) {
 }
 
 /** Every candidate that was not taken, by reason, with the numbers of the decision. */
-function Decisions({ records, state }) {
+function Decisions({ records, counts, state }) {
   const rejected = useMemo(() => records.filter(({ final_decision: decision }) => decision === "rejected"), [records]);
-  const counts = useMemo(() => {
-    const sums = new Map();
-    for (const { final_reason: reason } of rejected) sums.set(reason, (sums.get(reason) ?? 0) + 1);
-    return [...sums];
-  }, [rejected]);
-  const wanted = state.reason && counts.some(([reason]) => reason === state.reason) ? state.reason : "";
+  const all = counts.reduce((sum, { n }) => sum + n, 0);
+  const wanted = state.reason && counts.some(({ reason }) => reason === state.reason) ? state.reason : "";
   const shown = useMemo(() => (wanted ? rejected.filter(({ final_reason: reason }) => reason === wanted) : rejected), [rejected, wanted]);
-  return html`<section aria-labelledby="rejected-title"><h3 id="rejected-title">Rejected: ${number(rejected.length)}</h3>
+  return html`<section aria-labelledby="rejected-title"><h3 id="rejected-title">Rejected: ${number(all)}</h3>
     <div class="tabs" role="group" aria-label="Reason">
       <button type="button" class="small" aria-pressed=${!wanted} onClick=${() => go({ ...state, reason: "" }, "adjust")}>all</button>
-      ${counts.map(([reason, n]) => html`<button type="button" class="small" aria-pressed=${reason === wanted} onClick=${() => go({ ...state, reason }, "adjust")}>${REASONS[reason] ?? reason}: ${number(n)}</button>`)}</div>
+      ${counts.map(({ reason, n }) => html`<button type="button" class="small" aria-pressed=${reason === wanted} onClick=${() => go({ ...state, reason }, "adjust")}>${REASONS[reason] ?? reason}: ${number(n)}</button>`)}</div>
     <${Long} items=${shown} row=${52} most=${420} label="Rejected candidates">${(record) => html`<div class="decision">
       <span class="n">${number(record.rank)}</span>
       <${To} state=${{ ...carried(state), view: "lost", id: record.chunk_id }} title=${record.chunk_id}><${Text}>${record.chunk_id}</></>
-      <span class="small why" title=${details(record.step_details)}>${number(record.token_count)} tokens; ${REASONS[record.final_reason] ?? record.final_reason}${details(record.step_details)}</span></div>`}</></section>`;
+      <span class="small why" title=${details(record.step_details)}>${number(record.token_count)} tokens; ${REASONS[record.final_reason] ?? record.final_reason}${details(record.step_details)}</span></div>`}</>
+    ${!wanted && rejected.length < all && html`<p><button type="button" class="small" data-test="all" onClick=${() => go({ ...state, all: "1" }, "adjust")}>The first ${number(rejected.length)} stand here; show all ${number(all)}</button></p>`}</section>`;
 }
 
 /** The numbers of a decision, under the names that traces give them. */

@@ -2,39 +2,41 @@
 
 import { html, useState } from "./vendor/htm-preact.js";
 import { Copy } from "./parts.js";
-import { route } from "./api.js";
+import { key, route } from "./api.js";
 
 /** A word as a POSIX shell reads it back, whatever is in it. */
 const quoted = (text) => (/^[\w@%+=:,./-]+$/.test(text) ? text : `'${String(text).replaceAll("'", `'\\''`)}'`);
 
-/** A value as TOML writes it. */
+/** A value as TOML writes it, in one line. */
 function toml(value) {
   if (Array.isArray(value)) return `[${value.map(toml).join(", ")}]`;
+  if (isTable(value)) return `{ ${Object.entries(value).map(pair).join(", ")} }`;
   return JSON.stringify(value).replaceAll("\x7f", "\\u007f");
 }
 
-/** A policy as its file. */
+const isTable = (value) => value && typeof value === "object" && !Array.isArray(value);
+const pair = ([name, value]) => `${toml(name)} = ${toml(value)}`;
+
+/** A policy as its file: no line of it is a bare word, so none ends a heredoc. */
 function policyFile(policy) {
-  const isTable = (value) => value && typeof value === "object" && !Array.isArray(value);
-  const line = ([name, value]) => `${JSON.stringify(name)} = ${toml(value)}`;
   const entries = Object.entries(policy);
   const tables = entries.filter(([, value]) => isTable(value));
-  const plain = entries.filter(([, value]) => !isTable(value)).map(line);
-  return [...plain, ...tables.map(([name, table]) => [`[${name}]`, ...Object.entries(table).map(line)].join("\n"))].join("\n");
+  const plain = entries.filter(([, value]) => !isTable(value)).map(pair);
+  return [...plain, ...tables.map(([name, table]) => [`[${toml(name)}]`, ...Object.entries(table).map(pair)].join("\n"))].join("\n");
 }
 
-/** The flags of a request. */
+/** The flags of a request; a value that begins like a flag is bound to its own. */
 function flags(body) {
   const { query, policy, explain, ...rest } = body;
   const said = Object.entries(rest).flatMap(([name, value]) =>
-    name === "k" ? ["-k", value] : [value].flat().flatMap((one) => [`--${name}`, one]),
+    [value].flat().map(String).flatMap((one) => (name === "k" ? ["-k", one] : one.startsWith("-") ? [`--${name}=${one}`] : [`--${name}`, one])),
   );
   if (policy) said.push("--policy", "policy.toml");
   if (explain) said.push("--explain");
-  return said.map(String);
+  return said;
 }
 
-function command({ verb, before = [], body = {}, collection, after = [] }) {
+function command({ verb, before, body = {}, collection, after }) {
   const of = collection ? ["--collection", collection] : [];
   const named = before.some((word) => word.startsWith("-")) ? [[], ["--", ...before]] : [before, []];
   const words = ["cento", verb, ...named[0], ...flags(body), ...of, ...after, ...named[1]].map(quoted).join(" ");
@@ -45,22 +47,22 @@ function command({ verb, before = [], body = {}, collection, after = [] }) {
 function shells({ path, parameters, body, cli }, collection) {
   const at = location.origin + route(path, { collection, ...parameters });
   const data = body && JSON.stringify(body);
-  const key = "# with keys: --header 'Authorization: Bearer KEY'\n";
-  const python = body
-    ? `from urllib.request import Request, urlopen\nimport json\n\nbody = json.loads(${JSON.stringify(data)})\n` +
-      `answer = json.load(urlopen(Request(${JSON.stringify(at)}, json.dumps(body).encode())))\nprint(json.dumps(answer, indent=1))`
-    : `from urllib.request import urlopen\nimport json\n\nprint(json.dumps(json.load(urlopen(${JSON.stringify(at)})), indent=1))`;
-  const made = { curl: `${key}curl --fail ${quoted(at)}${data ? ` --data ${quoted(data)}` : ""}`, python };
-  return cli ? { curl: made.curl, cento: command({ ...cli, collection }), python } : made;
+  // A key is never copied: commands take it from the environment.
+  const curl = ["curl --fail", key.get() && `--header "Authorization: Bearer $KEY"`, quoted(at), data && `--data ${quoted(data)}`];
+  const rest = [data && `${JSON.stringify(data)}.encode()`, key.get() && `headers={"Authorization": "Bearer " + os.environ["KEY"]}`];
+  const python = `import json${key.get() ? ", os" : ""}\nfrom urllib.request import Request, urlopen\n\n` +
+    `request = Request(${[JSON.stringify(at), ...rest].filter(Boolean).join(", ")})\nprint(json.dumps(json.load(urlopen(request)), indent=1))`;
+  const made = { curl: curl.filter(Boolean).join(" "), python };
+  return cli ? { curl: made.curl, cento: command({ before: [body?.query], body, after: ["--json"], ...cli, collection }), python } : made;
 }
 
 /**
  * Commands for what a view asked: `{ path, parameters, body, cli }`, where `cli` is the verb, what stands before and
- * after its flags, and the body they say. `collection` where there are several.
+ * after its flags, and the body they say. `of` the collection, and all there are.
  */
-export function Copies({ what, collection }) {
+export function Copies({ what, of: [collection, all] = [] }) {
   const [tab, show] = useState("curl");
-  const texts = shells(what, collection);
+  const texts = shells(what, all?.length > 1 ? collection : undefined);
   const now = texts[tab] ? tab : "curl";
   return html`<details class="copies"><summary>The same as a command</summary>
     <div class="tabs" role="group" aria-label="Language">

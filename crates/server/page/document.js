@@ -1,9 +1,9 @@
-// Document: its text with the cited bytes marked where they are, its outline, its neighbours, and what its reader lost.
+// Document: its text with the cited bytes marked, its outline, its neighbours, and what its reader lost.
 
 import { html, useEffect, useMemo, useRef, useState } from "./vendor/htm-preact.js";
 import { ask, route, useAnswer } from "./api.js";
 import { Copies } from "./copies.js";
-import { Busy, Long, Problem, Text, To, number } from "./parts.js";
+import { Asked, Figures, Long, Text, To, number } from "./parts.js";
 import { go } from "./state.js";
 
 /** Bytes of a block of text, and blocks that are drawn at once. */
@@ -32,9 +32,8 @@ export function Document({ state, collection, collections, again }) {
     <form class="settings" onSubmit=${open}><div class="question">
       <label class="grow">Document <input name="doc" required dir="auto" autocomplete="off" value=${typed ?? state.doc ?? ""} onInput=${(e) => type(e.target.value)} /></label>
       <button class="main">Open</button></div></form>
-    <${Busy} on=${asked.busy} />
-    <${Problem} error=${asked.error} again=${asked.again} />
-    ${asked.answer && state.doc && html`<${Opened} ...${asked.answer} hits=${warm.answer?.data.hits} state=${state} collection=${collection} collections=${collections} />`}
+    <${Asked} of=${asked} />
+    ${asked.answer && state.doc && html`<${Opened} key=${state.doc} ...${asked.answer} hits=${warm.answer?.data.hits} state=${state} collection=${collection} collections=${collections} />`}
     ${!state.doc && html`<p class="hint">Open a document by its id. <${To} state=${{ view: "health", c: state.c }}>All documents</> are listed under Health; citations and results lead here too.</p>`}`;
 }
 
@@ -68,7 +67,7 @@ function Opened({ text, sections, report, near, hits, state, collection, collect
       <${Outline} sections=${sections} hits=${hits} state=${state} />
       <${Body} text=${text} at=${outside ? undefined : at} near=${near} state=${state} />
     </div>
-    <${Copies} collection=${undefined} what=${{
+    <${Copies} what=${{
       path: `/v1/collections/${encodeURIComponent(collection)}/text`, parameters: { citation },
       cli: { verb: "get", before: [citation], after: collections.length > 1 ? ["--collection", collection, "--json"] : ["--json"] },
     }} />
@@ -89,7 +88,7 @@ function Reader({ report }) {
   const said = [...failures.map((text) => `Failed: ${text}`), ...remarks, ...(got?.unread ?? []).map((text) => `Not read: ${text}`)];
   const blank = got?.pages_without_text ?? [];
   return html`<details class=${`reader ${suspicion}`} open=${suspicion !== "fine" || undefined}><summary>What the reader got: ${suspicion}</summary>
-    ${figures && html`<dl class="figures">${figures.map(([name, value]) => html`<div><dt>${name}</dt><dd>${typeof value === "number" ? number(value) : value}</dd></div>`)}</dl>`}
+    ${figures && html`<${Figures} of=${figures.map(([name, value]) => [name, typeof value === "number" ? number(value) : value])} />`}
     ${blank.length > 0 && html`<p>Pages without text: ${blank.slice(0, 50).join(", ")}${blank.length > 50 ? " …" : ""}</p>`}
     ${said.length > 0 && html`<ul>${said.map((text) => html`<li><${Text}>${text}</></li>`)}</ul>`}
   </details>`;
@@ -98,26 +97,27 @@ function Reader({ report }) {
 function Metadata({ of }) {
   const fields = Object.entries(of ?? {});
   if (!fields.length) return null;
-  return html`<details><summary>Metadata, ${fields.length} fields</summary><dl class="figures">
-    ${fields.map(([name, value]) => html`<div><dt><${Text}>${name}</></dt><dd><${Text}>${typeof value === "string" ? value : JSON.stringify(value)}</></dd></div>`)}</dl></details>`;
+  return html`<details><summary>Metadata, ${fields.length} fields</summary><${Figures} of=${fields.map(([name, value]) => [name, typeof value === "string" ? value : JSON.stringify(value)])} /></details>`;
 }
 
 /** The headings; where a question was asked, each with the best score of a passage under it. */
 function Outline({ sections, hits, state }) {
   const listed = useMemo(() => {
-    const best = Math.max(...(hits ?? []).map(({ score }) => score), 1e-9);
-    const under = ([start, end]) => (hits ?? []).filter((hit) => hit.span[0] < end && hit.span[1] > start).reduce((most, { score }) => Math.max(most, score), 0);
-    return sections.filter(({ level, heading }) => level > 0 || heading).map((section) => ({ ...section, heat: hits ? Math.max(0, under(section.span)) / best : 0, score: hits && under(section.span) }));
+    const found = hits ?? [];
+    const most = (of) => of.reduce((most, { score }) => Math.max(most, score), 0);
+    const best = most(found) || 1;
+    const named = sections.filter(({ level, heading }) => level > 0 || heading);
+    return named.map((section) => ({ ...section, score: most(found.filter(({ span: [start, end] }) => start < section.span[1] && end > section.span[0])) / best }));
   }, [sections, hits]);
   const target = span(state.at)?.[0] ?? Number(state.to ?? 0);
   const from = Math.max(0, listed.findLastIndex((section) => section.span[0] <= target) - 3);
   if (!listed.length) return html`<nav class="outline" aria-label="Outline"><p class="small">No headings.</p></nav>`;
-  const least = Math.min(...listed.map(({ level }) => level));
+  const least = listed.reduce((least, { level }) => Math.min(least, level), listed[0].level);
   return html`<nav class="outline" aria-label="Outline"><h3>Outline${hits ? ", by how well passages answer" : ""}</h3>
     <${Long} items=${listed} row=${28} most=${560} from=${from} label="Headings">${(section) => html`
       <${To} class="heading" state=${{ ...state, at: undefined, chunks: undefined, to: section.span[0] }} title=${section.heading} style=${{ paddingLeft: `${Math.min(8, section.level - least) * 14 + 6}px` }}>
-        ${hits && html`<span class="heat" aria-hidden="true"><span style=${{ width: `${section.heat * 100}%` }}></span></span>`}
-        <${Text}>${section.heading || "(no heading)"}</>${hits && section.score > 0 && html`<span class="hidden"> best score ${number(section.score)}</span>`}</>`}</>
+        ${hits && html`<span class="heat" aria-hidden="true"><span style=${{ width: `${section.score * 100}%` }}></span></span>`}
+        <${Text}>${section.heading || "(no heading)"}</>${section.score > 0 && html`<span class="hidden"> ${number(section.score)} of the best</span>`}</>`}</>
   </nav>`;
 }
 

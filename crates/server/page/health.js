@@ -1,29 +1,28 @@
-// Health: what the collection holds, which files were read badly, how sound its graphs are, what is at work on it.
+// Health: what the collection holds, how sound it is, which files were read badly, what is at work, the cache.
 
 import { html, useEffect, useMemo, useState } from "./vendor/htm-preact.js";
-import { ask, route, useAnswer } from "./api.js";
+import { route, useRoute } from "./api.js";
 import { Copies } from "./copies.js";
-import { Busy, Long, Problem, Text, To, Warnings, bytes, documentState, number } from "./parts.js";
+import { Asked, Figures, Long, Meter, Problem, Table, Text, To, Warnings, bytes, documentState, number } from "./parts.js";
 import { go } from "./state.js";
 
 const EVERY_MS = 1000;
 
 export function Health({ state, collection, collections, again }) {
   const base = `/v1/collections/${encodeURIComponent(collection)}`;
-  const status = useAnswer(`${base}${again}`, (signal) => ask(base, undefined, { signal }));
-  const reports = useAnswer(`${base}${again}`, (signal) => ask(`${base}/reports`, undefined, { signal }));
-  const kept = useAnswer(`${base}${again}`, (signal) => ask(`${base}/snapshots`, undefined, { signal }));
+  const get = (rest) => useRoute(base + rest, undefined, { again });
+  const [status, reports, kept] = ["", "/reports", "/snapshots"].map(get);
   return html`
     ${collections.length > 1 && html`<nav class="tabs" aria-label="Collections">${collections.map((name) => html`<${To} class="button small" state=${{ view: "health", c: name }} aria-current=${name === collection ? "true" : undefined}>${name}</>`)}</nav>`}
-    <${Busy} on=${status.busy} />
-    <${Problem} error=${status.error} again=${status.again} />
-    ${status.answer && html`<${Contents} data=${status.answer.data} name=${collection} />`}
-    ${status.answer && html`<${Jobs} again=${again} />`}
-    ${status.answer && html`<${Files} reports=${reports} />`}
+    <${Asked} of=${status} />
+    ${status.answer && html`<${Contents} data=${status.answer.data} name=${collection} />
+    <div><${Jobs} again=${again} /></div>
+    <div><${Cache} fingerprint=${status.answer.data.config.model_fingerprint} again=${again} /></div>
+    <div><${Files} reports=${reports} /></div>
     ${kept.answer?.data.snapshots.length > 0 && html`<section aria-labelledby="kept-title"><h2 id="kept-title">Snapshots</h2>
       <ul>${kept.answer.data.snapshots.map(({ name, generation }) => html`<li><${Text}>${name}</>: generation ${number(generation)}</li>`)}</ul></section>`}
-    ${status.answer && html`<${Documents} base=${base} state=${state} collection=${collection} again=${again} />`}
-    ${status.answer && html`<${Copies} what=${{ path: base, cli: { verb: "status", after: collections.length > 1 ? ["--collection", collection, "--json"] : ["--json"] } }} />`}`;
+    <${Documents} base=${base} state=${state} again=${again} />
+    <${Copies} what=${{ path: base, cli: { verb: "status", before: [], after: collections.length > 1 ? ["--collection", collection, "--json"] : ["--json"] } }} />`}`;
 }
 
 function Contents({ data, name }) {
@@ -42,18 +41,17 @@ function Contents({ data, name }) {
   return html`<section aria-labelledby="contents-title"><h2 id="contents-title"><${Text}>${name}</></h2>
     <${Warnings} list=${wrong} />
     ${data.n_documents === 0 && html`<p class="hint">The collection is empty. <code>cento index FOLDER</code> fills it.</p>`}
-    <dl class="figures">${figures.map(([name, value]) => html`<div><dt>${name}</dt><dd><${Text}>${value}</></dd></div>`)}</dl>
-    <div class="wide" tabindex="0" role="region" aria-label="Segments"><table><caption>Segments</caption>
-      <thead><tr><th scope="col">segment</th><th scope="col">documents</th><th scope="col">rows</th><th scope="col">dead rows</th><th scope="col">vectors searched by</th><th scope="col">recall@10 of the graph</th><th scope="col">finds itself</th></tr></thead>
-      <tbody>${segments.map(({ name, n_documents: documents, n_rows: rows, n_dead_rows: dead, scan, graphs }) => html`<tr><th scope="row">${name}</th><td>${number(documents)}</td><td>${number(rows)}</td><td>${number(dead)}</td><td>${scan}</td>
-        <td>${graphs?.map(({ recall_at_10: recall }) => number(recall)).join(", ") || "–"}</td><td>${graphs?.map(({ self_retrieval: self }) => number(self)).join(", ") || "–"}</td></tr>`)}</tbody></table></div>
-    <details><summary>Bytes by file</summary><dl class="figures">${Object.entries(sizes).map(([file, n]) => html`<div><dt>${file}</dt><dd>${bytes(n)}</dd></div>`)}</dl></details></section>`;
+    <${Figures} of=${figures} />
+    <${Table} label="Segments" caption="Segments" heads="segment, documents, rows, dead rows, vectors searched by, recall@10 of the graph, finds itself"
+      rows=${segments.map(({ name, n_documents: documents, n_rows: rows, n_dead_rows: dead, scan, graphs }) => [name, number(documents), number(rows), number(dead), scan,
+        ...["recall_at_10", "self_retrieval"].map((figure) => graphs?.map((graph) => number(graph[figure])).join(", ") || "–")])} />
+    <details><summary>Bytes by file</summary><${Figures} of=${Object.entries(sizes).map(([file, n]) => [file, bytes(n)])} /></details></section>`;
 }
 
 /** Jobs of the server, looked at again while one is at work. */
 function Jobs({ again }) {
   const [turn, next] = useState(0);
-  const asked = useAnswer(`jobs ${turn} ${again}`, (signal) => ask("/v1/jobs", undefined, { signal }));
+  const asked = useRoute("/v1/jobs", undefined, { again: `${turn} ${again}` });
   const jobs = asked.answer?.data.jobs ?? [];
   const atWork = jobs.some(({ state }) => state === "running" || state === "cancelling");
   useEffect(() => {
@@ -68,6 +66,19 @@ function Jobs({ again }) {
       ${of > 0 && html`<progress aria-label=${`${job.kind} of ${job.collection}`} max=${of} value=${done}></progress>`}
       ${job.error && html`<p class="wrong"><${Text}>${job.error.message}</></p>`}</li>`;
   })}</ul></section>`;
+}
+
+/** The embedding cache, which all collections of the server's user share. */
+function Cache({ fingerprint, again }) {
+  const { answer, error, again: repeat } = useRoute("/v1/cache", undefined, { again });
+  if (error) return error.code === "no_cache" ? null : html`<${Problem} error=${error} again=${repeat} />`;
+  if (!answer) return null;
+  const { n_bytes: used, max_bytes: most, models } = answer.data;
+  return html`<section aria-labelledby="cache-title"><h2 id="cache-title">Embedding cache <small>${bytes(used)} of at most ${bytes(most)}</small></h2>
+    <${Meter} of=${used} most=${most} unit=${bytes} />
+    ${models.length > 0 && html`<${Table} label="Models of the cache" test="cache" heads="model, fingerprint, dimensions, entries, bytes, last used"
+      rows=${models.map((of) => [html`<${Text}>${of.model}</>`, html`<code title=${of.fingerprint}>${of.fingerprint.slice(0, 12)}</code>${of.fingerprint === fingerprint && " (this one)"}`,
+        number(of.dimensions), number(of.n_embeddings), bytes(of.n_bytes), new Date(1000 * of.last_use_seconds).toISOString().slice(0, 10)])} />`}</section>`;
 }
 
 /** What the readers say of files, those that want attention first. */
@@ -91,7 +102,7 @@ function Documents({ base, state, again }) {
   const [typed, type] = useState();
   const [open, set] = useState(Boolean(state.list));
   const filter = state.list === "1" ? "" : (state.list ?? "");
-  const asked = useAnswer(open && `${base} ${filter} ${again}`, (signal) => ask(route(`${base}/documents`, { filter }), undefined, { signal }));
+  const asked = useRoute(route(`${base}/documents`, { filter }), undefined, { again, wanted: open });
   const submit = (event) => {
     event.preventDefault();
     set(true);
@@ -102,7 +113,7 @@ function Documents({ base, state, again }) {
   const listed = useMemo(() => documents ?? [], [documents]);
   return html`<section aria-labelledby="documents-title"><h2 id="documents-title">Documents${documents && open ? html` <small>${number(documents.length)}</small>` : ""}</h2>
     <form class="settings" onSubmit=${submit}><div class="question"><label class="grow">Filter <input name="list" placeholder=${'type = "pdf" and title contains "report"'} value=${typed ?? filter} onInput=${(e) => type(e.target.value)} /></label><button>List them</button></div></form>
-    ${open && html`<${Busy} on=${asked.busy} /><${Problem} error=${asked.error} again=${asked.again} />`}
+    ${open && html`<${Asked} of=${asked} />`}
     ${open && listed.length > 0 && html`<${Long} items=${listed} row=${54} most=${460} label="Documents">${(one) => html`<div class="listed"><${To} state=${documentState(state, { document: one.id })} title=${one.id}><${Text}>${one.id}</></>
       <span class="small"><${Text}>${one.title}</> · ${one.type} · ${number(one.n_chunks)} chunks</span></div>`}</>`}</section>`;
 }

@@ -1,9 +1,9 @@
 // Where did it go: the way of a document or a passage through every stage, and the smallest change that brings it back.
 
 import { html, useState } from "./vendor/htm-preact.js";
-import { ask, useAnswer } from "./api.js";
+import { useRoute } from "./api.js";
 import { Copies } from "./copies.js";
-import { Busy, Problem, Text, Times, To, documentState, number } from "./parts.js";
+import { Asked, Text, Times, To, documentState, number } from "./parts.js";
 import { Terms } from "./scores.js";
 import { Settings, carried, contextRequest, policy, said } from "./settings.js";
 
@@ -12,17 +12,16 @@ const STAGES = { lexical: "Words (BM25)", dense: "Vectors", fused: "Fused rankin
 export function Lost({ state, collections, collection, again }) {
   const request = { id: state.id ?? "", context: contextRequest(state) };
   const [typed, type] = useState();
-  const of = state.q && state.id && !policy(state).error && `${collection}${again}${JSON.stringify(request)}`;
-  const asked = useAnswer(of, (signal) => ask("/v1/explain", request, { signal, collection }));
+  const wanted = state.q && state.id && !policy(state).error;
+  const asked = useRoute("/v1/explain", request, { collection, again, wanted });
   const id = html`<div class="question"><label class="grow">Document, or passage (DOCUMENT#NUMBER)
     <input name="id" required dir="auto" autocomplete="off" spellcheck="false" value=${typed ?? state.id ?? ""} onInput=${(e) => type(e.target.value)} /></label></div>`;
   return html`
     <${Settings} state=${state} collections=${collections} fields=${["budget", "strategy", "mode", "fusion", "filter", "links", "policy"]}
       button="Follow it" extra=${typed === undefined ? {} : { id: typed }}>${id}</>
-    <${Busy} on=${asked.busy}>Following it. Changes are tried one by one, which may take seconds …</>
-    <${Problem} error=${asked.error} again=${asked.again} />
+    <${Asked} of=${asked}>Following it. Changes are tried one by one, which may take seconds …</>
     ${asked.answer && state.id && html`<${Way} answer=${asked.answer} state=${state} request=${request} collection=${collection} collections=${collections} />`}
-    ${!of && html`<p class="hint">Say which document you miss in the context of which question.</p>`}`;
+    ${!wanted && html`<p class="hint">Say which document you miss in the context of which question.</p>`}`;
 }
 
 function Way({ answer, state, request, collection, collections }) {
@@ -43,8 +42,8 @@ function Way({ answer, state, request, collection, collections }) {
     </ol>
     ${data.terms && html`<details><summary>Words of the question in its best passage</summary><${Terms} of=${data.terms} /></details>`}
     <${Times} answer=${answer} />
-    <${Copies} collection=${collections.length > 1 ? collection : undefined}
-      what=${{ path: "/v1/explain", body: request, cli: { verb: "why-not", before: [request.context.query, request.id], body: request.context, after: ["--json"] } }} />
+    <${Copies} of=${[collection, collections]}
+      what=${{ path: "/v1/explain", body: request, cli: { verb: "why-not", before: [request.context.query, request.id], body: request.context } }} />
   </section>`;
 }
 

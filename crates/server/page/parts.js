@@ -4,11 +4,11 @@ import { html, useEffect, useLayoutEffect, useRef, useState } from "./vendor/htm
 import { key } from "./api.js";
 import { address } from "./state.js";
 
-/** Milliseconds that a slider rests before it is believed: browsers allow an address so many changes a second. */
+/** Milliseconds that a slider rests before it is believed: browsers bound the changes of an address. */
 const REST_MS = 60;
 
 /** Sides of a text whose letters run either way stay apart from what is around them. */
-export const Text = ({ children, class: name }) => html`<bdi class=${name} dir="auto">${children}</bdi>`;
+export const Text = ({ children }) => html`<bdi dir="auto">${children}</bdi>`;
 
 const whole = new Intl.NumberFormat("en");
 
@@ -35,9 +35,9 @@ export const milliseconds = (ms) => `${ms < 10 ? ms.toFixed(1) : Math.round(ms)}
 /** A link to a state of the page. */
 export const To = ({ state, children, ...rest }) => html`<a href=${address(state)} ...${rest}>${children}</a>`;
 
-/** Which document a link to `state` of view `document` shows: a span of bytes, and its chunks for their neighbours. */
-export function documentState({ c, q }, { document, span, chunks }) {
-  const numbers = (chunks ?? []).map((id) => Number(id.slice(id.lastIndexOf("#") + 1))).filter(Number.isInteger);
+/** The state that shows a document: a span of bytes, and its chunks for their neighbours. */
+export function documentState({ c, q }, { document, span, id, chunks = id ? [id] : [] }) {
+  const numbers = chunks.map((id) => Number(id.slice(id.lastIndexOf("#") + 1))).filter(Number.isInteger);
   const near = numbers.length ? `${Math.min(...numbers)}-${Math.max(...numbers)}` : undefined;
   return { view: "document", c, q, doc: document, at: span && `${span[0]}-${span[1]}`, chunks: near };
 }
@@ -47,9 +47,9 @@ export const Busy = ({ on, children }) =>
   html`<p class="busy" role="status" aria-live="polite">${on ? (children ?? "Asking …") : ""}</p>`;
 
 /** Ways out that an answer does not name. */
+const DAMAGED = "A file of the collection is damaged. On the server, `cento doctor` says which, and `cento repair` keeps what can be read.";
 const WAYS = {
-  corrupt: "A file of the collection is damaged. On the server, `cento doctor` says which, and `cento repair` keeps what can be read.",
-  unreadable: "A file of the collection, or the answer itself, cannot be read. The server's log says more.",
+  corrupt: DAMAGED, unreadable: DAMAGED, not_found: "The folder of the collection is not where it was.",
   unknown_collection: "It may have been removed or renamed while this page was open.",
 };
 
@@ -87,7 +87,7 @@ function AskKey({ error, again }) {
 export const Warnings = ({ list }) =>
   list?.length ? html`<ul class="warnings" aria-label="Warnings">${list.map((text) => html`<li><${Text}>${text}</></li>`)}</ul>` : null;
 
-/** Where the time went: the stages that the server measured, and the whole as the browser saw it. */
+/** Where the time went, by stage and as a whole. */
 export function Times({ answer }) {
   if (!answer) return null;
   const { stages, ms } = answer;
@@ -102,26 +102,49 @@ export function Times({ answer }) {
   </div>`;
 }
 
-/** A long list of which only the rows in sight exist, each `row` pixels high; `from` is the first that is seen. */
+/** The most pixels that a list is high: browsers cut off what is higher than some 30 million. */
+const TALL = 8e6;
+
+/**
+ * A long list of which only the rows in sight exist, each `row` pixels high; `from` is the first that is seen. One that
+ * would be too high is scrolled in larger steps.
+ */
 export function Long({ items, row, label, children, most = 480, from = 0 }) {
   const box = useRef();
   const [top, scroll] = useState(0);
   const [room, resize] = useState(most);
   useLayoutEffect(() => {
     resize(box.current.clientHeight || most);
-    box.current.scrollTop = from * row;
+    box.current.scrollTop = (from * row) / pace;
     scroll(box.current.scrollTop);
   }, [items, from]);
-  const first = Math.max(0, Math.floor(top / row) - 6);
+  const tall = Math.min(TALL, items.length * row);
+  const pace = tall > room ? (items.length * row - room) / (tall - room) : 1;
+  const first = Math.max(0, Math.floor((top * pace) / row) - 6);
   const shown = items.slice(first, first + Math.ceil(room / row) + 12);
+  const at = (n) => Math.round(n * row - top * (pace - 1));
   return html`<div class="long" ref=${box} tabindex="0" role="list" aria-label=${`${label}, ${number(items.length)}`}
     style=${{ height: `${Math.min(most, items.length * row)}px` }} onScroll=${(event) => scroll(event.target.scrollTop)}>
-    <div class="all" role="presentation" style=${{ height: `${items.length * row}px` }}>
+    <div class="all" role="presentation" style=${{ height: `${tall}px` }}>
       ${shown.map((item, n) => html`<div class="row" role="listitem" key=${first + n} aria-posinset=${first + n + 1}
-        aria-setsize=${items.length} style=${{ height: `${row}px`, top: `${(first + n) * row}px` }}>${children(item, first + n)}</div>`)}
+        aria-setsize=${items.length} style=${{ height: `${row}px`, top: `${at(first + n)}px` }}>${children(item, first + n)}</div>`)}
     </div>
   </div>`;
 }
+
+/** A table that scrolls by itself; `heads` have commas between. */
+export const Table = ({ label, caption, heads, rows, test }) => html`<div class="wide" tabindex="0" role="group" aria-label=${label}><table data-test=${test}>${caption && html`<caption>${caption}</caption>`}
+  <thead><tr>${heads.split(", ").map((head) => html`<th scope="col">${head}</th>`)}</tr></thead>
+  <tbody>${rows.map(([first, ...rest]) => html`<tr><th scope="row">${first}</th>${rest.map((cell) => html`<td>${cell}</td>`)}</tr>`)}</tbody></table></div>`;
+
+/** That an answer is awaited, or why there is none. */
+export const Asked = ({ of: { busy, error, again }, children }) => html`<div><${Busy} on=${busy}>${children}</><${Problem} error=${error} again=${again} /></div>`;
+
+/** A share of a whole as a bar. */
+export const Meter = ({ of, most, unit }) => html`<div class="meter" role="img" aria-label=${`${unit(of)} of ${unit(most)}`}><div style=${{ width: `${Math.min(100, (100 * of) / Math.max(1, most))}%` }}></div></div>`;
+
+/** Names and values. */
+export const Figures = ({ of }) => html`<dl class="figures">${of.map(([name, value]) => html`<div><dt><${Text}>${name}</></dt><dd><${Text}>${value}</></dd></div>`)}</dl>`;
 
 /** A choice of few words. */
 export function Choice({ label, name, value, options, onChange }) {

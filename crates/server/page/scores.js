@@ -1,9 +1,9 @@
 // Scores that add up: each passage's score as a bar of what each arm contributed, with the formula and its numbers.
 
 import { html } from "./vendor/htm-preact.js";
-import { ask, useAnswer } from "./api.js";
+import { useRoute } from "./api.js";
 import { Copies } from "./copies.js";
-import { Busy, Problem, Text, Times, To, Warnings, documentState, number } from "./parts.js";
+import { Asked, Table, Text, Times, To, Warnings, documentState, number } from "./parts.js";
 import { Settings, carried, policy, searchRequest } from "./settings.js";
 
 /** Constants of the formulas that an answer does not repeat; a formula is shown only where it gives the number. */
@@ -16,12 +16,10 @@ export const ARMS = { dense: "vectors", lexical: "words", named: "named by", lin
 
 export function Scores({ state, collections, collection, again }) {
   const request = { ...searchRequest(state), explain: true };
-  const of = state.q && !policy(state).error && `${collection}${again}${JSON.stringify(request)}`;
-  const asked = useAnswer(of, (signal) => ask("/v1/search", request, { signal, collection }));
+  const asked = useRoute("/v1/search", request, { collection, again, wanted: state.q && !policy(state).error });
   return html`
     <${Settings} state=${state} collections=${collections} fields=${["k", "mode", "fusion", "filter"]} button="Rank" />
-    <${Busy} on=${asked.busy} />
-    <${Problem} error=${asked.error} again=${asked.again} />
+    <${Asked} of=${asked} />
     ${asked.answer && state.q && html`<${Ranking} answer=${asked.answer} state=${state} request=${request} collection=${collection} collections=${collections} />`}
     ${!state.q && html`<p class="hint">Ask a question to see why passages stand where they stand: the parts of each bar add up to its score.</p>`}`;
 }
@@ -38,8 +36,8 @@ function Ranking({ answer, state, request, collection, collections }) {
     <ol class="hits">${data.hits.map((hit) => html`<${Hit} key=${hit.id} hit=${hit} most=${most} fusion=${data.fusion} state=${state} />`)}</ol>
     ${arms.includes("dense") && arms.includes("lexical") && html`<${Slopes} hits=${data.hits} />`}
     <${Times} answer=${answer} />
-    <${Copies} collection=${collections.length > 1 ? collection : undefined}
-      what=${{ path: "/v1/search", body: request, cli: { verb: "search", before: [request.query], body: request, after: ["--json"] } }} />
+    <${Copies} of=${[collection, collections]}
+      what=${{ path: "/v1/search", body: request, cli: { verb: "search" } }} />
   </section>`;
 }
 
@@ -60,7 +58,7 @@ function Hit({ hit, most, fusion, state }) {
   const { contributions, score } = hit;
   const sum = contributions.reduce((all, { contribution }) => all + contribution, 0);
   return html`<li value=${hit.rank} class="hit">
-    <div class="head"><${To} state=${documentState(state, { ...hit, chunks: [hit.id] })}><${Text}>${hit.title || hit.document}</></>
+    <div class="head"><${To} state=${documentState(state, hit)}><${Text}>${hit.title || hit.document}</></>
       <span class="score" data-score=${score}>${number(score)}${hit.likelihood !== undefined && html` <small>likelihood ${number(hit.likelihood)}</small>`}</span></div>
     <ul class="bar" aria-label="Parts of the score" style=${{ width: `${(100 * Math.abs(score)) / most}%` }}>
       ${contributions.map((part) => html`<li class=${`part ${part.arm}`} style=${{ flexGrow: Math.abs(part.contribution) }} data-part=${part.contribution}
@@ -80,11 +78,9 @@ function Hit({ hit, most, fusion, state }) {
 /** BM25 of a passage, term by term. */
 export function Terms({ of }) {
   const gives = ({ idf, tf, length, average_length: average, n_occurrences: n }) => n * idf * (tf / (tf + K1 * (1 - B + (B * length) / average)) || 0);
-  return html`<div class="wide" tabindex="0" role="group" aria-label="Words of the question"><table><caption>BM25 by word; together ${number(of.score)}</caption>
-    <thead><tr><th scope="col">word</th><th scope="col">passages with it</th><th scope="col">idf</th><th scope="col">times here</th><th scope="col">length / mean</th><th scope="col">contributes</th></tr></thead>
-    <tbody>${of.terms.map((term) => html`<tr><th scope="row"><${Text}>${term.term}</></th><td>${number(term.df)} of ${number(term.n)}</td><td>${number(term.idf)}</td>
-      <td>${number(term.tf)}</td><td>${number(term.length)} / ${number(term.average_length)}</td>
-      <td title=${same(gives(term), term.contribution) ? `${number(term.idf)} × ${number(term.tf)} / (${number(term.tf)} + ${K1} × (1 − ${B} + ${B} × ${number(term.length)} / ${number(term.average_length)}))` : ""}>${number(term.contribution)}</td></tr>`)}</tbody></table></div>`;
+  return html`<${Table} label="Words of the question" caption=${`BM25 by word; together ${number(of.score)}`} heads="word, passages with it, idf, times here, length / mean, contributes"
+    rows=${of.terms.map((term) => [html`<${Text}>${term.term}</>`, `${number(term.df)} of ${number(term.n)}`, number(term.idf), number(term.tf), `${number(term.length)} / ${number(term.average_length)}`,
+      html`<span title=${same(gives(term), term.contribution) ? `${number(term.idf)} × ${number(term.tf)} / (${number(term.tf)} + ${K1} × (1 − ${B} + ${B} × ${number(term.length)} / ${number(term.average_length)}))` : ""}>${number(term.contribution)}</span>`])} />`;
 }
 
 /** Places among vectors, fused, and among words, a line for each passage. */
@@ -94,7 +90,7 @@ function Slopes({ hits }) {
   const most = Math.max(...ranks.flat().filter(Boolean), 2);
   const y = (rank) => 24 + (Math.log(rank) / Math.log(most)) * 250;
   const x = [150, 360, 570];
-  return html`<figure class="slopes"><figcaption>Places among vectors, together, and among words (each step down is so many times as far)</figcaption>
+  return html`<figure class="slopes"><figcaption>Places among vectors, together, and among words</figcaption>
     <svg viewBox="0 0 720 290" role="img" aria-label=${ranks.map(([d, f, l]) => `place ${f}: vectors ${d ?? "none"}, words ${l ?? "none"}`).join("; ")}>
       ${["vectors", "together", "words"].map((name, n) => html`<text x=${x[n]} y="12" text-anchor="middle">${name}</text>`)}
       ${ranks.map(([dense, fused, lexical]) => html`<g>

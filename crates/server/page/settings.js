@@ -7,8 +7,8 @@ import { go } from "./state.js";
 export const STRATEGIES = ["cento", "flat", "mmr", "adaptive", "bubble", "rse", "rse-kadane", "rse-exact", "window", "parent", "automerge", "seal"];
 export const MODES = ["hybrid", "dense", "lexical"];
 export const FUSIONS = ["adaptive", "convex", "rrf"];
-const LINKS = ["named", "authored", "all", "none"];
-const ORDERS = ["document", "score", "edges"];
+export const LINKS = ["named", "authored", "all", "none"];
+export const ORDERS = ["document", "score", "edges"];
 const FORMATS = ["md", "xml", "json"];
 
 /** What the server does where nothing is said. */
@@ -58,7 +58,7 @@ export function said(state, form) {
   return next;
 }
 
-/** The form of a question. `fields` are names of settings beside the question; they follow the address. */
+/** The form of a question; `fields` are the settings beside it. */
 export function Settings({ state, collections, fields, button = "Ask", children, extra = {} }) {
   const [form, set] = useState({});
   const here = JSON.stringify(state);

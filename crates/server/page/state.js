@@ -12,11 +12,15 @@ export function read(hash) {
   return { ...Object.fromEntries(new URLSearchParams(parameters ?? "")), view: view || FIRST };
 }
 
-/** The address of a state; what is empty is left out. */
+/** Parameters as an address has them, those that are empty left out. */
+export function written(parameters) {
+  const text = new URLSearchParams(Object.entries(parameters).filter(([, value]) => (value ?? "") !== "")).toString();
+  return text && `?${text}`;
+}
+
+/** The address of a state. */
 export function address({ view, ...parameters }) {
-  const kept = Object.entries(parameters).filter(([, value]) => value !== undefined && value !== null && value !== "");
-  const text = new URLSearchParams(kept.map(([name, value]) => [name, String(value)])).toString();
-  return `#/${view ?? FIRST}${text && "?" + text}`;
+  return `#/${view ?? FIRST}${written(parameters)}`;
 }
 
 const changed = new EventTarget();
@@ -33,7 +37,7 @@ export function go(state, how = "step") {
   }
 }
 
-/** The state of the address, as it changes; `again` counts how often the same one was asked for. */
+/** The state of the address; `again` counts how often the same one was asked for. */
 export function useAddress() {
   const [now, set] = useState({ state: read(location.hash), again: 0 });
   useEffect(() => {

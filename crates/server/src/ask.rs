@@ -273,6 +273,22 @@ impl Asked<'_> {
         Ok(api::parse(&self.read.body)?)
     }
 
+    /// The request of a body, beside which the address may give one number.
+    ///
+    /// # Errors
+    /// Those of [`request`](Self::request), [`Refusal::value`] for what is no number.
+    pub(crate) fn request_and<T: api::Request>(&self, number: &str) -> Result<(T, Option<usize>), Refusal> {
+        if let Some(field) = self.read.parameters.keys().find(|name| *name != number) {
+            let nearest = api::nearest(field, &[number, COLLECTION]);
+            return Err(Error::UnknownField { field: field.clone(), nearest }.into());
+        }
+        let read = |value: &String| {
+            value.parse().map_err(|_| Refusal::value(number, format!("{number}: {value:?} is no number")))
+        };
+        let number = self.read.parameters.get(number).map(read).transpose()?;
+        Ok((api::parse(&self.read.body)?, number))
+    }
+
     /// The part of the address that has this name.
     pub(crate) fn in_path(&self, name: &str) -> &str {
         self.read.in_path(name)
@@ -316,7 +332,7 @@ impl Read {
     fn no_parameters(&self) -> Result<(), Refusal> {
         match self.parameters.keys().next() {
             Some(field) => {
-                let nearest = Some(COLLECTION.to_owned()).filter(|_| field.starts_with("coll"));
+                let nearest = api::nearest(field, &[COLLECTION]);
                 Err(Error::UnknownField { field: field.clone(), nearest }.into())
             }
             None => Ok(()),

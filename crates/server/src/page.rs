@@ -61,6 +61,8 @@ const ALL: &[(&str, &str, &[u8])] = &files![
     SCRIPT "budget.js",
     SCRIPT "compare.js",
     SCRIPT "judge.js",
+    SCRIPT "files.js",
+    SCRIPT "board.js",
     SCRIPT "health.js",
     SCRIPT "vendor/htm-preact.js",
 ];

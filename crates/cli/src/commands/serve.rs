@@ -5,13 +5,20 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cento_engine::{Names, Reranker, Root, SHARD_KEY, Service, ServiceOptions, ShardOptions, Writing};
+use cento_engine::{CacheOptions, Names, Reranker, Root, SHARD_KEY, Service, ServiceOptions, ShardOptions, Writing};
 use cento_server::{Folders, Life, Log, LongTexts, ServerOptions};
 
 use crate::args::{Mcp, Serve, Serving};
 use crate::exit_code::Outcome;
 use crate::options;
 use crate::settings::Invocation;
+
+/// The ways in which a server may change collections, and the cache of what was embedded.
+#[derive(Default)]
+struct Changes {
+    writing: Option<Writing>,
+    cache: Option<CacheOptions>,
+}
 
 pub(crate) fn serve(args: &Serve, invocation: &Invocation) -> anyhow::Result<Outcome> {
     let global = &invocation.cli.global;
@@ -30,7 +37,8 @@ pub(crate) fn serve(args: &Serve, invocation: &Invocation) -> anyhow::Result<Out
         ..of_both(&args.serving)
     };
     let names = if args.show_folders { Names::AndPaths } else { Names::Alone };
-    let service = service(&args.serving, &args.shards, invocation, names, writing(args)?)?;
+    let changes = Changes { writing: writing(args)?, cache: cache(args)? };
+    let service = service(&args.serving, &args.shards, invocation, names, changes)?;
     let names: Vec<String> = service.collections().keys().cloned().collect();
     cento_server::serve(service, options, |address| {
         if !global.quiet {
@@ -42,7 +50,7 @@ pub(crate) fn serve(args: &Serve, invocation: &Invocation) -> anyhow::Result<Out
 }
 
 pub(crate) fn mcp(args: &Mcp, invocation: &Invocation) -> anyhow::Result<Outcome> {
-    let service = service(&args.serving, &[], invocation, Names::AndPaths, None)?;
+    let service = service(&args.serving, &[], invocation, Names::AndPaths, Changes::default())?;
     cento_server::serve_pipes(service, of_both(&args.serving))?;
     Ok(Outcome::Done)
 }
@@ -67,8 +75,16 @@ fn writing(args: &Serve) -> anyhow::Result<Option<Writing>> {
         }
         roots.push(root);
     }
-    let (cache, new_collections) = (Some(options::cache(&args.cache)?), args.serving.collections.clone());
-    Ok(Some(Writing { roots, cache, guard: Some(options::guard()?), new_collections }))
+    let new_collections = args.serving.collections.clone();
+    Ok(Some(Writing { roots, guard: Some(options::guard()?), new_collections }))
+}
+
+/// The embedding cache. A server that only reads does without one where the environment names no folder for it.
+fn cache(args: &Serve) -> anyhow::Result<Option<CacheOptions>> {
+    match options::cache(&args.cache) {
+        Err(_) if !args.writable => Ok(None),
+        found => found.map(Some),
+    }
 }
 
 fn of_both(serving: &Serving) -> ServerOptions {
@@ -86,7 +102,7 @@ fn service(
     shards: &[String],
     invocation: &Invocation,
     names: Names,
-    writing: Option<Writing>,
+    Changes { writing, cache }: Changes,
 ) -> anyhow::Result<Service> {
     let global = &invocation.cli.global;
     let name = || Service::name_of(global.named.as_ref().unwrap_or(&global.collection));
@@ -115,6 +131,7 @@ fn service(
         rerankers: rerankers(serving, invocation)?,
         access: global.access.clone(),
         names,
+        cache,
         writing,
         ..ServiceOptions::default()
     })?;

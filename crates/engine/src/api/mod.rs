@@ -38,7 +38,7 @@ pub use documents::{
 pub use embed::{EmbedAnswer, EmbedRequest, TextKind};
 pub use explain::{DiffRequest, ReplayAnswer, ReplayOn, ReplayRequest, WhyAnswer, WhyNotRequest, WhyRequest};
 pub use fault::Fault;
-pub use parse::{Request, parse};
+pub use parse::{Request, nearest, parse};
 pub use rerank::{COSINE, CROSS_ENCODER, DEFAULT_RERANK_DEPTH, Rerank, RerankAnswer, RerankRequest, Reranked};
 pub use schema::{SCHEMAS, schema};
 pub use search::{DEFAULT_RESULTS, SearchRequest};

@@ -17,6 +17,9 @@ const SHOWN: usize = 100;
 /// The most letters in which a field may differ from the one that was meant.
 const TYPOS_MAX: usize = 3;
 
+/// The likeness of words (Jaro) from which the command line names a flag for another: `budget_tokens` means `budget`.
+const LIKENESS_MIN: f64 = 0.7;
+
 /// A request that a door takes.
 pub trait Request: DeserializeOwned + JsonSchema {
     /// Holds every value against its limits.
@@ -77,10 +80,17 @@ fn unknown(reason: &str) -> Option<(&str, Vec<&str>)> {
     Some((field, quoted.collect()))
 }
 
-fn nearest(field: &str, known: &[&str]) -> Option<String> {
+/// The field that was meant by one that there is none of: the one a few letters away, else the likeliest.
+#[must_use]
+pub fn nearest(field: &str, known: &[&str]) -> Option<String> {
     let distance = |other: &str| strsim::damerau_levenshtein(field, other);
-    let nearest = known.iter().min_by_key(|other| distance(other))?;
-    (distance(nearest) <= TYPOS_MAX.min(field.len() / 2)).then(|| (*nearest).to_owned())
+    let near = known.iter().min_by_key(|other| distance(other))?;
+    if distance(near) <= TYPOS_MAX.min(field.len() / 2) {
+        return Some((*near).to_owned());
+    }
+    let like = known.iter().map(|other| (strsim::jaro(field, other), *other));
+    let (likeness, like) = like.max_by(|a, b| a.0.total_cmp(&b.0))?;
+    (likeness > LIKENESS_MIN).then(|| like.to_owned())
 }
 
 /// Reads an object in which no key is there twice, however deep: of two values one would be lost without a word.

@@ -8,6 +8,7 @@
 
 use std::path::Path;
 
+use cento_assembly::trace::{Decision, Reason};
 use cento_assembly::{Citation, Context, Policy, Trace};
 use serde::{Deserialize, Serialize};
 
@@ -27,6 +28,9 @@ use cento_collection::fs::read_bounded;
 
 /// Version of the trace file; 1 and 2 were traces of the assembly alone.
 pub const TRACE_FILE_VERSION: u32 = 3;
+
+/// The version of an excerpt, which no reader of traces takes.
+pub const EXCERPT_VERSION: u32 = 0;
 
 /// The JSON schema of the trace file, draft 2020-12.
 pub const TRACE_SCHEMA: &str = include_str!("../../../../docs/trace.schema.json");
@@ -118,6 +122,25 @@ pub struct Delivered {
     pub citations: Vec<Citation>,
 }
 
+/// A trace without most of its rejected candidates, to look at.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct TraceExcerpt {
+    /// The trace, of version [`EXCERPT_VERSION`]: nothing can be followed by it.
+    #[serde(flatten)]
+    pub trace: ContextTrace,
+    /// All rejected candidates, counted.
+    pub rejected: Vec<Rejected>,
+}
+
+/// The number of candidates that were rejected for a reason.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Rejected {
+    /// The reason.
+    pub reason: Reason,
+    /// Candidates.
+    pub n: usize,
+}
+
 impl ContextTrace {
     /// The trace of a context that `searcher` assembled.
     pub fn new(
@@ -189,6 +212,25 @@ impl ContextTrace {
             return Err(Error::TraceVersion { path: path.to_owned(), found, supported: own });
         }
         serde_json::from_slice(&bytes).map_err(none)
+    }
+
+    /// The trace with at most so many rejected candidates, the first of the walk, and the number of all.
+    #[must_use]
+    pub fn excerpt(mut self, rejected_max: usize) -> TraceExcerpt {
+        let (mut rejected, mut n) = (Vec::<Rejected>::new(), 0);
+        self.assembly.records.retain(|record| {
+            if record.final_decision == Decision::Selected {
+                return true;
+            }
+            n += 1;
+            match rejected.iter_mut().find(|of| of.reason == record.final_reason) {
+                Some(of) => of.n += 1,
+                None => rejected.push(Rejected { reason: record.final_reason, n: 1 }),
+            }
+            n <= rejected_max
+        });
+        self.version = EXCERPT_VERSION;
+        TraceExcerpt { trace: self, rejected }
     }
 
     /// The trace as its file holds it.

@@ -6,15 +6,12 @@ use cento_corpus::Root;
 use cento_corpus::guard::Guard;
 
 use crate::error::{AtPath, Error, Result};
-use crate::ingest::cache::CacheOptions;
 
 /// The way the collections of a service may be changed.
 #[derive(Debug, Clone, Default)]
 pub struct Writing {
     /// Files and folders that may be indexed, each by its label; nothing outside.
     pub roots: Vec<Root>,
-    /// The embedding cache; without one every text is embedded.
-    pub cache: Option<CacheOptions>,
     /// The folder that new collections are made in; without one none is made.
     pub new_collections: Option<PathBuf>,
     /// The way files are read in children; without one, formats that want it are refused.

@@ -12,6 +12,7 @@ use super::{Service, Which};
 use crate::api::{self, Request as _};
 use crate::cancel::Cancel;
 use crate::error::{Error, Result};
+use crate::ingest::cache::{self, CacheStatus};
 use crate::ingest::delete::delete_selected;
 use crate::ingest::writer::add::{self, HANDED_OVER};
 use crate::ingest::writer::create;
@@ -147,6 +148,14 @@ impl Service {
         Ok(self.written(report))
     }
 
+    /// Contents of the embedding cache; none where no cache is known.
+    ///
+    /// # Errors
+    /// Those of [`cache_status`](crate::cache_status).
+    pub fn cache(&self) -> Result<Option<CacheStatus>> {
+        self.options.cache.as_ref().map(cache::status).transpose()
+    }
+
     /// Deletes the documents of these ids, or those that a filter admits: all of them or, if one is unknown, none.
     ///
     /// # Errors
@@ -212,13 +221,13 @@ impl Service {
     }
 
     fn index_options(&self, cancel: &Cancel) -> IndexOptions {
-        let Writing { cache, guard, .. } = self.options.writing.clone().unwrap_or_default();
+        let Writing { guard, .. } = self.options.writing.clone().unwrap_or_default();
         IndexOptions {
             model: self.options.model.clone(),
             access: self.options.access.clone(),
             device: self.options.device,
             threads: writer_threads(self.options.threads),
-            cache,
+            cache: self.options.cache.clone(),
             guard,
             cancel: cancel.clone(),
             ..IndexOptions::default()

@@ -1,7 +1,8 @@
-//! What there is: collections, their documents, texts, sections, fields, snapshots.
+//! What there is: collections, their documents, texts, sections, fields, snapshots; and the embedding cache.
 
+use axum::http::StatusCode;
 use axum::routing::get;
-use cento_engine::{Excerpt, Status, api};
+use cento_engine::{CacheStatus, Excerpt, Status, api};
 
 use super::encoders::id_of;
 use super::route::{Route, json, of};
@@ -56,6 +57,7 @@ pub(super) fn routes() -> Vec<Route> {
             json::<api::SnapshotList>(),
             get(snapshots),
         ),
+        Route::get("/v1/cache", "The contents of the embedding cache", None, json::<CacheStatus>(), get(cache)),
     ]
 }
 
@@ -127,6 +129,21 @@ async fn snapshots(ask: Ask) -> Result<Reply, Refusal> {
     ask.answer(Lane::Query, |asked| {
         asked.no_parameters()?;
         Reply::json(&asked.service().snapshots(asked.collection()?, asked.cancel)?)
+    })
+    .await
+}
+
+/// The cache, its folder and those of models by their own names unless they are shown.
+async fn cache(ask: Ask) -> Result<Reply, Refusal> {
+    ask.answer(Lane::Query, |asked| {
+        asked.no_parameters()?;
+        let none = || Refusal::new(StatusCode::NOT_FOUND, "no_cache", "this server knows no folder of a cache");
+        let mut status = asked.service().cache()?.ok_or_else(|| none().hint("its setting `cache` names one"))?;
+        if asked.options().folders == Folders::Named {
+            status.folder = id_of(&status.folder.to_string_lossy()).into();
+            status.models.iter_mut().for_each(|model| model.model = id_of(&model.model));
+        }
+        Reply::json(&status)
     })
     .await
 }

@@ -20,7 +20,7 @@ use std::sync::Arc;
 use axum::Router;
 use axum::extract::State;
 use axum::http::StatusCode;
-use axum::middleware::from_fn_with_state;
+use axum::middleware::{from_fn, from_fn_with_state};
 use axum::routing::{get, post};
 use cento_engine::SHARD_ROUTE;
 use schemars::JsonSchema;
@@ -29,7 +29,7 @@ use serde::Serialize;
 use self::route::{Content, Route, json, of};
 use crate::app::App;
 use crate::ask::{Ask, Reply};
-use crate::edge::{HEALTH, edge};
+use crate::edge::{HEALTH, edge, gzip};
 use crate::metrics;
 use crate::page;
 use crate::refusal::Refusal;
@@ -75,6 +75,7 @@ pub(crate) fn router(app: Arc<App>, mcp: Router<Arc<App>>) -> Router {
         .method_not_allowed_fallback(|| async {
             Refusal::new(StatusCode::METHOD_NOT_ALLOWED, "method", "this route has another method").hint(DESCRIPTION)
         })
+        .layer(from_fn(gzip))
         .layer(from_fn_with_state(Arc::clone(&app), edge))
         .with_state(app)
 }

@@ -50,7 +50,10 @@ fn bare(asked: &Asked<'_>) -> Result<NeighborsRequest, Refusal> {
             ("k" | "ef", Ok(number)) => number.into(),
             ("k" | "ef", Err(_)) => return Err(Refusal::value(name, format!("{name}: {value:?} is no number"))),
             ("scan" | "filter", _) => value.as_str().into(),
-            _ => return Err(Error::UnknownField { field: name.clone(), nearest: None }.into()),
+            _ => {
+                let nearest = api::nearest(name, &["k", "ef", "scan", "filter", "collection"]);
+                return Err(Error::UnknownField { field: name.clone(), nearest }.into());
+            }
         };
         fields.insert(name.clone(), value);
     }

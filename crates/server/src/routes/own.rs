@@ -18,6 +18,9 @@ use crate::work::Lane;
 /// The type of bare bytes.
 const OCTETS: &str = "application/octet-stream";
 
+/// The parameter that says of how many rejected candidates a trace tells.
+const REJECTED: &str = "rejected";
+
 /// The route of candidates that are given; no collection is asked there.
 const ASSEMBLE: &str = "/v1/assemble";
 
@@ -111,7 +114,7 @@ fn explained() -> Vec<Route> {
         ),
         route(
             "/v1/explain/trace",
-            "The trace of the context that answers a question",
+            "The trace of the context that answers a question; ?rejected=N tells of N rejected candidates and counts all",
             of::<api::ContextRequest>,
             json::<serde_json::Value>(),
             post(trace),
@@ -202,8 +205,12 @@ async fn why_not(ask: Ask) -> Result<Reply, Refusal> {
 
 async fn trace(ask: Ask) -> Result<Reply, Refusal> {
     ask.answer(Lane::Query, |asked| {
-        let trace = asked.service().trace(asked.collection()?, &asked.request()?, asked.cancel)?;
-        Ok(Reply::bytes("application/json", trace.json())) // as a file of it
+        let (request, rejected) = asked.request_and(REJECTED)?;
+        let trace = asked.service().trace(asked.collection()?, &request, asked.cancel)?;
+        match rejected {
+            Some(most) => Reply::json(&trace.excerpt(most)),
+            None => Ok(Reply::bytes("application/json", trace.json())), // as a file of it
+        }
     })
     .await
 }

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::UNIX_EPOCH;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::CacheOptions;
@@ -10,8 +11,8 @@ use super::model::models;
 use super::segment::{self, Segment};
 use crate::error::Result;
 
-/// Contents of the cache.
-#[derive(Debug, Clone, Serialize)]
+/// Contents of the embedding cache.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct CacheStatus {
     /// Format of this answer.
     pub version: u32,
@@ -26,7 +27,7 @@ pub struct CacheStatus {
 }
 
 /// Cache contents of one model.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct CachedModel {
     /// Card or folder that was embedded with last.
     pub model: String,
@@ -34,9 +35,8 @@ pub struct CachedModel {
     pub fingerprint: String,
     /// Of its vectors.
     pub dimensions: usize,
-    /// The part of the machine that decides their bits, see
-    /// [`Embedder::arithmetic`](cento_embedder::Embedder::arithmetic); empty for vectors of an earlier version, which
-    /// are not used any more.
+    /// The part of the machine that decides their bits; empty for vectors of an earlier version, which are not used any
+    /// more.
     pub arithmetic: String,
     /// Vectors, those of one text kept twice counted twice.
     pub n_embeddings: u64,

@@ -1,6 +1,8 @@
-//! The edge of every request: its id, the guard, the metrics, and one line of the log.
+//! The edge of every request: its id, the guard, the metrics, and one line of the log; and answers packed.
 //!
 //! The log says when, what route, which status, how long; never an address as it was written, a key or a question.
+
+mod gzip;
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -18,6 +20,8 @@ use crate::log;
 use crate::options::Log;
 use crate::page;
 use crate::refusal::Refusal;
+
+pub(crate) use self::gzip::gzip;
 
 /// The header that an answer's id stands in.
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
