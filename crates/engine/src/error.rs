@@ -113,6 +113,14 @@ pub enum Error {
         /// The window.
         max_tokens: usize,
     },
+    /// Not an Arrow stream of texts that can be embedded.
+    #[error("{input}: Arrow stream: {reason}")]
+    ArrowStream {
+        /// The input.
+        input: PathBuf,
+        /// The fault found, and where.
+        reason: String,
+    },
     /// An interrupted run had begun with another input.
     #[error(
         "{input}: the first {n_texts} texts are not those of the run that was interrupted; give that input, or begin anew"

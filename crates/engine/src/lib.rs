@@ -109,8 +109,8 @@ pub use context::priors::{Gold, JudgedQuestion, LearnedLabel, LearnedPriors, Pri
 pub use context::request::ContextSettings;
 pub use context::seal::{Retrieval, Sealed};
 pub use context::tokens::{BudgetTokenizer, decode_tokens};
-pub use embed::{EmbedInput, EmbedOptions, EmbedProgress, EmbedReport, Manifest as EmbedManifest};
-pub use embed::{ManifestInput, OutputType, TooLong, embed};
+pub use embed::{ArrowReport, EmbedInput, EmbedOptions, EmbedProgress, EmbedReport, FileLines};
+pub use embed::{Manifest as EmbedManifest, ManifestInput, OutputType, TooLong, embed, embed_arrow};
 pub use encoder::{ENCODER_TOKENIZER, ENCODER_WINDOW, Encoder, EncoderAccess, EncoderKey, EndpointSettings};
 pub use encoder::{Estimate, Tokens, is_at_endpoint, look};
 pub use error::{Error, Result};

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use cento_engine::{OutputType, Precision};
+use cento_engine::{FilePart, OutputType, Precision};
 use clap::{Args, ValueEnum};
 
 use super::cache::CachePlace;
@@ -17,8 +17,19 @@ pub(crate) struct Embed {
     #[arg(value_name = "IN")]
     pub(crate) input: PathBuf,
     /// Write the matrix to this file, which ends in .npy
-    #[arg(long, short, value_name = "OUT.npy")]
-    pub(crate) output: PathBuf,
+    #[arg(long, short, value_name = "OUT.npy", required_unless_present = "arrow")]
+    pub(crate) output: Option<PathBuf>,
+    /// IN is an Arrow IPC stream of texts (- for stdin), and stdout gets it back with the columns vector, n_tokens and
+    /// truncated: for Python, Ray and Spark
+    #[arg(long, value_parser = clap::builder::BoolishValueParser::new(), conflicts_with_all = ["output", "part", "restart"])]
+    pub(crate) arrow: bool,
+    /// The column of an Arrow stream that holds the texts [default: text, contents or body, behind title]
+    #[arg(long, value_name = "NAME", requires = "arrow")]
+    pub(crate) text_column: Option<String>,
+    /// Embed part I of N alone, 1/N to N/N, of a file's lines: parts of about as many bytes, which are the file one
+    /// behind the other. For arrays of jobs: each writes a matrix of its own
+    #[arg(long, value_name = "I/N", visible_alias = "shard")]
+    pub(crate) part: Option<FilePart>,
     /// What the texts are, which decides the model's prompt
     #[arg(long, value_enum, default_value_t = TextKind::Document)]
     pub(crate) kind: TextKind,

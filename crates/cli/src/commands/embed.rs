@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use cento_engine::embedder::Kind;
-use cento_engine::{EmbedInput, EmbedOptions, EmbedReport};
+use cento_engine::{EmbedInput, EmbedOptions, EmbedReport, FileLines, FilePart};
 
 use super::index::issues;
 use crate::args::{self, Embed, Global, TextKind};
@@ -13,14 +13,22 @@ use crate::options;
 use crate::output::{self, Bar, Beside};
 
 #[derive(serde::Serialize)]
-struct Answer<'a> {
+struct Answer<'a, R: serde::Serialize> {
     #[serde(flatten)]
-    report: &'a EmbedReport,
+    report: &'a R,
     seconds: f64,
 }
 
 pub(crate) fn execute(args: &Embed, global: &Global) -> anyhow::Result<Outcome> {
-    let options = EmbedOptions {
+    let options = options(args, global)?;
+    match &args.output {
+        Some(output) => matrix(args, output, &options, global),
+        None => stream(args, &options, global),
+    }
+}
+
+fn options(args: &Embed, global: &Global) -> anyhow::Result<EmbedOptions> {
+    Ok(EmbedOptions {
         model: Some(args.model.clone()),
         prompt: args.prompt.clone(),
         endpoint: args.elsewhere.settings(),
@@ -41,12 +49,16 @@ pub(crate) fn execute(args: &Embed, global: &Global) -> anyhow::Result<Outcome> 
             .then(|| options::cache(&args.cache))
             .transpose()?,
         restart: args.restart,
-    };
+    })
+}
+
+/// Texts become a file.
+fn matrix(args: &Embed, output: &Path, options: &EmbedOptions, global: &Global) -> anyhow::Result<Outcome> {
+    let input = input(&args.input, args.kind, args.part)?;
     crate::interrupt::end_on_interrupt("what was embedded is kept: run the same command again to go on")?;
     let started = Instant::now();
     let bar = Bar::new(global, Beside::Text);
-    let report =
-        cento_engine::embed(&input(&args.input, args.kind), &args.output, &options, &mut |state| bar.embed(state));
+    let report = cento_engine::embed(&input, output, options, &mut |state| bar.embed(state));
     bar.finish();
     let report = report?;
     let seconds = started.elapsed().as_secs_f64();
@@ -62,17 +74,54 @@ pub(crate) fn execute(args: &Embed, global: &Global) -> anyhow::Result<Outcome> 
     Ok(Outcome::Done)
 }
 
+/// Texts of a stream go on with their vectors. Stdout is the stream's, the report goes to stderr.
+fn stream(args: &Embed, options: &EmbedOptions, global: &Global) -> anyhow::Result<Outcome> {
+    let input = match &args.input {
+        path if path == Path::new("-") => EmbedInput::Stdin,
+        path => EmbedInput::File(path.clone()),
+    };
+    let started = Instant::now();
+    let bar = Bar::new(global, Beside::Text);
+    let column = args.text_column.as_deref();
+    let report =
+        cento_engine::embed_arrow(&input, std::io::stdout().lock(), column, options, &mut |state| bar.embed(state));
+    bar.finish();
+    let (report, seconds) = (report?, started.elapsed().as_secs_f64());
+    if global.json {
+        eprintln!("{}", serde_json::to_string(&Answer { report: &report, seconds })?);
+    } else if !global.quiet {
+        let count = output::count;
+        eprintln!(
+            "{} rows of {} dimensions; {} from the cache, {} without a text, {} longer than the window; {} tokens, {seconds:.1} s",
+            count(report.n_rows),
+            report.dimensions,
+            count(report.n_from_cache),
+            count(report.n_null),
+            count(report.n_truncated),
+            count(report.n_tokens),
+        );
+    }
+    Ok(Outcome::Done)
+}
+
 /// Of a BEIR folder the file that holds texts of that kind.
-fn input(path: &Path, kind: TextKind) -> EmbedInput {
+fn input(path: &Path, kind: TextKind, part: Option<FilePart>) -> anyhow::Result<EmbedInput> {
     let in_folder = || match kind {
         TextKind::Document => path.join("corpus.jsonl"),
         TextKind::Query => path.join("queries.jsonl"),
     };
-    match path {
-        path if path == Path::new("-") => EmbedInput::Stdin,
-        path if path.is_dir() => EmbedInput::File(in_folder()),
-        path => EmbedInput::File(PathBuf::from(path)),
-    }
+    let file = match path {
+        path if path == Path::new("-") && part.is_some() => {
+            anyhow::bail!("--part {}: stdin has no parts; name a file", part.expect("is there"))
+        }
+        path if path == Path::new("-") => return Ok(EmbedInput::Stdin),
+        path if path.is_dir() => in_folder(),
+        path => PathBuf::from(path),
+    };
+    Ok(match part {
+        Some(part) => EmbedInput::Part(FileLines::find(&file, part)?),
+        None => EmbedInput::File(file),
+    })
 }
 
 fn kind(kind: TextKind) -> Kind {

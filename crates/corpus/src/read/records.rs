@@ -74,6 +74,13 @@ impl<R: BufRead> Records<R> {
         }
     }
 
+    /// The input lies behind so many lines and bytes, which places in it count.
+    #[must_use]
+    pub fn behind(mut self, n_lines: u64, n_bytes: u64) -> Self {
+        (self.n_lines, self.n_bytes) = (n_lines, n_bytes);
+        self
+    }
+
     /// Refuses or replaces bytes that are not UTF-8; without it they are refused.
     pub(super) fn not_utf8(mut self, not_utf8: NotUtf8) -> Self {
         self.not_utf8 = not_utf8;

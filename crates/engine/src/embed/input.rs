@@ -6,7 +6,8 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::SyncSender;
 
@@ -15,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use cento_corpus::{self as corpus, Record, Records};
 
 use crate::error::{AtPath, Error, Result};
-use crate::ingest::Issue;
+use crate::ingest::{FilePart, Issue};
 use crate::plural::counted;
 
 /// Texts embedded at a time; what an interruption loses at least.
@@ -29,24 +30,101 @@ const READ_BYTES: usize = 1 << 20;
 pub enum EmbedInput {
     /// JSONL.
     File(PathBuf),
+    /// Lines of a JSONL file.
+    Part(FileLines),
     /// JSONL too.
     Stdin,
+}
+
+/// The lines of a file that begin in one of its parts.
+///
+/// The parts of a file are cut at equal numbers of bytes, so that each is found without reading those before it as
+/// records; one behind the other, they are the file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileLines {
+    path: PathBuf,
+    part: FilePart,
+    bytes: Range<u64>,
+    n_lines_before: u64,
+}
+
+impl FileLines {
+    /// Finds the lines of a part. Reads the file up to there, to number them.
+    ///
+    /// # Errors
+    /// If the file cannot be read, or is none whose size is known.
+    pub fn find(path: &Path, part: FilePart) -> Result<Self> {
+        let metadata = path.metadata().at(path)?;
+        if !metadata.is_file() {
+            let reason = format!("needs a file: {} is none", path.display());
+            return Err(Error::Setting { setting: "part", value: part.to_string(), reason });
+        }
+        let share = part.share(metadata.len());
+        let mut file = BufReader::with_capacity(READ_BYTES, File::open(path).at(path)?);
+        let (start, n_lines_before) = next_line(&mut file, 0, share.start).at(path)?;
+        let (end, _) = next_line(&mut file, start, share.end.max(start)).at(path)?;
+        Ok(Self { path: path.to_owned(), part, bytes: start..end, n_lines_before })
+    }
+}
+
+/// Where the first line begins at or behind the byte `from`, and how many lines end on the way there from `at`, where
+/// the file stands and a line begins.
+fn next_line(file: &mut impl BufRead, mut at: u64, from: u64) -> io::Result<(u64, u64)> {
+    let (mut n_lines, mut begins) = (0, true);
+    while at < from || !begins {
+        let buffer = file.fill_buf()?;
+        if buffer.is_empty() {
+            break;
+        }
+        // Up to the byte before `from`, lines are counted; from there on the end of one is looked for.
+        let n_before = usize::try_from(from.saturating_sub(at)).unwrap_or(usize::MAX).min(buffer.len());
+        let n_bytes = match n_before {
+            0 => buffer.iter().position(|byte| *byte == b'\n').map_or(buffer.len(), |end| end + 1),
+            n_before => n_before,
+        };
+        n_lines += buffer[..n_bytes].iter().filter(|byte| **byte == b'\n').count() as u64;
+        begins = buffer[n_bytes - 1] == b'\n';
+        at += n_bytes as u64;
+        file.consume(n_bytes);
+    }
+    Ok((at, n_lines))
 }
 
 impl EmbedInput {
     /// Its name in errors and the manifest.
     pub(super) fn name(&self) -> PathBuf {
         match self {
-            Self::File(path) => path.clone(),
+            Self::File(path) | Self::Part(FileLines { path, .. }) => path.clone(),
             Self::Stdin => PathBuf::from("stdin"),
+        }
+    }
+
+    /// The part of a file that it is, `i/n`.
+    pub(super) fn part(&self) -> Option<String> {
+        match self {
+            Self::Part(lines) => Some(lines.part.to_string()),
+            Self::File(_) | Self::Stdin => None,
         }
     }
 
     pub(super) fn open(&self) -> Result<Box<dyn Read + Send>> {
         Ok(match self {
             Self::File(path) => Box::new(File::open(path).at(path)?),
+            Self::Part(FileLines { path, bytes, .. }) => {
+                let mut file = File::open(path).at(path)?;
+                file.seek(SeekFrom::Start(bytes.start)).at(path)?;
+                Box::new(file.take(bytes.end - bytes.start))
+            }
             Self::Stdin => Box::new(io::stdin()),
         })
+    }
+
+    /// Lines and bytes of the file before it.
+    fn before(&self) -> (u64, u64) {
+        match self {
+            Self::Part(lines) => (lines.n_lines_before, lines.bytes.start),
+            Self::File(_) | Self::Stdin => (0, 0),
+        }
     }
 
     /// Bytes to be read, where that is known.
@@ -55,7 +133,16 @@ impl EmbedInput {
             Self::File(path) => {
                 path.metadata().ok().filter(|metadata| metadata.is_file()).map(|metadata| metadata.len())
             }
+            Self::Part(lines) => Some(lines.bytes.end - lines.bytes.start),
             Self::Stdin => None,
+        }
+    }
+
+    /// Hash of all of it, where it can be read twice.
+    pub(super) fn hash(&self) -> Result<Option<Prefix>> {
+        match self {
+            Self::File(_) | Self::Part(_) => hash_of(&mut self.open()?).at(&self.name()).map(Some),
+            Self::Stdin => Ok(None),
         }
     }
 }
@@ -100,8 +187,10 @@ pub(super) struct Ended {
 /// If the input cannot be read, has an id twice, or does not begin as it did before.
 pub(super) fn read(input: &EmbedInput, n_done: u64, done: Option<&Prefix>, send: &SyncSender<Batch>) -> Result<Ended> {
     let path = input.name();
+    let (n_lines, n_bytes) = input.before();
+    let records = Records::new(Hashed::new(BufReader::with_capacity(READ_BYTES, input.open()?)), &path);
     let mut reader = Reader {
-        records: Records::new(Hashed::new(BufReader::with_capacity(READ_BYTES, input.open()?)), &path),
+        records: records.behind(n_lines, n_bytes),
         lines: HashMap::new(),
         n_numbered: 0,
         failed: Vec::new(),
@@ -130,10 +219,14 @@ pub(super) fn read(input: &EmbedInput, n_done: u64, done: Option<&Prefix>, send:
     }
 }
 
-/// Hash of the whole input.
+/// Hash of a whole file.
 pub(super) fn hash(path: &Path) -> Result<Prefix> {
+    hash_of(&mut File::open(path).at(path)?).at(path)
+}
+
+fn hash_of(input: &mut dyn Read) -> io::Result<Prefix> {
     let mut hasher = blake3::Hasher::new();
-    let n_bytes = io::copy(&mut File::open(path).at(path)?, &mut hasher).at(path)?;
+    let n_bytes = io::copy(input, &mut hasher)?;
     Ok(Prefix { n_bytes, blake3: hasher.finalize().to_hex().to_string() })
 }
 

@@ -70,6 +70,9 @@ pub struct ManifestInput {
     pub n_bytes: u64,
     /// Hexadecimal BLAKE3 of its bytes.
     pub blake3: String,
+    /// The part of a file that it is, `i/n`; size and hash are the part's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub part: Option<String>,
 }
 
 impl Manifest {
@@ -90,6 +93,7 @@ impl Manifest {
             ranges: self.ranges_given.clone(),
             precision: self.precision.clone(),
             device: self.device.clone(),
+            part: self.input.part.clone(),
         }
     }
 }
@@ -110,4 +114,7 @@ pub(super) struct Plan {
     pub(super) ranges: Option<String>,
     pub(super) precision: String,
     pub(super) device: String,
+    /// The part of the file that is read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) part: Option<String>,
 }

@@ -5,11 +5,13 @@
 //! has step 1. `ubinary` packs `x > 0` eight to a byte, the first in the highest bit; `binary` is the same minus 128.
 
 use std::fmt;
+use std::path::Path;
 use std::str::FromStr;
 
 use half::f16;
 use serde::{Deserialize, Serialize};
 
+use super::{input, npy};
 use crate::error::{Error, Result};
 
 /// In what type vectors are written.
@@ -167,6 +169,22 @@ impl Ranges {
     /// Both rows, least values first.
     pub(super) fn rows(&self) -> impl Iterator<Item = &f32> {
         self.min.iter().chain(&self.max)
+    }
+}
+
+/// Ranges out of a file.
+pub(super) struct GivenRanges {
+    pub(super) ranges: Ranges,
+    /// Hexadecimal BLAKE3 of the file.
+    pub(super) blake3: String,
+}
+
+impl GivenRanges {
+    pub(super) fn read(path: &Path, dimensions: usize) -> Result<Self> {
+        let (values, shape) = npy::read_f32(path)?;
+        let ranges = Ranges::from_rows(&values, shape, dimensions)
+            .map_err(|reason| Error::Array { path: path.to_owned(), reason })?;
+        Ok(Self { ranges, blake3: input::hash(path)?.blake3 })
     }
 }
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::io;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
@@ -41,6 +42,15 @@ pub struct FilePart {
 impl FilePart {
     /// The most parts.
     pub const PARTS_MAX: u32 = 1_000_000;
+
+    /// Its bytes, where all parts together have `total`.
+    pub(crate) fn share(self, total: u64) -> Range<u64> {
+        let until = |number: u32| {
+            let bytes = u128::from(total) * u128::from(number) / u128::from(self.of);
+            u64::try_from(bytes).unwrap_or(total) // never more than all
+        };
+        until(self.number - 1)..until(self.number)
+    }
 
     /// The part in which a file lies whose bytes begin behind `before` of `total` bytes: that of its middle.
     fn has(self, before: u64, n_bytes: u64, total: u64) -> bool {
