@@ -13,6 +13,8 @@ NEEDS = {
     "python": [],
     "python-numpy": ["numpy"],
     "python-pandas": ["pandas"],
+    "python-arrow": ["pyarrow"],
+    "python-ray": ["ray"],
     "python-langchain": ["langchain_core", "langchain_classic"],
     "python-llama-index": ["llama_index.core"],
     "python-haystack": ["haystack"],

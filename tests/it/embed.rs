@@ -117,6 +117,34 @@ fn title_and_text_are_joined_by_a_blank_and_the_vector_is_that_of_a_search() {
 }
 
 #[test]
+fn the_parts_of_a_file_are_the_file() {
+    let place = Place::new();
+    let mut lines: Vec<String> = many(60).lines().map(|line| format!("{line}\n")).collect();
+    lines.insert(20, "{\"text\": \"a text that its line names\"}\n".to_owned());
+    lines.insert(40, format!("{}\n", json!({"_id": "wide", "text": "moon ".repeat(900)})));
+    place.write("texts.jsonl", lines.concat().trim_end());
+    embed(&place, &[]);
+    let (whole, named) = (Array::read(&place, "out.npy").bytes, ids(&place, "out.ids.jsonl"));
+    for n in [1, 2, 3, 7] {
+        let (mut rows, mut lines, mut n_bytes) = (Vec::new(), Vec::new(), 0);
+        for part in 1..=n {
+            let report = embed(&place, &["--part", &format!("{part}/{n}"), "--restart"]);
+            assert_eq!(report["input"]["part"], format!("{part}/{n}"));
+            n_bytes += report["input"]["n_bytes"].as_u64().unwrap();
+            rows.extend(Array::read(&place, "out.npy").bytes);
+            lines.extend(ids(&place, "out.ids.jsonl"));
+        }
+        assert!(rows == whole && lines == named, "{n} parts");
+        assert_eq!(n_bytes, place.read("texts.jsonl").len() as u64);
+    }
+    assert!(named.iter().any(|line| line["id"] == "21"), "lines are numbered in the whole file");
+    let again = embed(&place, &["--part", "7/7"]);
+    assert_eq!(again["n_resumed"], again["n_rows"], "what is there is left as it is");
+    fail(&place, &["--part", "0/7"]).fails(2, &["0/7"]);
+    place.run(&["embed", "-", "-o", "out.npy", "--part", "1/2"]).fails(2, &["1/2", "stdin"]);
+}
+
+#[test]
 fn types_are_made_of_the_same_vectors() {
     let place = Place::new();
     place.write("texts.jsonl", many(150));

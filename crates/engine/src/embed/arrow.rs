@@ -27,6 +27,9 @@ use super::quantize::{GivenRanges, OutputType};
 use super::{BATCHES_AHEAD, EmbedInput, EmbedOptions, EmbedProgress, TooLong};
 use crate::error::{Error, Result};
 
+#[cfg(test)]
+mod tests;
+
 /// Rows embedded and written at a time.
 const ROWS_MAX: usize = 1024;
 const READ_BYTES: usize = 1 << 20;
