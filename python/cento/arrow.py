@@ -76,7 +76,9 @@ class ArrowEmbedder:
         return pa.Table.from_batches(made, self._reader.schema)
 
     def _send(self, batches: Iterable[pa.RecordBatch]) -> None:
-        with contextlib.suppress(OSError):  # the child has ended, and its answer is missed
+        with contextlib.suppress(
+            OSError, ValueError
+        ):  # the child has ended, or its pipe is closed: its answer is missed
             for batch in batches:
                 self._writer.write_batch(batch)
             self._child.stdin.flush()
@@ -87,7 +89,9 @@ class ArrowEmbedder:
         return CommandError(*told(self._told.read().decode("utf-8", "replace"), self._child.returncode))
 
     def close(self) -> None:
-        """Ends the child."""
+        """Ends the child. A second time does nothing."""
+        if self._child.stdin.closed:
+            return
         with contextlib.suppress(OSError, AttributeError):
             self._writer.close()
         for pipe in (self._child.stdin, self._child.stdout):

@@ -74,7 +74,13 @@ def test_actors_of_ray_give_the_vectors_of_the_command(matrix, tmp_path):
         dataset = ray.data.from_arrow(pa.table({"n": range(len(TEXTS)), "text": TEXTS}))
         for concurrency in (1, 2):
             made = cento.ray.embed(
-                dataset, concurrency=concurrency, num_cpus=0.5, batch_size=200, model=TINY, use_cache=True, cache=tmp_path
+                dataset,
+                concurrency=concurrency,
+                num_cpus=0.5,
+                batch_size=200,
+                model=TINY,
+                use_cache=True,
+                cache=tmp_path,
             )
             rows = sorted(made.take_all(), key=lambda row: row["n"])
             assert (np.array([row["vector"] for row in rows], dtype=np.float32) == matrix).all()
