@@ -27,8 +27,8 @@ def embed(
     threads of their encoder, and `num_gpus`; with a GPU they compute there. Options are those of `cento embed`. Blocks
     are cut into batches first, for Ray gives an actor whole blocks: eight small files are often one. Ray asks again for
     what a lost actor was at; with `use_cache=True` and `cache=DIR` on a disk that nodes share, a run that was killed
-    embeds nothing again. Vectors do not depend on the number of actors. Rows may come in another order: keep a column of
-    ids.
+    embeds nothing again. Vectors do not depend on the number of actors. Rows may come in another order: keep a column
+    of ids.
     """
     if num_gpus:
         options.setdefault("device", "gpu")
