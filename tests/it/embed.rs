@@ -121,7 +121,7 @@ fn the_parts_of_a_file_are_the_file() {
     let place = Place::new();
     let mut lines: Vec<String> = many(60).lines().map(|line| format!("{line}\n")).collect();
     lines.insert(20, "{\"text\": \"a text that its line names\"}\n".to_owned());
-    lines.insert(40, format!("{}\n", json!({"_id": "wide", "text": "moon ".repeat(900)})));
+    lines.insert(40, format!("{}\n", json!({"_id": "wide", "text": "moon ".repeat(150)})));
     place.write("texts.jsonl", lines.concat().trim_end());
     embed(&place, &[]);
     let (whole, named) = (Array::read(&place, "out.npy").bytes, ids(&place, "out.ids.jsonl"));
@@ -140,6 +140,7 @@ fn the_parts_of_a_file_are_the_file() {
     assert!(named.iter().any(|line| line["id"] == "21"), "lines are numbered in the whole file");
     let again = embed(&place, &["--part", "7/7"]);
     assert_eq!(again["n_resumed"], again["n_rows"], "what is there is left as it is");
+    fail(&place, &["--part", "150/1000", "--restart"]).fails(3, &["no text to embed"]); // inside of a line
     fail(&place, &["--part", "0/7"]).fails(2, &["0/7"]);
     place.run(&["embed", "-", "-o", "out.npy", "--part", "1/2"]).fails(2, &["1/2", "stdin"]);
 }

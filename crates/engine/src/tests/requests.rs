@@ -85,7 +85,7 @@ fn schemas_name_every_field() {
     // Fields that are left out where they have their default.
     let (phrases, weights) = (Phrases::Words, Weights { b: 0.5, ..Weights::default() });
     let (vector, rerank) = (Some(vec![1.0]), Some(api::Rerank::new("a")));
-    let request = SearchRequest { vector, rerank, phrases, weights, ..SearchRequest::new("x") };
+    let request = SearchRequest { allow_partial: true, vector, rerank, phrases, weights, ..SearchRequest::new("x") };
     let request = serde_json::to_value(request).unwrap();
     let known: Vec<&String> = schema["properties"].as_object().unwrap().keys().collect();
     let fields: Vec<&String> = request.as_object().unwrap().keys().collect();
