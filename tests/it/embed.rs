@@ -140,7 +140,7 @@ fn the_parts_of_a_file_are_the_file() {
     assert!(named.iter().any(|line| line["id"] == "21"), "lines are numbered in the whole file");
     let again = embed(&place, &["--part", "7/7"]);
     assert_eq!(again["n_resumed"], again["n_rows"], "what is there is left as it is");
-    fail(&place, &["--part", "150/1000", "--restart"]).fails(3, &["no text to embed"]); // inside of a line
+    fail(&place, &["--part", "150/1000", "--restart"]).fails(3, &["no text to embed in part 150/1000"]); // inside of a line
     fail(&place, &["--part", "0/7"]).fails(2, &["0/7"]);
     place.run(&["embed", "-", "-o", "out.npy", "--part", "1/2"]).fails(2, &["1/2", "stdin"]);
 }

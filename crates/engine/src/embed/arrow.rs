@@ -22,9 +22,11 @@ use cento_embedder::{Embedding, NEVER};
 use serde::Serialize;
 
 use super::encoder::TextEncoder;
+use super::input::{BATCHES_AHEAD, EmbedInput};
 use super::manifest::Plan;
+use super::options::{EmbedOptions, EmbedProgress, TooLong};
 use super::quantize::{GivenRanges, OutputType};
-use super::{BATCHES_AHEAD, EmbedInput, EmbedOptions, EmbedProgress, TooLong};
+
 use crate::error::{Error, Result};
 
 #[cfg(test)]

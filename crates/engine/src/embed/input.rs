@@ -19,6 +19,8 @@ use crate::error::{AtPath, Error, Result};
 use crate::ingest::{FilePart, Issue};
 use crate::plural::counted;
 
+/// Batches read ahead of the encoder.
+pub(super) const BATCHES_AHEAD: usize = 2;
 /// Texts embedded at a time; what an interruption loses at least.
 const BATCH_TEXTS: usize = 1024;
 /// A batch ends before, once it has this many bytes of text.

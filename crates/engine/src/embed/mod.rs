@@ -26,36 +26,19 @@ use serde::Serialize;
 
 pub use self::arrow::{ArrowReport, embed_arrow};
 use self::encoder::TextEncoder;
-use self::input::{Batch, Ended, Text};
+use self::input::{BATCHES_AHEAD, Batch, Ended, Text};
 pub use self::input::{EmbedInput, FileLines};
 use self::manifest::Plan;
 pub use self::manifest::{Manifest, ManifestInput};
-pub use self::options::{EmbedOptions, TooLong};
+pub use self::options::{EmbedOptions, EmbedProgress, TooLong};
 use self::part::{Names, Part, Progressed};
 use self::quantize::GivenRanges;
 pub use self::quantize::OutputType;
 use crate::error::{Error, Result};
 use crate::ingest::Issue;
 
-/// Batches read ahead of the encoder.
-const BATCHES_AHEAD: usize = 2;
 /// Ranges made of fewer rows are remarked on: other texts will often lie outside.
 const RANGE_ROWS_MIN: u64 = 100;
-
-/// Progress of a run.
-#[derive(Debug, Clone, Default)]
-pub struct EmbedProgress {
-    /// Rows there, those of an earlier run counted.
-    pub n_rows: u64,
-    /// Rows of an earlier run.
-    pub n_resumed: u64,
-    /// Tokens embedded in this run.
-    pub n_tokens: u64,
-    /// Bytes of the input that the rows come from.
-    pub n_bytes: u64,
-    /// Bytes of the input, where they are known.
-    pub n_bytes_total: Option<u64>,
-}
 
 /// A run's report.
 #[derive(Debug, Clone, Serialize)]
@@ -210,7 +193,11 @@ impl Run {
         let Ended { read, failed, mut notes } = ended;
         notes.extend(self.encoder.encoder.remark());
         if rows.n_rows == 0 {
-            let reason = failed.first().map_or(String::new(), |first| format!("; {}", first.reason));
+            let reason = match (failed.first(), &plan.part) {
+                (Some(first), _) => format!("; {}", first.reason),
+                (None, Some(part)) => format!(" in part {part}: no line begins there; take fewer parts"),
+                (None, None) => String::new(),
+            };
             self.part.remove()?;
             return Err(Error::NoTexts { input: input.name(), reason });
         }

@@ -1,4 +1,4 @@
-//! Options of `cento embed`.
+//! Options of `cento embed`, and the progress that it tells.
 
 use std::path::PathBuf;
 
@@ -82,4 +82,19 @@ impl TooLong {
             Self::Error => "error",
         }
     }
+}
+
+/// Progress of a run.
+#[derive(Debug, Clone, Default)]
+pub struct EmbedProgress {
+    /// Rows there, those of an earlier run counted.
+    pub n_rows: u64,
+    /// Rows of an earlier run.
+    pub n_resumed: u64,
+    /// Tokens embedded in this run.
+    pub n_tokens: u64,
+    /// Bytes of the input that the rows come from.
+    pub n_bytes: u64,
+    /// Bytes of the input, where they are known.
+    pub n_bytes_total: Option<u64>,
 }
