@@ -11,6 +11,7 @@ use crate::args::{self, Embed, Global, TextKind};
 use crate::exit_code::Outcome;
 use crate::options;
 use crate::output::{self, Bar, Beside};
+use crate::usage::usage;
 
 #[derive(serde::Serialize)]
 struct Answer<'a, R: serde::Serialize> {
@@ -112,7 +113,7 @@ fn input(path: &Path, kind: TextKind, part: Option<FilePart>) -> anyhow::Result<
     };
     let file = match path {
         path if path == Path::new("-") && part.is_some() => {
-            anyhow::bail!("--part {}: stdin has no parts; name a file", part.expect("is there"))
+            return Err(usage(format!("--part {}: stdin has no parts; name a file", part.expect("is there"))));
         }
         path if path == Path::new("-") => return Ok(EmbedInput::Stdin),
         path if path.is_dir() => in_folder(),
