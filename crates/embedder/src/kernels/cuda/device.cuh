@@ -1,7 +1,7 @@
 // What all kernels share: number types, 16-byte loads, sums over a warp, matrix products of a warp.
 //
-// Kernels compute in f32 whatever they read and write. The same sources are compiled by nvcc for the device and, with
-// CENTO_EMULATED, as C++20 for the host, where `emulation.h` stands in for the device.
+// Kernels compute in f32 whatever they read and write. The same sources are compiled by NVRTC for the device and, with
+// CENTO_EMULATED, as C++20 for the host, where `emulation.h` stands in for the device. NVRTC has no header of C or C++.
 #pragma once
 
 #ifdef CENTO_EMULATED
@@ -9,12 +9,13 @@
 #else
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
-#include <cstdint>
 
 typedef __nv_bfloat16 bf16;
 typedef __half f16;
-typedef uint32_t u32;
-typedef uint64_t u64;
+typedef unsigned int u32;
+typedef unsigned long long u64;
+
+#define INFINITY __int_as_float(0x7f800000)
 
 // Shared memory is always dynamic: its size is part of the launch.
 #define SHARED(type, name)                       \

@@ -84,7 +84,8 @@ fn build() -> Result<PathBuf, String> {
             hasher.update(&fs::read(file).unwrap());
         }
     }
-    let library = Path::new(env!("OUT_DIR")).join(format!("emulation-{}.so", &hasher.finalize().to_hex()[..16]));
+    let beside = std::env::current_exe().map_err(|error| format!("the test's own program: {error}"))?;
+    let library = beside.with_file_name(format!("emulation-{}.so", &hasher.finalize().to_hex()[..16]));
     if library.exists() {
         return Ok(library);
     }

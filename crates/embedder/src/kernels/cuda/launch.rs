@@ -133,15 +133,16 @@ mod cuda {
 
     use super::Grid;
 
-    /// Kernels by the file they are in: the beginning of a kernel's name and the PTX of its file.
+    /// Kernels by the file they are in: the beginning of a kernel's name and the PTX of its file, as `scripts/make-ptx` made
+    /// it.
     const MODULES: [(&str, &str); 7] = [
-        ("activate", include_str!(concat!(env!("OUT_DIR"), "/activation.ptx"))),
-        ("gate", include_str!(concat!(env!("OUT_DIR"), "/activation.ptx"))),
-        ("attend", include_str!(concat!(env!("OUT_DIR"), "/attention.ptx"))),
-        ("keep_largest", include_str!(concat!(env!("OUT_DIR"), "/largest.ptx"))),
-        ("pool", include_str!(concat!(env!("OUT_DIR"), "/pool.ptx"))),
-        ("rotate", include_str!(concat!(env!("OUT_DIR"), "/rotary.ptx"))),
-        ("rows", include_str!(concat!(env!("OUT_DIR"), "/rows.ptx"))),
+        ("activate", include_str!("ptx/activation.ptx")),
+        ("gate", include_str!("ptx/activation.ptx")),
+        ("attend", include_str!("ptx/attention.ptx")),
+        ("keep_largest", include_str!("ptx/largest.ptx")),
+        ("pool", include_str!("ptx/pool.ptx")),
+        ("rotate", include_str!("ptx/rotary.ptx")),
+        ("rows", include_str!("ptx/rows.ptx")),
     ];
 
     /// Shared memory of a block that a kernel need not ask for.

@@ -1,8 +1,10 @@
 //! Every kernel, emulated, against the same thing written plainly in double precision.
 
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use candle_core::{DType, Device, Tensor};
+use sha2::{Digest, Sha256};
 
 use super::activation::{activate, gate};
 use super::attention::{Attention, Bias, TILE_WORDS, tiles};
@@ -402,45 +404,43 @@ fn a_stray_launch_is_refused() {
     });
 }
 
-/// The toolkit's compiler: as the build script finds it.
-fn nvcc() -> Option<String> {
-    let of_home = std::env::var("CUDA_HOME").ok().map(|home| format!("{home}/bin/nvcc"));
-    let names = std::env::var("NVCC").into_iter().chain(of_home).chain(["nvcc".to_owned()]);
-    let mut names =
-        names.filter(|name| Command::new(name).arg("--version").output().is_ok_and(|out| out.status.success()));
-    names.next()
+/// The folder's sources, each with the PTX that was made from it.
+fn sources_with_ptx() -> impl Iterator<Item = (PathBuf, PathBuf)> {
+    let files = std::fs::read_dir(emulation::sources()).unwrap().map(|entry| entry.unwrap().path());
+    files.filter(|file| file.extension().is_some_and(|extension| extension == "cu")).map(|source| {
+        let name = source.with_extension("ptx").file_name().unwrap().to_owned();
+        let ptx = source.with_file_name("ptx").join(name);
+        (source, ptx)
+    })
 }
 
 #[test]
-fn kernels_compile_for_ampere_and_hopper() {
-    let Some(nvcc) = nvcc() else {
-        eprintln!("skipped: no nvcc (NVCC, CUDA_HOME or PATH names one)");
-        return;
-    };
-    let out = tempfile::tempdir().unwrap();
-    for source in std::fs::read_dir(emulation::sources()).unwrap().map(|entry| entry.unwrap().path()) {
-        if source.extension().is_none_or(|extension| extension != "cu") {
-            continue;
-        }
-        for architecture in ["sm_80", "sm_90"] {
-            let output = Command::new(&nvcc)
-                .args([
-                    "-cubin",
-                    "-std=c++17",
-                    "-O3",
-                    "-ftz=true",
-                    "-Werror",
-                    "all-warnings",
-                    "-arch",
-                    architecture,
-                    "-o",
-                ])
-                .arg(out.path().join("kernel.cubin"))
-                .arg(&source)
-                .output()
-                .unwrap();
-            let errors = String::from_utf8_lossy(&output.stderr);
-            assert!(output.status.success(), "{} for {architecture}: {errors}", source.display());
-        }
+fn ptx_is_that_of_the_sources() {
+    let shared = std::fs::read(emulation::sources().join("device.cuh")).unwrap();
+    let mut n_files = 0;
+    for (source, ptx) in sources_with_ptx() {
+        let digest = Sha256::new().chain_update(&shared).chain_update(std::fs::read(&source).unwrap()).finalize();
+        let digest: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+        let made = std::fs::read_to_string(&ptx).unwrap();
+        let said = made.lines().next().and_then(|line| line.rsplit(' ').next());
+        assert_eq!(said, Some(&*digest), "{}: scripts/make-ptx writes it anew", ptx.display());
+        n_files += 1;
     }
+    assert_eq!(n_files, 6);
+}
+
+/// Compiles the kernels anew and assembles them for six architectures, where the packages of `scripts/make-ptx` are.
+#[test]
+fn ptx_assembles_for_ampere_to_blackwell() {
+    const PACKAGE_MISSING: i32 = 3;
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts/make-ptx");
+    let python = std::env::var("CENTO_PTX_PYTHON").unwrap_or_else(|_| "python3".to_owned());
+    let Ok(output) = Command::new(&python).arg(script).arg("--check").output() else {
+        return eprintln!("skipped: no {python} (CENTO_PTX_PYTHON names one)");
+    };
+    let said = String::from_utf8_lossy(&output.stderr);
+    if output.status.code() == Some(PACKAGE_MISSING) {
+        return eprintln!("skipped: {said}");
+    }
+    assert!(output.status.success(), "{said}");
 }
