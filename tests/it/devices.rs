@@ -75,3 +75,34 @@ fn an_index_and_a_search_on_a_gpu_rank_as_on_the_cpu() {
     let bench = place.json(&["bench", "scan", "--n-rows", "3000", "--n-queries", "8", "--device", "gpu:0"]);
     assert_eq!(bench["equal"], true, "{bench}");
 }
+
+#[test]
+fn a_device_is_held_to_the_cpu_in_every_precision_and_the_findings_are_one_file() {
+    let place = Place::new();
+    let device = if adapters(&place).is_empty() { "cpu" } else { "gpu:0" };
+    let model = crate::support::tiny_model();
+    let mut asked =
+        vec!["bench", "device", "--model", &model, "--device", device, "--n-tokens", "256", "--repeat", "1"];
+    asked.extend(["--n-rows", "2000", "--peak", "f32=0.5", "-o", "device.json"]);
+    let said = place.ok(&asked).out;
+    let report: Value = serde_json::from_slice(&place.read("device.json")).unwrap();
+    assert_eq!((&report["wrong"], &report["scan"]["equal"]), (&serde_json::json!([]), &serde_json::json!(true)));
+    let precisions = report["precisions"].as_array().unwrap();
+    let named: Vec<&str> = precisions.iter().map(|part| part["precision"].as_str().unwrap()).collect();
+    assert_eq!(named, ["f32", "bf16", "f16", "int8"]);
+    let computed: Vec<&Value> = precisions.iter().filter(|part| part["refused"].is_null()).collect();
+    assert_eq!(computed.len(), if device == "cpu" { 3 } else { 2 }, "{report}");
+    for part in &computed {
+        assert_eq!(part["same_bytes"], true, "{part}");
+        assert!(
+            part["least_cosine"].as_f64().unwrap() > 0.98 && said.contains(part["device"].as_str().unwrap()),
+            "{part}"
+        );
+        assert!(part["speeds"].as_array().unwrap().iter().all(|speed| speed["tokens_per_second"].as_f64() > Some(0.0)));
+    }
+    let f32 = &computed[0]["speeds"][0];
+    let share = f32["gflops_per_second"].as_f64().unwrap() / 500.0;
+    assert!((f32["share_of_peak"].as_f64().unwrap() - share).abs() < 1e-9, "{f32}");
+    place.run(&["bench", "device", "--peak", "f32"]).fails(2, &["f32=82.6"]);
+    place.run(&["bench", "device", "--n-tokens", "0"]).fails(2, &["--n-tokens 0"]);
+}

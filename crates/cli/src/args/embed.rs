@@ -1,6 +1,7 @@
 //! Options of `cento embed` and `cento bench embed`.
 
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use cento_engine::{FilePart, OutputType, Precision};
 use clap::{Args, ValueEnum};
@@ -8,6 +9,7 @@ use clap::{Args, ValueEnum};
 use super::cache::CachePlace;
 use super::collection::Vectors;
 use super::encoder::Elsewhere;
+use super::finite::finite;
 use super::query::Device;
 
 /// What `cento embed` takes.
@@ -113,6 +115,49 @@ pub(crate) struct BenchEmbed {
     /// faster and close to it
     #[arg(long, value_name = "TYPE", default_value_t = Precision::F32)]
     pub(crate) precision: Precision,
+}
+
+/// What a device computes, and how fast.
+#[derive(Debug, Args)]
+pub(crate) struct BenchDevice {
+    /// The encoder: the name of a model card or a sentence-transformers folder
+    #[arg(long, value_name = "NAME|DIR", default_value = cento_engine::DEFAULT_MODEL)]
+    pub(crate) model: String,
+    #[command(flatten)]
+    pub(crate) device: Device,
+    /// Tokens of each timed set of texts
+    #[arg(long, value_name = "N", default_value_t = 32_768)]
+    pub(crate) n_tokens: usize,
+    /// Random rows that are scanned
+    #[arg(long, value_name = "N", default_value_t = 100_000)]
+    pub(crate) n_rows: usize,
+    /// Times each set is timed after a first time that does not count; the best one is shown
+    #[arg(long, value_name = "N", default_value_t = 3)]
+    pub(crate) repeat: usize,
+    /// The device's published peak in a precision, in TFLOP/s (f32=82.6): the share of it is shown; may be repeated
+    #[arg(long, value_name = "PRECISION=TFLOPS")]
+    pub(crate) peak: Vec<Peak>,
+    /// Write everything that was found to this file, as JSON
+    #[arg(long, short, value_name = "FILE.json")]
+    pub(crate) output: Option<PathBuf>,
+}
+
+/// A published peak.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Peak {
+    pub(crate) precision: Precision,
+    pub(crate) tflops: f64,
+}
+
+impl FromStr for Peak {
+    type Err = String;
+
+    fn from_str(peak: &str) -> Result<Self, String> {
+        let (precision, tflops) = peak.split_once('=').ok_or("expected PRECISION=TFLOPS, as in f32=82.6")?;
+        let precision = precision.parse().map_err(|error: cento_engine::embedder::Error| error.to_string())?;
+        let tflops = finite(tflops)?;
+        if tflops > 0.0 { Ok(Self { precision, tflops }) } else { Err("expected more than 0 TFLOP/s".to_owned()) }
+    }
 }
 
 /// Speed of the exact scan alone.

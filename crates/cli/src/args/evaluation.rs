@@ -7,7 +7,7 @@ use cento_engine::api::DEFAULT_TOKENIZER;
 use clap::builder::RangedU64ValueParser;
 use clap::{ArgGroup, Args, Subcommand, ValueEnum};
 
-use super::embed::{BenchEmbed, BenchScan};
+use super::embed::{BenchDevice, BenchEmbed, BenchScan};
 use super::finite::finite;
 use super::query::{LexicalScore, Retrieval};
 
@@ -267,6 +267,9 @@ pub(crate) enum Bench {
     Throughput(BenchTarget),
     /// Tokens and texts a second of an encoder alone, and the time of one short query; wants no collection
     Embed(BenchEmbed),
+    /// Whether a device computes what the CPU computes, in every precision, and how fast: one file to send on; wants no
+    /// collection
+    Device(BenchDevice),
     /// Time of the exact scan of random rows on a device, and whether it finds what the CPU finds; wants no collection
     Scan(BenchScan),
     /// Time from what was found to what is delivered, by strategy: finding what stands beside it, and assembling

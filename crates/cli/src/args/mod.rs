@@ -25,7 +25,7 @@ pub(crate) use self::cache::{Cache, CachePlace, CacheVerb};
 pub(crate) use self::collection::{
     Adopt, Compact, Completions, Delete, Get, Index, Inspect, List, Model, Repair, Snapshot, Status, Vectors, Which,
 };
-pub(crate) use self::embed::{BenchEmbed, BenchScan, Embed, TextKind, TooLong};
+pub(crate) use self::embed::{BenchDevice, BenchEmbed, BenchScan, Embed, TextKind, TooLong};
 pub(crate) use self::evaluation::{
     Bench, BenchContexts, BenchTarget, Compare, Eval, EvalAnswers, EvalContext, Fuse, FuseMethod, Judging, Normalize,
     Priors, Tune,

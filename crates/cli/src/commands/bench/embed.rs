@@ -134,16 +134,16 @@ fn texts(path: &Path, n_texts: usize) -> anyhow::Result<Vec<String>> {
 }
 
 /// The time of the fastest pass over a set.
-struct Speed {
+pub(super) struct Speed {
     n_texts: u64,
-    n_tokens: u64,
+    pub(super) n_tokens: u64,
     /// Floating-point operations, a multiply-add counted as two.
     flops: u64,
-    seconds: f64,
+    pub(super) seconds: f64,
 }
 
 impl Speed {
-    fn of(encoder: &Embedder, texts: &[String], repeat: usize) -> anyhow::Result<Self> {
+    pub(super) fn of(encoder: &Embedder, texts: &[String], repeat: usize) -> anyhow::Result<Self> {
         let pass = || encoder.embed(texts, Kind::Document).map_err(cento_engine::Error::from);
         let lengths: Vec<u32> = pass()?.iter().map(|embedding| embedding.n_tokens).collect();
         let n_tokens = lengths.iter().map(|&n| u64::from(n)).sum();
@@ -157,11 +157,11 @@ impl Speed {
         Ok(Self { n_texts: texts.len() as u64, n_tokens, flops, seconds })
     }
 
-    fn gflops_per_second(&self) -> f64 {
+    pub(super) fn gflops_per_second(&self) -> f64 {
         self.flops as f64 / self.seconds / 1e9
     }
 
-    fn json(&self) -> serde_json::Value {
+    pub(super) fn json(&self) -> serde_json::Value {
         json!({
             "n_texts": self.n_texts, "n_tokens": self.n_tokens, "seconds": self.seconds,
             "texts_per_second": self.n_texts as f64 / self.seconds,
@@ -186,17 +186,17 @@ fn query_ms(encoder: &Embedder, n_queries: usize) -> anyhow::Result<Percentiles>
 }
 
 /// Words in an order that is the same everywhere.
-struct Words {
+pub(super) struct Words {
     state: u64,
 }
 
 impl Words {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self { state: 1 }
     }
 
     /// A text of that many tokens, special tokens counted; a few more where words are several tokens.
-    fn text(&mut self, encoder: &Embedder, n_tokens: usize) -> String {
+    pub(super) fn text(&mut self, encoder: &Embedder, n_tokens: usize) -> String {
         let wanted = n_tokens.min(encoder.max_tokens()).saturating_sub(encoder.n_special()).max(1);
         let mut text = self.word().to_owned();
         let mut n_words = 1;

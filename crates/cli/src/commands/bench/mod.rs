@@ -4,6 +4,7 @@
 //! traded.
 
 mod contexts;
+mod device;
 mod embed;
 mod percentiles;
 mod queries;
@@ -31,6 +32,7 @@ pub(crate) fn execute(bench: &Bench, global: &Global) -> anyhow::Result<Outcome>
         Bench::Latency(target) => latency(target, global),
         Bench::Throughput(target) => throughput(target, global),
         Bench::Embed(args) => embed::execute(args, global),
+        Bench::Device(args) => device::execute(args, global),
         Bench::Scan(args) => scan::execute(args, global),
         Bench::Contexts(args) => contexts::execute(args, global),
         Bench::Recall { target, ef } => recall(target, ef, global),
