@@ -22,7 +22,13 @@ impl Lines {
     pub(crate) fn new(candidates: &[&Candidate]) -> Self {
         let key = |&at: &usize| (candidates[at].document.as_str(), candidates[at].index);
         let mut order: Vec<usize> = (0..candidates.len()).collect();
-        order.sort_unstable_by(|a, b| key(a).cmp(&key(b)));
+        // By id, nearly all of them stand document by document.
+        for document in order.chunk_by_mut(|&a, &b| candidates[a].document == candidates[b].document) {
+            document.sort_unstable_by_key(|&at| candidates[at].index);
+        }
+        if !order.is_sorted_by(|a, b| key(a) < key(b)) {
+            order.sort_unstable_by(|a, b| key(a).cmp(&key(b)));
+        }
         let mut lines = Self {
             candidates: order,
             documents: Vec::new(),
@@ -78,5 +84,29 @@ impl Lines {
             last += 1;
         }
         first..last + 1
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::candidate;
+
+    #[test]
+    fn documents_lie_side_by_side_however_their_ids_mix() {
+        let mut chunks: Vec<Candidate> = [("a", 10), ("a", 2), ("a!", 0), ("a", 0), ("b", 1), ("a!", 3)]
+            .map(|(document, index)| candidate(document, index, "text", 0.5))
+            .to_vec();
+        for sort in [true, false] {
+            if sort {
+                chunks.sort_by(|a, b| a.id.cmp(&b.id)); // "a!#0" stands before "a#0"
+            }
+            let candidates: Vec<&Candidate> = chunks.iter().collect();
+            let lines = Lines::new(&candidates);
+            let order: Vec<&str> = lines.candidates.iter().map(|&at| candidates[at].id.as_str()).collect();
+            assert_eq!(order, ["a#0", "a#2", "a#10", "a!#0", "a!#3", "b#1"]);
+            assert_eq!(lines.documents, [0..3, 3..5, 5..6]);
+            chunks.reverse();
+        }
     }
 }

@@ -55,13 +55,17 @@ type HeadKey = (usize, usize, Option<(usize, usize)>);
 #[derive(Default)]
 struct Counts {
     texts: Vec<Option<i64>>,
-    /// The wrapping above a piece that others do not precede, and its tokens with those behind the piece.
-    heads: HashMap<HeadKey, (Head, i64)>,
+    /// The wrapping above a whole candidate that others do not precede, and its tokens with those behind it.
+    heads: Vec<Option<(Head, i64)>>,
+    /// The same above other pieces.
+    heads_of_others: HashMap<HeadKey, (Head, i64)>,
     gaps: HashMap<u32, i64>,
     /// Tokens between two pieces under one mark.
     omission: Option<i64>,
     /// Tokens that end the last line of a candidate's text.
-    endings: HashMap<(usize, Option<usize>), i64>,
+    endings: Vec<Option<i64>>,
+    /// The same of parts, which end at a byte of the text.
+    endings_of_parts: HashMap<(usize, usize), i64>,
     n_texts: usize,
     longest_token_bytes: f64,
 }
@@ -92,7 +96,9 @@ impl<'a> Ledger<'a> {
         budget: usize,
         count: &'a dyn Fn(&str) -> usize,
     ) -> Self {
-        let counts = Counts { texts: vec![None; candidates.len()], ..Counts::default() };
+        let n = candidates.len();
+        let (texts, heads, endings) = (vec![None; n], vec![None; n], vec![None; n]);
+        let counts = Counts { texts, heads, endings, ..Counts::default() };
         let budget = budget.min(COUNT_MAX - 1) as i64;
         let mut ledger = Self {
             candidates,
@@ -317,7 +323,9 @@ impl<'a> Ledger<'a> {
     fn head(&mut self, piece: &Piece) -> (Head, i64) {
         let (first, last) = (piece.candidates[0], piece.last_candidate());
         let key = (first, last, piece.part.as_ref().map(|part| (part.start, part.end)));
-        if let Some(head) = self.counts.heads.get(&key) {
+        let is_whole = first == last && piece.part.is_none();
+        let known = if is_whole { self.counts.heads[first].as_ref() } else { self.counts.heads_of_others.get(&key) };
+        if let Some(head) = known {
             return head.clone();
         }
         let head = match self.layout.marks {
@@ -333,7 +341,11 @@ impl<'a> Ledger<'a> {
                 (Head::Source(name), tokens)
             }
         };
-        self.counts.heads.insert(key, head.clone());
+        if is_whole {
+            self.counts.heads[first] = Some(head.clone());
+        } else {
+            self.counts.heads_of_others.insert(key, head.clone());
+        }
         head
     }
 
@@ -386,8 +398,12 @@ impl<'a> Ledger<'a> {
     /// Tokens by which the footer lengthens a piece. In Markdown a line end often joins the token before it, so it is
     /// counted with the last letters of the text.
     fn ending_tokens(&mut self, piece: &Piece) -> i64 {
-        let key = (piece.last_candidate(), piece.part.as_ref().map(|part| part.end));
-        if let Some(&tokens) = self.counts.endings.get(&key) {
+        let (last, end) = (piece.last_candidate(), piece.part.as_ref().map(|part| part.end));
+        let known = match end {
+            None => self.counts.endings[last],
+            Some(end) => self.counts.endings_of_parts.get(&(last, end)).copied(),
+        };
+        if let Some(tokens) = known {
             return tokens;
         }
         let text = self.last_text(piece);
@@ -399,7 +415,10 @@ impl<'a> Ledger<'a> {
             let tail = &text[start..];
             (self.tokens(&format!("{tail}{footer}")) - self.tokens(tail)).max(0)
         };
-        self.counts.endings.insert(key, tokens);
+        match end {
+            None => self.counts.endings[last] = Some(tokens),
+            Some(end) => drop(self.counts.endings_of_parts.insert((last, end), tokens)),
+        }
         tokens
     }
 

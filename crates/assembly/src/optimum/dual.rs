@@ -118,7 +118,7 @@ impl Relaxation<'_> {
         let longest = self.documents().map(<[usize]>::len).max().unwrap_or(0);
         // By stage and state: the state before, and whether the chunk is taken.
         let (mut best, mut came) = (Vec::new(), vec![(0_u32, false); longest * self.n_states]);
-        for stages in self.documents() {
+        for stages in self.documents().filter(|stages| self.may_gain(stages, lambda)) {
             let n = self.states(stages);
             self.forward(stages, lambda, &mut best, |stage, arc| {
                 came[stage * n + arc.behind] = (arc.before as u32, arc.takes);
@@ -136,5 +136,18 @@ impl Relaxation<'_> {
             attained.chosen[first..].reverse();
         }
         attained
+    }
+
+    /// Says if something of a document is forced, or worth its tokens at `lambda`. Of any other nothing is chosen: no
+    /// sum of what is worth less is worth more.
+    pub(super) fn may_gain(&self, stages: &[usize], lambda: f64) -> bool {
+        stages.iter().any(|&place| match self.fixed[place] {
+            Fixed::In => true,
+            Fixed::Out => false,
+            Fixed::Free => {
+                let around = self.problem.opening[place].min(self.problem.reopening[place]).min(0);
+                self.values[place] - lambda * (self.problem.tokens[place] + around) as f64 > 0.0
+            }
+        })
     }
 }

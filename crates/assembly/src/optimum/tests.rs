@@ -1,6 +1,7 @@
 //! The optimiser against every subset of small problems, and against greedy on larger ones.
 
 use super::problem::EPSILON;
+use super::relaxation::Relaxation;
 use super::*;
 use crate::Candidate;
 use crate::line::Lines;
@@ -133,6 +134,23 @@ proptest! {
                     prop_assert!(found.gap() == 0.0 && (found.value - best).abs() < 1e-9, "{:?}, best {}", found, best);
                     prop_assert!(problem.is_feasible(&hasty.chosen) && hasty.bound >= best - 1e-9, "{:?}, best {}", hasty, best);
                 }
+            }
+            Ok(())
+        })?;
+    }
+}
+
+proptest! {
+    #[test]
+    fn a_document_that_is_passed_over_could_add_nothing(small in small(), lambda in prop_oneof![Just(0.0), 0.0..3.0_f64]) {
+        small.with(|problem| {
+            let relaxation = Relaxation::new(problem, &problem.fixed(), &problem.need_weights());
+            let Some(relaxation) = relaxation else { return Ok(()) };
+            for stages in relaxation.documents().filter(|stages| !relaxation.may_gain(stages, lambda)) {
+                let mut best = Vec::new();
+                relaxation.forward(stages, lambda, &mut best, |_, _| {});
+                let last = &best[stages.len() * relaxation.states(stages)..];
+                prop_assert!(last[0] == 0.0 && last.iter().all(|value| *value <= 0.0), "{:?}", last);
             }
             Ok(())
         })?;

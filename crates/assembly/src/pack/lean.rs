@@ -36,6 +36,8 @@
 
 use super::xml;
 use crate::candidate::Candidate;
+use std::array;
+use std::borrow::Cow;
 
 /// Most tokens of a name: those of a line. What is longer is text and no title.
 pub(crate) const NAME_TOKENS: i64 = 16;
@@ -100,19 +102,19 @@ pub(super) fn tag(n: usize, name: &str) -> String {
 /// it.
 pub(crate) fn name(chunk: &Candidate, text: &str, tokens: &dyn Fn(&str) -> i64) -> String {
     let file = chunk.document.rsplit(['/', '\\']).map(one_line).find(|part| !part.is_empty()).unwrap_or_default();
-    let stem = file.rsplit_once('.').map_or(file.as_str(), |(stem, _)| stem);
+    let stem = file.rsplit_once('.').map_or(&*file, |(stem, _)| stem);
     let outermost = || chunk.path.first().map(|heading| one_line(heading)).filter(|heading| !heading.is_empty());
     let title = match one_line(&chunk.title) {
-        title if title.is_empty() => outermost().unwrap_or(file),
+        title if title.is_empty() => outermost().unwrap_or_else(|| file.clone()),
         title if title == stem => outermost().unwrap_or(title),
         title => title,
     };
     let heading = chunk.path.last().map(|heading| one_line(heading)).filter(|heading| *heading != title);
-    let lines = super::markdown::lines(text).filter(|line| !line.trim().is_empty());
-    let first_lines: Vec<&str> = lines.take(FIRST_LINES).collect();
+    let mut lines = super::markdown::lines(text).filter(|line| !line.trim().is_empty());
+    let first_lines: [Option<&str>; FIRST_LINES] = array::from_fn(|_| lines.next());
     let is_said = |name: &str| {
         let says = |line: &&str| line.trim_start_matches(HEADS).split_whitespace().eq(name.split(' '));
-        first_lines.iter().any(says)
+        first_lines.iter().flatten().any(says)
     };
     let title = Some(title).filter(|title| !is_said(title));
     let heading = heading.filter(|heading| !heading.is_empty() && !is_said(heading));
@@ -146,11 +148,15 @@ fn clipped(name: &str, fits: &dyn Fn(&str) -> bool) -> String {
 
 /// A name as it can stand in a line: white space once, without what ends a line, is invisible, or turns the direction
 /// of what follows.
-fn one_line(name: &str) -> String {
+fn one_line(name: &str) -> Cow<'_, str> {
+    let is_spaced_once = !name.starts_with(' ') && !name.ends_with(' ') && !name.contains("  ");
+    if is_spaced_once && name.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
+        return Cow::Borrowed(name); // as nearly all names are
+    }
     let is_gone = |c: &char| (c.is_control() && !c.is_whitespace()) || is_unseen(*c);
     let blank = |c: char| if super::markdown::ends_line(c) { ' ' } else { c };
     let name: String = name.chars().filter(|c| !is_gone(c)).map(blank).collect();
-    name.split_whitespace().collect::<Vec<_>>().join(" ")
+    Cow::Owned(name.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
 /// Says if a letter has no shape of its own: it turns the direction of what follows, or has no width. The joiners,
@@ -194,6 +200,13 @@ mod tests {
         check("leave", &["For parents", "Fathers"], "They may.", "For parents > Fathers");
         check("leave", &[], "They may.", "leave");
         check(" \u{202e}\n", &["\t"], "Text.", "leave.md");
+    }
+
+    #[test]
+    fn a_plain_name_stays_as_it_is() {
+        for name in ["", " ", "a", " a", "a ", "a b", "a  b", "a\tb", "a\u{7f}b", "~!", "é"] {
+            assert_eq!(one_line(name), one_line(&format!("{name}\u{200b}")), "{name:?}");
+        }
     }
 
     #[test]

@@ -32,15 +32,13 @@ pub(super) fn ends_line(c: char) -> bool {
     matches!(c, '\n' | '\r' | '\u{b}' | '\u{c}' | '\u{1c}'..='\u{1e}' | '\u{85}' | '\u{2028}' | '\u{2029}')
 }
 
-/// The lines of a text, by [`ends_line`]: the same as to split at it, but what surely ends none is passed byte by byte.
+/// The lines of a text, by [`ends_line`]: the same as to split at it, but what surely ends none is passed in blocks.
 pub(super) fn lines(text: &str) -> impl Iterator<Item = &str> {
-    // First bytes of the letters that end a line; of two bytes or three others begin so too.
-    let may_end = |byte: &u8| matches!(byte, 0xa..=0xd | 0x1c..=0x1e | 0xc2 | 0xe2);
     let mut rest = Some(text);
     std::iter::from_fn(move || {
         let line = rest?;
         let mut at = 0;
-        while let Some(n) = line.as_bytes()[at..].iter().position(may_end) {
+        while let Some(n) = first_that_may_end(&line.as_bytes()[at..]) {
             let letter = line[at + n..].chars().next().unwrap_or('\n');
             if ends_line(letter) {
                 rest = Some(&line[at + n + letter.len_utf8()..]);
@@ -51,6 +49,16 @@ pub(super) fn lines(text: &str) -> impl Iterator<Item = &str> {
         rest = None;
         Some(line)
     })
+}
+
+/// The first byte that may begin a letter that ends a line; of two bytes or three others begin so too.
+fn first_that_may_end(bytes: &[u8]) -> Option<usize> {
+    const BLOCK: usize = 32;
+    let may_end =
+        |&byte: &u8| (byte.wrapping_sub(0xa) <= 3) | (byte.wrapping_sub(0x1c) <= 2) | (byte == 0xc2) | (byte == 0xe2);
+    let has_none = |block: &&[u8; BLOCK]| block.iter().fold(0, |any, byte| any | u8::from(may_end(byte))) == 0;
+    let passed = BLOCK * bytes.as_chunks().0.iter().take_while(has_none).count();
+    bytes[passed..].iter().position(may_end).map(|n| passed + n)
 }
 
 /// `=== [1] document > heading > heading (rows 12-19, extracted bytes 120-560, cut)`. Lines are left out: bytes say it
@@ -116,6 +124,14 @@ mod tests {
         for text in ["", "a", "\n", "a\r\nb\n", "é\u{85}â\u{2028}…\u{b}x\u{1c}\u{1d}\u{a0}", "\u{2029}", "no end ·"]
         {
             assert_eq!(lines(text).collect::<Vec<_>>(), text.split(ends_line).collect::<Vec<_>>(), "{text:?}");
+            for n in 20..70 {
+                let text = format!("{}{text}{}", "x".repeat(n), "é".repeat(n));
+                assert_eq!(lines(&text).collect::<Vec<_>>(), text.split(ends_line).collect::<Vec<_>>(), "{text:?}");
+            }
+        }
+        for byte in 0..128_u8 {
+            let text = format!("{}{}", "x".repeat(40), char::from(byte));
+            assert_eq!(lines(&text).count(), text.split(ends_line).count(), "{byte}");
         }
     }
 

@@ -36,6 +36,8 @@ pub(crate) const TERMS_MAX: usize = 64;
 pub(crate) struct Sought<'a> {
     reading: Reading<'a>,
     bits: HashMap<String, u32>,
+    /// The lengths and first letters of these, see [`mark`]: what has another is none of them.
+    marks: u64,
 }
 
 impl<'a> Sought<'a> {
@@ -48,7 +50,8 @@ impl<'a> Sought<'a> {
                 bits.entry(term).or_insert(next);
             }
         }
-        Self { reading, bits }
+        let marks = bits.keys().fold(0, |marks, term| marks | mark(term));
+        Self { reading, bits, marks }
     }
 
     /// The bits of `terms`; none if one of them is not looked for.
@@ -59,6 +62,29 @@ impl<'a> Sought<'a> {
     /// Those that a text says.
     pub(crate) fn said(&self, text: &str) -> u64 {
         let terms = (self.reading.terms)(text);
-        terms.iter().filter_map(|term| self.bits.get(term)).fold(0, |said, bit| said | 1 << bit)
+        let may_be = terms.iter().filter(|term| self.marks & mark(term) != 0);
+        may_be.filter_map(|term| self.bits.get(term)).fold(0, |said, bit| said | 1 << bit)
+    }
+}
+
+/// One of 64 bits, by length and first letter of a term.
+fn mark(term: &str) -> u64 {
+    1 << ((8 * term.len() + usize::from(term.bytes().next().unwrap_or(0))) % 64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::words;
+
+    #[test]
+    fn a_term_is_found_by_its_mark_or_is_none() {
+        let reading = Reading { terms: &words, idf: &|_| 1.0, sentences: &|_| Vec::new() };
+        let terms = ["tide", "moon", "é", "harbour"].map(str::to_owned);
+        let sought = Sought::new(terms.clone(), reading);
+        for text in ["", "Tide and moon", "tidy moot", "é", "the harbour of moons", "harbour, tide; é. moon"] {
+            let slow = terms.iter().enumerate().filter(|(_, term)| words(text).contains(term));
+            assert_eq!(sought.said(text), slow.fold(0, |said, (bit, _)| said | 1 << bit), "{text}");
+        }
     }
 }

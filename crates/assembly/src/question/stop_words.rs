@@ -3,8 +3,26 @@
 /// English words that carry grammar, not content. Other languages keep theirs, which makes the gate a little stricter
 /// there.
 pub(crate) fn is_function_word(word: &str) -> bool {
-    FUNCTION_WORDS.binary_search(&word).is_ok()
+    is_like_one(word) && FUNCTION_WORDS.binary_search(&word).is_ok()
 }
+
+/// Says if a function word has the length and the first letter of a word, as few others have.
+fn is_like_one(word: &str) -> bool {
+    let first = word.bytes().next().map_or(0, |first| first.wrapping_sub(b'a'));
+    FIRST_LETTERS.get(word.len()).is_some_and(|letters| first < 26 && letters >> first & 1 == 1)
+}
+
+/// The first letters of the function words of each length, a bit each.
+const FIRST_LETTERS: [u32; 16] = {
+    let mut letters = [0; 16];
+    let mut at = 0;
+    while at < FUNCTION_WORDS.len() {
+        let word = FUNCTION_WORDS[at].as_bytes();
+        letters[word.len()] |= 1 << (word[0] - b'a');
+        at += 1;
+    }
+    letters
+};
 
 const FUNCTION_WORDS: [&str; 104] = [
     "a", "about", "after", "all", "also", "an", "and", "any", "are", "as", "at", "be", "because", "been", "before",
@@ -23,5 +41,12 @@ mod tests {
     #[test]
     fn function_words_are_sorted_for_the_search() {
         assert!(FUNCTION_WORDS.is_sorted());
+    }
+
+    #[test]
+    fn every_function_word_is_like_one() {
+        assert!(FUNCTION_WORDS.iter().all(|word| is_function_word(word)));
+        assert!(["", "tide", "éa", "{", "Zebra", "internationalisation"].iter().all(|word| !is_function_word(word)));
+        assert!(!is_like_one("zone") && is_like_one("tide"));
     }
 }

@@ -5,8 +5,8 @@
 //! copies that multiply do not make what they share common.
 //! Range: containment in `[0, 1]`; two texts with fewer shingles than [`MIN_CONTENT_WORDS`] are alike if they are equal
 //! but for spacing.
-//! Cost: one pass over the words of each candidate that is looked at, and one look-up for each word of those that share
-//! a tenth of their shingles.
+//! Cost: one pass over the words of each candidate that is looked at, one look-up in a set of bits for each word of two
+//! that are compared, and one in the collection for each word of those that share a tenth of their shingles.
 
 use super::words::{FNV_PRIME, MIN_CONTENT_WORDS, hashes, spaced_once, words};
 use crate::candidate::Candidate;
@@ -14,6 +14,7 @@ use crate::question::{Reading, is_function_word};
 use std::cell::{OnceCell, RefCell};
 use std::cmp::Ordering;
 use std::collections::HashMap;
+use std::ops::Range;
 
 /// The likeness of candidates, two by two. Symmetric, and the same at any budget: it looks at nothing but the two.
 pub(crate) struct Similarity<'a> {
@@ -21,7 +22,9 @@ pub(crate) struct Similarity<'a> {
     cosine: Option<&'a dyn Fn(&str, &str) -> f64>,
     /// Ascending hashes of the content words of each candidate, made when first asked for.
     words: Vec<OnceCell<Vec<u64>>>,
-    /// Ascending hashes of the runs of [`SHINGLE_WORDS`] words of each candidate.
+    /// The runs of [`SHINGLE_WORDS`] words of each candidate, to tell at once that it shares few with another.
+    prints: Vec<OnceCell<Box<Print>>>,
+    /// Their hashes, ascending.
     shingles: Vec<OnceCell<Vec<u64>>>,
     /// The weights of the shingles of each candidate, in their order.
     weights: Vec<OnceCell<Vec<f64>>>,
@@ -36,8 +39,9 @@ pub(crate) struct Among<'s> {
     chosen: &'s [usize],
     /// Numbers of the content words of each; none where vectors are compared.
     words: Vec<Vec<usize>>,
-    /// Places of those that have a word, by its number.
-    who_has: Vec<Vec<usize>>,
+    /// Places of those that have a word, by its number: a part of `places`.
+    who_has: Vec<Range<usize>>,
+    places: Vec<usize>,
 }
 
 impl Among<'_> {
@@ -50,7 +54,7 @@ impl Among<'_> {
         }
         let mut shared = vec![0_usize; self.chosen.len()];
         for &word in &self.words[at] {
-            self.who_has[word].iter().for_each(|&other| shared[other] += 1);
+            self.places[self.who_has[word].clone()].iter().for_each(|&other| shared[other] += 1);
         }
         let shorter = |other: usize| self.words[at].len().min(self.words[other].len()).max(1);
         others.iter().map(|&other| shared[other] as f64 / shorter(other) as f64).collect()
@@ -64,8 +68,24 @@ const FEW_SHARED: f64 = 0.1;
 /// too, so that one rare word does not make another text of a copy.
 const COMMON_WEIGHT: f64 = 1.0;
 
+/// Multiplied by it, the upper bits of a hash are as mixed as all of it.
+const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
+
 /// Words of a shingle.
 const SHINGLE_WORDS: usize = 3;
+
+/// A text's shingles as they come, and a set that has all of them and few others.
+struct Print {
+    /// Their hashes in the order of the text.
+    shingles: Vec<u64>,
+    /// A bit for each of the values that [`Print::bit`] has.
+    bits: [u64; PRINT_BITS / 64],
+    /// Bits that are set: no more than there are different shingles.
+    n_bits: usize,
+}
+
+/// Forty bits for each shingle of a chunk of some hundred words.
+const PRINT_BITS: usize = 4_096;
 
 /// The likeness of two candidates.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -86,42 +106,52 @@ impl<'a> Similarity<'a> {
     ) -> Self {
         let n = candidates.len();
         let (words, shingles, weights) = (vec![OnceCell::new(); n], vec![OnceCell::new(); n], vec![OnceCell::new(); n]);
-        Self { candidates, cosine, words, shingles, weights, reading, idf: RefCell::default() }
+        let prints = std::iter::repeat_with(OnceCell::new).take(n).collect();
+        Self { candidates, cosine, words, prints, shingles, weights, reading, idf: RefCell::default() }
     }
 
     /// Candidates that are compared with each other.
     pub(crate) fn among<'s>(&'s self, chosen: &'s [usize]) -> Among<'s> {
         if self.cosine.is_some() {
-            return Among { similarity: self, chosen, words: Vec::new(), who_has: Vec::new() };
+            return Among { similarity: self, chosen, words: Vec::new(), who_has: Vec::new(), places: Vec::new() };
         }
-        let mut numbers: HashMap<u64, usize> = HashMap::new();
-        let mut who_has: Vec<Vec<usize>> = Vec::new();
-        let mut numbered = |(at, &candidate): (usize, &usize)| {
-            let words = self.words(candidate);
-            let number = |&word: &u64| {
-                let number = *numbers.entry(word).or_insert(who_has.len());
-                who_has.resize_with(who_has.len().max(number + 1), Vec::new);
-                who_has[number].push(at);
-                number
-            };
-            words.iter().map(number).collect()
-        };
-        let words = chosen.iter().enumerate().map(&mut numbered).collect();
-        Among { similarity: self, chosen, words, who_has }
+        let of_each = chosen.iter().map(|&candidate| self.words(candidate)).enumerate();
+        let mut all: Vec<(u64, usize)> =
+            of_each.flat_map(|(at, words)| words.iter().map(move |&word| (word, at))).collect();
+        all.sort_unstable();
+        let (mut words, mut who_has) = (vec![Vec::new(); chosen.len()], Vec::new());
+        for of_word in all.chunk_by(|a, b| a.0 == b.0) {
+            of_word.iter().for_each(|&(_, at)| words[at].push(who_has.len()));
+            let start = who_has.last().map_or(0, |before: &Range<usize>| before.end);
+            who_has.push(start..start + of_word.len());
+        }
+        let places = all.into_iter().map(|(_, at)| at).collect();
+        Among { similarity: self, chosen, words, who_has, places }
+    }
+
+    /// Says if the containment of two candidates is `least` or more. Nearly all share so few shingles that their prints
+    /// tell.
+    pub(crate) fn contain_each_other(&self, a: usize, b: usize, least: f64) -> bool {
+        let few = self.print(a).share_at_most(self.print(b));
+        let may_be = few.is_none_or(|few| few >= least.min(FEW_SHARED));
+        may_be && self.containment(a, b) >= least
     }
 
     /// Shingles and vectors.
     pub(crate) fn alike(&self, a: usize, b: usize) -> Alike {
+        Alike { containment: self.containment(a, b), cosine: self.cosine_of(a, b) }
+    }
+
+    fn containment(&self, a: usize, b: usize) -> f64 {
         let (of_a, of_b) = (self.shingles(a), self.shingles(b));
-        let containment = if of_a.len().min(of_b.len()) >= MIN_CONTENT_WORDS {
+        if of_a.len().min(of_b.len()) >= MIN_CONTENT_WORDS {
             match contained(of_a, of_b) {
                 few if few < FEW_SHARED => few,
                 _ => shared_weight((of_a, self.weights(a)), (of_b, self.weights(b))),
             }
         } else {
             f64::from(spaced_once(&self.candidates[a].text) == spaced_once(&self.candidates[b].text))
-        };
-        Alike { containment, cosine: self.cosine_of(a, b) }
+        }
     }
 
     fn words(&self, at: usize) -> &[u64] {
@@ -130,7 +160,11 @@ impl<'a> Similarity<'a> {
     }
 
     fn shingles(&self, at: usize) -> &[u64] {
-        self.shingles[at].get_or_init(|| ascending(shingles(&self.candidates[at].text)))
+        self.shingles[at].get_or_init(|| ascending(self.print(at).shingles.clone()))
+    }
+
+    fn print(&self, at: usize) -> &Print {
+        self.prints[at].get_or_init(|| Box::new(Print::new(shingles(&self.candidates[at].text))))
     }
 
     /// The weights of a candidate's shingles, in the order of their hashes: the sum of its words' idf.
@@ -160,6 +194,32 @@ impl<'a> Similarity<'a> {
     /// The cosine of two candidates' vectors, where there are any.
     pub(crate) fn cosine_of(&self, a: usize, b: usize) -> Option<f64> {
         self.cosine.map(|cosine| cosine(&self.candidates[a].id, &self.candidates[b].id))
+    }
+}
+
+impl Print {
+    fn new(shingles: Vec<u64>) -> Self {
+        let mut bits = [0; PRINT_BITS / 64];
+        for (word, bit) in shingles.iter().map(Self::bit) {
+            bits[word] |= bit;
+        }
+        let n_bits = bits.iter().map(|bits| bits.count_ones() as usize).sum();
+        Self { shingles, bits, n_bits }
+    }
+
+    /// The place of a shingle's bit: the number of its word, and the bit in it.
+    fn bit(shingle: &u64) -> (usize, u64) {
+        let at = (shingle.wrapping_mul(SPREAD) >> 52) as usize; // one of PRINT_BITS
+        (at / 64, 1 << (at % 64))
+    }
+
+    /// A share of the shorter one's shingles that both have at most; none where one is too short for shares to tell.
+    fn share_at_most(&self, other: &Self) -> Option<f64> {
+        let fewest = self.n_bits.min(other.n_bits);
+        let (short, long) = if self.shingles.len() < other.shingles.len() { (self, other) } else { (other, self) };
+        let is_shared = |&(word, bit): &(usize, u64)| long.bits[word] & bit != 0;
+        let n_shared = short.shingles.iter().map(Self::bit).filter(is_shared).count();
+        (fewest >= MIN_CONTENT_WORDS).then(|| n_shared as f64 / fewest as f64)
     }
 }
 
@@ -200,7 +260,8 @@ fn shingles(text: &str) -> Vec<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tests::candidate;
+    use crate::tests::{candidate, unrelated_text};
+    use proptest::prelude::*;
 
     /// Words as they stand, and their idf in a collection of these texts.
     fn with_reading<T>(texts: &[&str], then: impl FnOnce(Reading<'_>) -> T) -> T {
@@ -231,6 +292,40 @@ mod tests {
             assert!(alike(7, 40) > 0.99 && alike(40, 7) == alike(7, 40));
             assert_eq!(alike(5, 5), 1.0);
         });
+    }
+
+    proptest! {
+        #[test]
+        fn prints_tell_what_the_shingles_tell(
+            texts in prop::collection::vec((0..60_usize, 0..40_usize, 0..160_usize), 2..6),
+            least in prop_oneof![Just(0.01), Just(0.1), Just(0.4), Just(0.8), 0.001..1.0_f64],
+        ) {
+            // Runs of one long text, with words of their own behind them.
+            let text = |(at, &(first, n, own)): (usize, &(usize, usize, usize))| {
+                let shared = (first..first + n).map(|n| format!("w{} ", n % 50));
+                shared.chain((0..own).map(|n| format!("own{} ", n * (at + 3) % 97))).collect::<String>()
+            };
+            let chunks: Vec<Candidate> =
+                texts.iter().enumerate().map(text).enumerate().map(|(at, text)| candidate("d", at as u32, &text, 0.5)).collect();
+            let candidates: Vec<&Candidate> = chunks.iter().collect();
+            let all: Vec<&str> = chunks.iter().map(|chunk| chunk.text.as_str()).collect();
+            with_reading(&all, |reading| {
+                let similarity = Similarity::new(&candidates, None, reading);
+                for (a, b) in (0..chunks.len()).flat_map(|a| (0..chunks.len()).map(move |b| (a, b))) {
+                    let slow = similarity.alike(a, b).containment >= least;
+                    assert_eq!(similarity.contain_each_other(a, b, least), slow, "{a} {b} {all:?}");
+                }
+            });
+        }
+    }
+
+    #[test]
+    fn strangers_are_told_apart_by_their_prints_alone() {
+        let chunks: Vec<Candidate> = (0..40).map(|at| candidate("d", at as u32, &unrelated_text(at), 0.5)).collect();
+        let candidates: Vec<&Candidate> = chunks.iter().collect();
+        let similarity = Similarity::new(&candidates, None, crate::tests::NO_READING);
+        assert!((1..40).all(|at| !similarity.contain_each_other(0, at, 0.4)));
+        assert!(similarity.shingles.iter().all(|shingles| shingles.get().is_none()), "prints were of no use");
     }
 
     #[test]

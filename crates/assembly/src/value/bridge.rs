@@ -185,9 +185,18 @@ fn words_from(of_title: &HashMap<String, Vec<usize>>) -> HashMap<&str, usize> {
 
 /// Texts of the pool, by which a name is told from a common word.
 struct Common<'a> {
-    /// At most `COMMON_AMONG_MAX` candidates, evenly spread, and their words; made when first asked for.
-    sample: OnceCell<Vec<(&'a str, String)>>,
+    /// At most `COMMON_AMONG_MAX` candidates, evenly spread; read when first asked for.
+    sample: OnceCell<Vec<Sampled<'a>>>,
     known: HashMap<String, bool>,
+}
+
+/// A text in which names are looked for.
+struct Sampled<'a> {
+    candidate: &'a Candidate,
+    /// Its letters, see [`letters`].
+    letters: String,
+    /// Its words, see [`spaced_words`]; made when first asked for.
+    words: OnceCell<String>,
 }
 
 impl<'a> Common<'a> {
@@ -202,15 +211,30 @@ impl<'a> Common<'a> {
         }
         let sample = self.sample.get_or_init(|| {
             let spread = candidates.iter().step_by(candidates.len().div_ceil(COMMON_AMONG_MAX).max(1));
-            spread.map(|candidate| (candidate.document.as_str(), spaced_words(&candidate.text))).collect()
+            let read = |&candidate: &&'a Candidate| Sampled {
+                candidate,
+                letters: letters(&candidate.text),
+                words: OnceCell::new(),
+            };
+            spread.map(read).collect()
         });
         let of_title = |document: &str| named.iter().any(|&at| candidates[at].document == document);
-        let others: Vec<&String> =
-            sample.iter().filter(|(document, _)| !of_title(document)).map(|(_, words)| words).collect();
-        let n = others.iter().filter(|words| words.contains(name)).count();
+        let others: Vec<&Sampled<'_>> =
+            sample.iter().filter(|sampled| !of_title(&sampled.candidate.document)).collect();
+        let n = others.iter().filter(|sampled| sampled.says(name)).count();
         let is_common = others.len() >= COMMON_AMONG_MIN && n as f64 > COMMON * others.len() as f64;
         self.known.insert(name.to_owned(), is_common);
         is_common
+    }
+}
+
+impl Sampled<'_> {
+    /// Says if the text has the words of a name, spaced as [`spaced_words`] has them. Where it has not the first one,
+    /// as most texts, its letters tell.
+    fn says(&self, name: &str) -> bool {
+        let first = name.match_indices(' ').nth(1).map_or(name, |(end, _)| &name[..=end]);
+        self.letters.contains(first)
+            && (first == name || self.words.get_or_init(|| spaced_words(&self.candidate.text)).contains(name))
     }
 }
 
@@ -240,12 +264,28 @@ fn spaced_words(text: &str) -> String {
     out
 }
 
+/// Words as [`spaced_words`] has them, but with a space for each letter between two: a single word is found in either.
+fn letters(text: &str) -> String {
+    if !text.is_ascii() {
+        return spaced_words(text);
+    }
+    String::from_utf8(ascii_letters(text)).expect("nothing but ASCII was written")
+}
+
+fn ascii_letters(text: &str) -> Vec<u8> {
+    let mut out = vec![b' '; text.len() + 2];
+    for (out, byte) in out[1..].iter_mut().zip(text.bytes()) {
+        *out = if byte.is_ascii_alphanumeric() { byte.to_ascii_lowercase() } else { b' ' };
+    }
+    out
+}
+
 /// The same for a text of nothing but ASCII, letter by letter and without a branch.
 fn spaced_ascii(text: &str) -> String {
-    let mut out = vec![b' '; text.len() + 2];
+    let mut out = ascii_letters(text);
     let mut end = 1;
-    for byte in text.bytes() {
-        let letter = LETTERS[usize::from(byte)];
+    for at in 1..=text.len() {
+        let letter = out[at];
         out[end] = letter;
         end += usize::from(letter != b' ' || out[end - 1] != b' ');
     }
@@ -254,19 +294,6 @@ fn spaced_ascii(text: &str) -> String {
     out[end - 1] = b' ';
     String::from_utf8(out).expect("nothing but ASCII was written")
 }
-
-/// By byte: a letter of ASCII in lower case, a digit, or a space for all else.
-const LETTERS: [u8; 256] = {
-    let mut letters = [b' '; 256];
-    let mut byte = 0_u8;
-    while byte < 128 {
-        if byte.is_ascii_alphanumeric() {
-            letters[byte as usize] = byte.to_ascii_lowercase();
-        }
-        byte += 1;
-    }
-    letters
-};
 
 #[cfg(test)]
 mod tests {
@@ -329,6 +356,24 @@ mod tests {
         for text in ["", "  ", "One, TWO -- three.", "it's 1952", "x"] {
             let beyond = spaced_words(&format!("{text} é"));
             assert_eq!(spaced_words(text), beyond.strip_suffix("é ").unwrap(), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_name_is_found_in_letters_as_in_words() {
+        let texts =
+            ["", "Tide tables", "the tide  -- tables, 1952", "TIDE\ntables tidetables", "tide é tables", "tables tide"];
+        let chunks: Vec<Candidate> = texts.iter().map(|text| named("a", "", text)).collect();
+        for name in [" tide ", " tables ", " tide tables ", " tables 1952 ", " ide ", " é ", " tide é "] {
+            for chunk in &chunks {
+                let sampled = Sampled { candidate: chunk, letters: letters(&chunk.text), words: OnceCell::new() };
+                assert_eq!(
+                    sampled.says(name),
+                    spaced_words(&chunk.text).contains(name),
+                    "{name:?} in {:?}",
+                    chunk.text
+                );
+            }
         }
     }
 

@@ -23,13 +23,14 @@
 //! - The mean of the four, each adding up to 1.
 //!
 //! Range: `[0, 1]`, adding up to 1. The scale and the offset of the scores do not matter.
-//! Cost: O(N) for each of some forty values of the four `t`, one division each.
+//! Cost: O(N) for each of some dozen values of the four `t`, one division each.
 
 use crate::candidate::Candidate;
 use crate::error::Result;
 use crate::line::Lines;
 use crate::normalize::extent;
 use std::array;
+use std::ops::Range;
 
 /// The weight of a deviation for a chunk being a peak, in nats.
 const MU_PEAK: f64 = 1.0;
@@ -48,6 +49,10 @@ const SHARE_MAX: f64 = 0.6;
 
 /// Halvings of the interval in which an offset lies: to some 1e-10 of its logarithm.
 const HALVINGS: usize = 44;
+
+/// Steps to near an offset, and the distance at which another one is taken to stand on its other side.
+const STEPS: usize = 6;
+const NEARLY: f64 = 1e-9;
 
 /// Deviations beyond this are taken for this many: `exp` of twice as much is still a number.
 const DEVIATIONS_MAX: f64 = 300.0;
@@ -140,23 +145,61 @@ impl Ratios {
     /// are looked for side by side.
     fn offsets<const N: usize>(&self, sums: [f64; N]) -> [f64; N] {
         let sums = sums.map(|sum| sum.min(SHARE_MAX * self.ratios.len() as f64));
-        let odds = PRIOR / (1.0 - PRIOR);
         let (mut low, mut high) = ([-OFFSET_MAX; N], [OFFSET_MAX; N]);
+        let around = self.around(sums);
         for _ in 0..HALVINGS {
             let middle: [f64; N] = array::from_fn(|at| f64::midpoint(low[at], high[at]));
-            let offsets = middle.map(f64::exp);
-            let mut reached = [0.0; N];
-            for ratio in &self.ratios {
-                let ratio = ratio * odds;
-                for (reached, offset) in reached.iter_mut().zip(&offsets) {
-                    *reached += ratio / (ratio + offset);
-                }
-            }
+            // What is reached falls as the offset grows, so that most halvings are decided by those around.
+            let is_outside = |at: usize| middle[at] <= around[at].start || middle[at] >= around[at].end;
+            let (reached, _) = if (0..N).all(is_outside) { ([0.0; N], [0.0; N]) } else { self.reached(middle) };
             for at in 0..N {
-                if reached[at] > sums[at] { low[at] = middle[at] } else { high[at] = middle[at] }
+                let is_low = if is_outside(at) { middle[at] <= around[at].start } else { reached[at] > sums[at] };
+                if is_low { low[at] = middle[at] } else { high[at] = middle[at] }
             }
         }
         high.map(f64::exp)
+    }
+
+    /// Offsets around the one for each of `sums`: at the first more is reached, at the second no more.
+    ///
+    /// Source: Newton's method for the logarithm of what is reached, which is concave in the offset, from an offset
+    /// beyond: no step goes too far.
+    fn around<const N: usize>(&self, sums: [f64; N]) -> [Range<f64>; N] {
+        let all = self.ratios.iter().sum::<f64>() * (PRIOR / (1.0 - PRIOR));
+        let mut around = [const { -OFFSET_MAX..OFFSET_MAX }; N];
+        let mut next = sums.map(|sum| (all / sum).ln());
+        for step in 0..=STEPS {
+            if step == STEPS {
+                next = next.map(|offset| offset - NEARLY);
+            }
+            let (reached, slope) = self.reached(next);
+            for at in 0..N {
+                let side = &mut around[at];
+                if reached[at] > sums[at] {
+                    side.start = side.start.max(next[at]);
+                } else if reached[at] <= sums[at] {
+                    side.end = side.end.min(next[at]);
+                }
+                next[at] += (reached[at] / sums[at]).ln() * reached[at] / slope[at];
+            }
+        }
+        around
+    }
+
+    /// What is reached at each of these offsets, and how fast it falls there.
+    fn reached<const N: usize>(&self, offsets: [f64; N]) -> ([f64; N], [f64; N]) {
+        let odds = PRIOR / (1.0 - PRIOR);
+        let offsets = offsets.map(f64::exp);
+        let (mut reached, mut slope) = ([0.0; N], [0.0; N]);
+        for ratio in &self.ratios {
+            let ratio = ratio * odds;
+            for at in 0..N {
+                let share = ratio / (ratio + offsets[at]);
+                reached[at] += share;
+                slope[at] += share * (1.0 - share);
+            }
+        }
+        (reached, slope)
     }
 }
 
@@ -319,7 +362,31 @@ mod tests {
         assert_eq!(found.probability(), Some(0.88));
     }
 
+    /// Every halving decided by what is reached there.
+    fn halved<const N: usize>(ratios: &Ratios, sums: [f64; N]) -> [f64; N] {
+        let sums = sums.map(|sum| sum.min(SHARE_MAX * ratios.ratios.len() as f64));
+        let (mut low, mut high) = ([-OFFSET_MAX; N], [OFFSET_MAX; N]);
+        for _ in 0..HALVINGS {
+            let middle: [f64; N] = array::from_fn(|at| f64::midpoint(low[at], high[at]));
+            let (reached, _) = ratios.reached(middle);
+            for at in 0..N {
+                if reached[at] > sums[at] { low[at] = middle[at] } else { high[at] = middle[at] }
+            }
+        }
+        high.map(f64::exp)
+    }
+
     proptest! {
+        #[test]
+        fn offsets_are_those_of_every_halving(
+            z in prop::collection::vec(prop_oneof![4 => -4.0..12.0_f64, 1 => Just(0.0), 1 => -300.0..300.0_f64], 1..60),
+            sums in prop::array::uniform4(0.01..50.0_f64),
+        ) {
+            let ratios = Ratios::new(&z, MU_RUN);
+            prop_assert_eq!(ratios.offsets(sums), halved(&ratios, sums));
+            prop_assert_eq!(ratios.offsets([1.0]), halved(&ratios, [1.0]));
+        }
+
         #[test]
         fn the_sweeps_give_what_the_definition_gives(scores in prop::collection::vec(prop_oneof![4 => 0.0..1.0_f64, 1 => 0.500..0.501_f64, 1 => Just(0.5)], 2..30)) {
             for (fast, slow) in line(scores.clone()).iter().zip(by_definition(&scores)) {

@@ -178,9 +178,9 @@ impl<'a> Same<'a> {
         if let Some(known) = pair.and_then(Cell::get) {
             return known;
         }
-        let alike = self.similarity.alike(self.lines.candidates[a], self.lines.candidates[b]);
-        let same = alike.containment >= self.least_shared(a, b)
-            || alike.cosine.is_some_and(|cosine| cosine >= self.rules.settings.same_meaning);
+        let (one, other) = (self.lines.candidates[a], self.lines.candidates[b]);
+        let same = self.similarity.contain_each_other(one, other, self.least_shared(a, b))
+            || self.similarity.cosine_of(one, other).is_some_and(|cosine| cosine >= self.rules.settings.same_meaning);
         pair.inspect(|pair| pair.set(Some(same)));
         same
     }

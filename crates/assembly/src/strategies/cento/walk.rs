@@ -28,7 +28,7 @@ pub(super) fn walk(
     firsts: &[First],
 ) -> Result<Selection> {
     let &Choice { pool, lines, similarity, .. } = choice;
-    let mut verdicts: HashMap<usize, Verdict> = HashMap::new();
+    let mut verdicts: HashMap<usize, Verdict> = HashMap::with_capacity(pool.len().min(rules.settings.candidates));
     for first in firsts.iter().filter(|first| !first.included) {
         verdicts.insert(first.excerpt.candidate, admit_first(ledger, first));
     }
@@ -96,8 +96,6 @@ impl Admission<'_, '_> {
         for candidate in self.densest_first(rest) {
             check(self.problem.stop)?;
             let place = lines.place(candidate);
-            let mut with: Vec<usize> = self.admitted.iter().map(|&other| lines.place(other)).chain([place]).collect();
-            with.sort_unstable();
             let quote = self.ledger.quote(&[Excerpt { candidate, part: None }]);
             let dearer = |value: f64, quote: &Quote| value < price * quote.needed as f64;
             let value = self.gain(candidate);
@@ -107,6 +105,9 @@ impl Admission<'_, '_> {
             } else if let Some(quote) = quote.err().filter(|quote| dearer(value, quote)) {
                 Some(Verdict::over_budget(Stage::Walk, self.ledger, quote)) // whatever else stands against it
             } else {
+                let mut with: Vec<usize> =
+                    self.admitted.iter().map(|&other| lines.place(other)).chain([place]).collect();
+                with.sort_unstable();
                 refused(place, &with, self.problem, same, self.ledger)
             };
             match verdict {
