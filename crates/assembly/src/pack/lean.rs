@@ -10,7 +10,8 @@
 //! ```
 //!
 //! The name is the title of the document, else the outermost heading above the piece, else the last part of the id, and
-//! the innermost heading; a title that is the name of the file is none. What the first lines of the piece say is not
+//! the innermost heading; a title that is the name of the file is none, and so is an id with a figure that names no file (`doc_12`):
+//! the number says as much, and the citation of that number has the id. What the first lines of the piece say is not
 //! said again. A name has at most [`NAME_TOKENS`]: first the heading goes, then
 //! the title is cut behind a word. A line of the frame is a number in brackets at its beginning, or nothing but `…`;
 //! where a line of the texts is such a line, every line of the frame begins with `=` more often than those.
@@ -105,7 +106,7 @@ pub(crate) fn name(chunk: &Candidate, text: &str, tokens: &dyn Fn(&str) -> i64) 
     let stem = file.rsplit_once('.').map_or(&*file, |(stem, _)| stem);
     let outermost = || chunk.path.first().map(|heading| one_line(heading)).filter(|heading| !heading.is_empty());
     let title = match one_line(&chunk.title) {
-        title if title.is_empty() => outermost().unwrap_or_else(|| file.clone()),
+        title if title.is_empty() => outermost().unwrap_or_else(|| if is_number(&file) { title } else { file.clone() }),
         title if title == stem => outermost().unwrap_or(title),
         title => title,
     };
@@ -116,7 +117,7 @@ pub(crate) fn name(chunk: &Candidate, text: &str, tokens: &dyn Fn(&str) -> i64) 
         let says = |line: &&str| line.trim_start_matches(HEADS).split_whitespace().eq(name.split(' '));
         first_lines.iter().flatten().any(says)
     };
-    let title = Some(title).filter(|title| !is_said(title));
+    let title = Some(title).filter(|title| !title.is_empty() && !is_said(title));
     let heading = heading.filter(|heading| !heading.is_empty() && !is_said(heading));
     let fits = |name: &str| tokens(name) <= NAME_TOKENS;
     match (title, heading) {
@@ -128,6 +129,12 @@ pub(crate) fn name(chunk: &Candidate, text: &str, tokens: &dyn Fn(&str) -> i64) 
             if fits(&both) { both } else { clipped(&title, &fits) }
         }
     }
+}
+
+/// Says if the last part of an id only tells it from others, as numbers and hashes do. Files have an ending, and names
+/// no figure.
+fn is_number(id: &str) -> bool {
+    !id.contains('.') && id.contains(|c: char| c.is_ascii_digit())
 }
 
 /// The name, or as many of its words as fit with `…` behind them; of a first word that is too long, its letters. One
@@ -200,6 +207,20 @@ mod tests {
         check("leave", &["For parents", "Fathers"], "They may.", "For parents > Fathers");
         check("leave", &[], "They may.", "leave");
         check(" \u{202e}\n", &["\t"], "Text.", "leave.md");
+    }
+
+    #[test]
+    fn an_id_that_is_a_number_is_no_name() {
+        let named = |document: &str, path: &[&str]| {
+            let path = path.iter().map(|&heading| heading.into()).collect();
+            let chunk = Candidate { path, ..candidate(document, 0, "They may.", 0.5) };
+            name(&chunk, "They may.", &words)
+        };
+        assert_eq!(named("doc_1_chunk_0", &[]), "");
+        assert_eq!(named("rows/12", &[]), "");
+        assert_eq!(named("rows/12.json", &[]), "12.json");
+        assert_eq!(named("people/Neil_Peart", &[]), "Neil_Peart");
+        assert_eq!(named("rows/12", &["Leave", "Parents"]), "Leave > Parents");
     }
 
     #[test]
