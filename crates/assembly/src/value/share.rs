@@ -186,7 +186,7 @@ impl Ratios {
         around
     }
 
-    /// What is reached at each of these offsets, and how fast it falls there.
+    /// The sums that are reached at these offsets, and how fast each falls there.
     fn reached<const N: usize>(&self, offsets: [f64; N]) -> ([f64; N], [f64; N]) {
         let odds = PRIOR / (1.0 - PRIOR);
         let offsets = offsets.map(f64::exp);
