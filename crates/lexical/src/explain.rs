@@ -46,52 +46,87 @@ impl Searcher<'_> {
     ///
     /// # Errors
     ///
-    /// [`Error::NoSuchUnit`] for a unit that does not exist or is deleted, and those of [`Searcher::score`].
+    /// Those of [`Searcher::explain_all`].
     pub fn explain(&self, query: &str, part: usize, unit: u32) -> Result<Explanation> {
-        guarded(|| self.explain_with(query, part, unit, None))
+        self.explain_all(query, &[(part, unit)], None).map(only)
     }
 
     /// Explains a score that [`Searcher::score_under`] gave.
     ///
     /// # Errors
     ///
-    /// [`Error::Statistics`], and those of [`Searcher::explain`].
+    /// Those of [`Searcher::explain_all`].
     pub fn explain_under(&self, query: &str, part: usize, unit: u32, statistics: &Statistics) -> Result<Explanation> {
-        guarded(|| self.explain_with(query, part, unit, Some(statistics)))
+        self.explain_all(query, &[(part, unit)], Some(statistics)).map(only)
     }
 
-    fn explain_with(&self, query: &str, part: usize, unit: u32, given: Option<&Statistics>) -> Result<Explanation> {
+    /// Explains the scores of units, each named by its part and its number there, in a collection that has these
+    /// statistics, or in that of the parts alone. The postings are read once for all of them.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoSuchUnit`] for a unit that does not exist or is deleted, [`Error::Statistics`] where given ones lack
+    /// a term of the query, and those of [`Searcher::score`].
+    pub fn explain_all(
+        &self,
+        query: &str,
+        units: &[(usize, u32)],
+        statistics: Option<&Statistics>,
+    ) -> Result<Vec<Explanation>> {
+        if units.is_empty() {
+            return Ok(Vec::new());
+        }
+        guarded(|| self.explain_unguarded(query, units, statistics))
+    }
+
+    fn explain_unguarded(
+        &self,
+        query: &str,
+        units: &[(usize, u32)],
+        given: Option<&Statistics>,
+    ) -> Result<Vec<Explanation>> {
         let totals = given.map_or(self.totals, |given| given.totals);
-        let scope =
-            self.scopes.get(part).filter(|scope| scope.is_live(unit)).ok_or(Error::NoSuchUnit { part, unit })?;
-        let length = scope.lengths.length(unit, self.beside_weight);
         let average_length = totals.average_length(self.beside_weight);
+        let length = |&(part, unit): &(usize, u32)| {
+            let scope = self.scopes.get(part).filter(|scope| scope.is_live(unit));
+            let scope = scope.ok_or(Error::NoSuchUnit { part, unit })?;
+            Ok(scope.lengths.length(unit, self.beside_weight))
+        };
+        let lengths = units.iter().map(length).collect::<Result<Vec<f64>>>()?;
         let mut postings = Postings::default();
         let mut frequencies = vec![Vec::new(); self.scopes.len()];
-        let mut explanation = Explanation { score: 0.0, terms: Vec::new() };
+        let mut explanations: Vec<Explanation> =
+            units.iter().map(|_| Explanation { score: 0.0, terms: Vec::new() }).collect();
         for term in self.query_terms(query) {
             let own = self.frequencies(&term, &mut postings, &mut frequencies)?;
             let df = given.map_or(Ok(own), |given| given.df(&term.text))?;
-            let found = frequencies[part].binary_search_by_key(&unit, |frequency| frequency.unit);
-            let tf = found.map_or(0.0, |at| frequencies[part][at].tf);
-            let contribution = if tf > 0.0 {
-                term.weight(totals.n, df) * self.bm25.saturation(tf, length, average_length)
-            } else {
-                0.0
-            };
-            explanation.score += contribution;
-            explanation.terms.push(TermExplanation {
-                idf: idf(totals.n, df),
-                term: term.text,
-                n_occurrences: term.n_occurrences,
-                df,
-                n: totals.n,
-                tf,
-                length,
-                average_length,
-                contribution,
-            });
+            for ((explanation, &(part, unit)), &length) in explanations.iter_mut().zip(units).zip(&lengths) {
+                let found = frequencies[part].binary_search_by_key(&unit, |frequency| frequency.unit);
+                let tf = found.map_or(0.0, |at| frequencies[part][at].tf);
+                let contribution = if tf > 0.0 {
+                    term.weight(totals.n, df) * self.bm25.saturation(tf, length, average_length)
+                } else {
+                    0.0
+                };
+                explanation.score += contribution;
+                explanation.terms.push(TermExplanation {
+                    idf: idf(totals.n, df),
+                    term: term.text.clone(),
+                    n_occurrences: term.n_occurrences,
+                    df,
+                    n: totals.n,
+                    tf,
+                    length,
+                    average_length,
+                    contribution,
+                });
+            }
         }
-        Ok(explanation)
+        Ok(explanations)
     }
+}
+
+/// The explanation of the one unit that was asked for.
+fn only(explanations: Vec<Explanation>) -> Explanation {
+    explanations.into_iter().next().expect("there is one for each unit")
 }

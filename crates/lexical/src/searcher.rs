@@ -9,26 +9,17 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use roaring::RoaringBitmap;
-use serde::Serialize;
 use tantivy::Term;
 use tantivy::index::InvertedIndexReader;
 use tantivy::schema::IndexRecordOption;
 
 use crate::bm25::{Bm25, idf};
 use crate::schema::{HEADER, TEXT, TITLE};
+use crate::scored::{Best, Scored};
 use crate::segment::guard::guarded;
 use crate::segment::{Part, Unit};
 use crate::statistics::{Statistics, Totals, UnitLengths, combined};
 use crate::{Error, Result};
-
-/// A unit that has a term of the query.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Scored {
-    /// Row, or number of the document, in its part.
-    pub unit: u32,
-    /// Above 0, larger is better.
-    pub score: f64,
-}
 
 /// Says whether to stop, as the answer is not wanted any more; once it has said so, it always does.
 pub type Stop<'a> = &'a (dyn Fn() -> bool + Sync);
@@ -137,7 +128,7 @@ impl<'a> Searcher<'a> {
     ///
     /// [`Error::Io`], [`Error::Corrupt`] if a segment cannot be read.
     pub fn score(&self, query: &str) -> Result<Vec<Vec<Scored>>> {
-        guarded(|| self.score_with(query, None))
+        guarded(|| self.found(query, None, None))
     }
 
     /// Scores as [`Searcher::score`] does in a collection that has these statistics, of which the parts are some.
@@ -146,11 +137,21 @@ impl<'a> Searcher<'a> {
     ///
     /// [`Error::Statistics`] where they lack a term of the query, and those of [`Searcher::score`].
     pub fn score_under(&self, query: &str, statistics: &Statistics) -> Result<Vec<Vec<Scored>>> {
-        guarded(|| self.score_with(query, Some(statistics)))
+        guarded(|| self.found(query, Some(statistics), None))
+    }
+
+    /// Of what [`Searcher::score`] finds, or [`Searcher::score_under`] where statistics are given, the `depth` best of
+    /// all parts and whatever scores as the last of them.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Searcher::score_under`].
+    pub fn best(&self, query: &str, statistics: Option<&Statistics>, depth: usize) -> Result<Vec<Vec<Scored>>> {
+        guarded(|| self.found(query, statistics, Some(depth)))
     }
 
     /// Without given statistics the postings are read once: their number is the document frequency.
-    fn score_with(&self, query: &str, given: Option<&Statistics>) -> Result<Vec<Vec<Scored>>> {
+    fn found(&self, query: &str, given: Option<&Statistics>, depth: Option<usize>) -> Result<Vec<Vec<Scored>>> {
         let totals = given.map_or(self.totals, |given| given.totals);
         let average_length = totals.average_length(self.beside_weight);
         let mut scores: Vec<Vec<f64>> = self.scopes.iter().map(|scope| vec![0.0; scope.n_units as usize]).collect();
@@ -167,7 +168,18 @@ impl<'a> Searcher<'a> {
                 }
             }
         }
-        Ok(self.scopes.iter().zip(&scores).map(|(scope, scores)| scope.collect(scores)).collect())
+        let Some(depth) = depth else {
+            let mut found = vec![Vec::new(); self.scopes.len()];
+            for ((scope, scores), found) in self.scopes.iter().zip(&scores).zip(&mut found) {
+                scope.each_scored(scores, |scored| found.push(scored));
+            }
+            return Ok(found);
+        };
+        let mut best = Best::new(depth);
+        for (part, (scope, scores)) in self.scopes.iter().zip(&scores).enumerate() {
+            scope.each_scored(scores, |scored| best.push(part, scored));
+        }
+        Ok(best.into_parts(self.scopes.len()))
     }
 
     /// The totals of the parts, and how many of their live units have each of some terms.
@@ -329,15 +341,17 @@ fn allowed_documents(part: &Part<'_>) -> Option<RoaringBitmap> {
 }
 
 impl Scope<'_> {
-    /// Units with a score that may be results.
-    fn collect(&self, scores: &[f64]) -> Vec<Scored> {
-        let scored = |unit: u32| {
+    /// Hands over the units with a score that may be results, by ascending unit.
+    fn each_scored(&self, scores: &[f64], mut found: impl FnMut(Scored)) {
+        let look = |unit: u32| {
             let score = scores[unit as usize];
-            (score > 0.0).then_some(Scored { unit, score })
+            if score > 0.0 {
+                found(Scored { unit, score });
+            }
         };
         match self.allowed_documents.as_ref().or(self.part.allowed) {
-            Some(allowed) => allowed.iter().filter_map(scored).collect(),
-            None => (0..self.n_units).filter_map(scored).collect(),
+            Some(allowed) => allowed.iter().for_each(look),
+            None => (0..self.n_units).for_each(look),
         }
     }
 

@@ -243,6 +243,54 @@ proptest! {
     }
 
     #[test]
+    fn the_best_are_all_that_score_as_the_last_of_them_or_more(
+        documents in documents(), bm25 in parameters(), query in "[a-g]( [a-g]){0,5}", n_per_segment in 1..4usize, depth in 0..40usize, allowed in any::<u32>(),
+    ) {
+        let collection = Collection::new(&documents, n_per_segment, |document, row| (document + row) % 5 != 4);
+        let rows: RoaringBitmap = (0..12).filter(|row| allowed >> row & 1 == 1).collect();
+        let terms = Analyzer::new(Language::None).terms(&query);
+        for unit in UNITS {
+            for is_filtered in [false, true] {
+                let rows: Vec<RoaringBitmap> = collection.segments.iter().map(|of| rows.iter().filter(|&row| row < of.n_rows()).collect()).collect();
+                let parts = collection.parts().into_iter().zip(&rows);
+                let parts = parts.map(|(part, rows)| Part { allowed: is_filtered.then_some(rows), ..part }).collect();
+                let searcher = Searcher::new(parts, unit, bm25).unwrap();
+                let mut expected = searcher.score(&query).unwrap();
+                let mut scores: Vec<f64> = expected.iter().flatten().map(|hit| hit.score).collect();
+                scores.sort_by(|a, b| b.total_cmp(a));
+                let cut = match depth {
+                    0 => f64::INFINITY,
+                    depth => scores.get(depth - 1).copied().unwrap_or(0.0),
+                };
+                expected.iter_mut().for_each(|hits| hits.retain(|hit| hit.score >= cut));
+                prop_assert_eq!(&searcher.best(&query, None, depth).unwrap(), &expected);
+                let statistics = searcher.statistics(&terms).unwrap();
+                prop_assert_eq!(&searcher.best(&query, Some(&statistics), depth).unwrap(), &expected);
+            }
+        }
+    }
+
+    #[test]
+    fn units_explained_together_are_explained_as_alone(
+        documents in documents(), bm25 in parameters(), query in "[a-g]( [a-g]){0,9}", n_per_segment in 1..4usize,
+    ) {
+        let collection = Collection::new(&documents, n_per_segment, |document, row| (document + row) % 5 != 4);
+        for unit in UNITS {
+            let searcher = collection.searcher(unit, bm25);
+            let found = searcher.score("a b c d e").unwrap();
+            let units: Vec<(usize, u32)> =
+                found.iter().enumerate().flat_map(|(part, hits)| hits.iter().map(move |hit| (part, hit.unit))).collect();
+            let alone: Vec<_> = units.iter().map(|&(part, unit)| searcher.explain(&query, part, unit).unwrap()).collect();
+            prop_assert_eq!(&searcher.explain_all(&query, &units, None).unwrap(), &alone);
+            let scores = searcher.score(&query).unwrap();
+            for (&(part, unit), explanation) in units.iter().zip(&alone) {
+                let score = scores[part].iter().find(|hit| hit.unit == unit).map_or(0.0, |hit| hit.score);
+                prop_assert_eq!(explanation.score.to_bits(), score.to_bits());
+            }
+        }
+    }
+
+    #[test]
     fn explanations_add_up_to_the_bit(
         documents in documents(), bm25 in parameters(), query in "[a-g]( [a-g]){0,9}", n_per_segment in 1..4usize,
     ) {
