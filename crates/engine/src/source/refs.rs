@@ -1,5 +1,6 @@
 //! References to chunks. Only a source looks inside one; all others copy and compare them.
 
+use std::hash::{Hash, Hasher};
 use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
@@ -106,6 +107,13 @@ impl Chunks {
 pub(crate) struct ChunkKey {
     pub(crate) id: String,
     pub(crate) chunk: ChunkRef,
+}
+
+/// Keys of one ranking differ in their chunks, which are sooner hashed than ids.
+impl Hash for ChunkKey {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.chunk.hash(state);
+    }
 }
 
 /// A document by its id.

@@ -41,11 +41,15 @@ pub(super) fn ranked(generation: &Generation, queries: &LexicalQueries<'_>) -> R
     for (n, text) in queries.texts.iter().enumerate() {
         let own = queries.scopes.own(n).map(|scope| searcher(Some(scope))).transpose()?;
         let Some((units, rows)) = own.as_ref().or(of_all.as_ref()) else { continue };
-        let mut scored = score(units, text, queries.statistics.map(|given| &given.of_units))?;
-        if let Some(rows) = rows {
-            let of_rows = score(rows, text, queries.statistics.and_then(|given| given.of_rows.as_ref()))?;
-            count_best_chunks(generation, &mut scored, of_rows)?;
-        }
+        let scored = match rows {
+            None => units.best(text, queries.statistics.map(|given| &given.of_units), queries.depth)?,
+            Some(rows) => {
+                let mut scored = score(units, text, queries.statistics.map(|given| &given.of_units))?;
+                let of_rows = score(rows, text, queries.statistics.and_then(|given| given.of_rows.as_ref()))?;
+                count_best_chunks(generation, &mut scored, of_rows)?;
+                scored
+            }
+        };
         let hits = scored.into_iter().enumerate();
         let candidates = hits.flat_map(|(at, hits)| hits.into_iter().map(move |hit| (at, hit.unit, hit.score)));
         rankings.push(keys::ranked(generation, queries.unit, candidates.collect(), queries.depth)?);
@@ -84,14 +88,8 @@ pub(super) fn explained(
     statistics: Option<&Statistics>,
 ) -> Result<Vec<Explanation>> {
     let searcher = searcher(generation, Unit::Row, None, bm25)?;
-    let explain = |chunk: &ChunkRef| {
-        let (segment, row) = chunk.place();
-        Ok(match statistics {
-            Some(statistics) => searcher.explain_under(query, segment, row, statistics)?,
-            None => searcher.explain(query, segment, row)?,
-        })
-    };
-    chunks.iter().map(explain).collect()
+    let units: Vec<(usize, u32)> = chunks.iter().map(|chunk| chunk.place()).collect();
+    Ok(searcher.explain_all(query, &units, statistics)?)
 }
 
 fn searcher<'s>(generation: &'s Generation, unit: Unit, scope: Option<&'s Scope>, bm25: Bm25) -> Result<Searcher<'s>> {
