@@ -11,7 +11,10 @@ use crate::normalize;
 use crate::rank::best_first;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::hash::Hash;
 
 /// Rank constant of reciprocal rank fusion, as in its paper.
 pub const DEFAULT_RRF_K: f64 = 60.0;
@@ -25,8 +28,8 @@ const CONTRAST_MIN: f64 = 0.01;
 /// One ranking to fuse. Hits may come in any order: they are ranked by score descending, equal scores by id descending.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Arm<I> {
-    /// Name shown in explanations; no two arms share one.
-    pub name: String,
+    /// Name shown in explanations; no two arms share one. A constant costs nothing beside each of a thousand hits.
+    pub name: Cow<'static, str>,
     /// Weight of the arm, >= 0.
     pub weight: f64,
     /// Ids and their scores, larger is better; each id at most once.
@@ -90,7 +93,7 @@ pub struct Fused<I> {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Contribution {
     /// Name of the arm.
-    pub arm: String,
+    pub arm: Cow<'static, str>,
     /// 1-based rank in the arm; none if the arm did not find the id.
     pub rank: Option<usize>,
     /// The arm's own score.
@@ -118,7 +121,7 @@ pub struct Contribution {
 /// assert_eq!(fused[0].score, 1.0 / 62.0 + 1.0 / 61.0);
 /// # Ok::<(), cento_assembly::Error>(())
 /// ```
-pub fn fuse<I: Ord + Clone>(arms: &[Arm<I>], method: &Method) -> Result<Vec<Fused<I>>> {
+pub fn fuse<I: Ord + Hash + Clone>(arms: &[Arm<I>], method: &Method) -> Result<Vec<Fused<I>>> {
     let mut order: Vec<usize> = (0..arms.len()).collect();
     // Sums do not depend on the order in which the arms are given.
     order.sort_by(|&a, &b| arms[a].name.cmp(&arms[b].name));
@@ -137,19 +140,27 @@ pub fn fuse<I: Ord + Clone>(arms: &[Arm<I>], method: &Method) -> Result<Vec<Fuse
         share_out(&mut weights);
     }
     let absent: Vec<Contribution> =
-        rankings.iter().zip(&weights).map(|((arm, ..), &weight)| absent(&arm.name, weight)).collect();
-    let mut union: BTreeMap<&I, Vec<Contribution>> = BTreeMap::new();
+        rankings.iter().zip(&weights).map(|((arm, ..), &weight)| absent(arm.name.clone(), weight)).collect();
+    let mut place: HashMap<&I, usize> = HashMap::with_capacity(rankings.iter().map(|(_, hits, _)| hits.len()).sum());
+    let mut union: Vec<(&I, Vec<Contribution>)> = Vec::new();
     for (column, (arm, hits, normalized)) in rankings.iter().enumerate() {
         let weight = weights[column];
         for (at, &(id, raw)) in hits.iter().enumerate() {
-            let contributions = union.entry(id).or_insert_with(|| absent.clone());
-            if contributions[column].rank.is_some() {
-                return Err(Error::DuplicateHit { arm: arm.name.clone(), rank: at + 1 });
+            let place = match place.entry(id) {
+                Entry::Occupied(known) => *known.get(),
+                Entry::Vacant(new) => {
+                    union.push((id, absent.clone()));
+                    *new.insert(union.len() - 1)
+                }
+            };
+            let own = &mut union[place].1[column];
+            if own.rank.is_some() {
+                return Err(Error::DuplicateHit { arm: arm.name.to_string(), rank: at + 1 });
             }
-            contributions[column].rank = Some(at + 1);
-            contributions[column].raw = Some(*raw);
-            contributions[column].normalized = normalized.as_ref().map(|values| values[at]);
-            contributions[column].contribution = match (method, normalized) {
+            own.rank = Some(at + 1);
+            own.raw = Some(*raw);
+            own.normalized = normalized.as_ref().map(|values| values[at]);
+            own.contribution = match (method, normalized) {
                 (Method::Rrf { k }, _) => weight / (k + (at + 1) as f64),
                 (_, values) => weight * values.as_ref().map_or(0.0, |values| values[at]),
             };
@@ -163,7 +174,7 @@ pub fn fuse<I: Ord + Clone>(arms: &[Arm<I>], method: &Method) -> Result<Vec<Fuse
 
 fn check<I>(arms: &[Arm<I>], order: &[usize], method: &Method) -> Result<()> {
     if let Some(pair) = order.windows(2).find(|pair| arms[pair[0]].name == arms[pair[1]].name) {
-        return Err(Error::DuplicateArm { arm: arms[pair[0]].name.clone() });
+        return Err(Error::DuplicateArm { arm: arms[pair[0]].name.to_string() });
     }
     for arm in arms {
         not_negative(format!("the weight of arm `{}`", arm.name), arm.weight)?;
@@ -211,8 +222,8 @@ fn normalized<I>(hits: &[(&I, &f64)], arm: usize, method: &Method) -> Result<Opt
     }
 }
 
-fn absent(arm: &str, weight: f64) -> Contribution {
-    Contribution { arm: arm.to_owned(), rank: None, raw: None, normalized: None, weight, contribution: 0.0 }
+fn absent(arm: Cow<'static, str>, weight: f64) -> Contribution {
+    Contribution { arm, rank: None, raw: None, normalized: None, weight, contribution: 0.0 }
 }
 
 /// Makes weights add up to 1, unless all are 0.
@@ -245,7 +256,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn arm(name: &str, weight: f64, hits: &[(u32, f64)]) -> Arm<u32> {
+    fn arm(name: &'static str, weight: f64, hits: &[(u32, f64)]) -> Arm<u32> {
         Arm { name: name.into(), weight, hits: hits.to_vec() }
     }
 

@@ -488,7 +488,7 @@ mod tests {
     #[test]
     fn bars_share_one_scale() {
         let part = |arm: &str, contribution: f64| Contribution {
-            arm: arm.to_owned(),
+            arm: arm.to_owned().into(),
             rank: Some(1),
             raw: Some(contribution),
             normalized: None,

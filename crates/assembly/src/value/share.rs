@@ -351,7 +351,7 @@ mod tests {
         assert!(peaks(&[Some(0.0); 4]).iter().all(|peak| (peak - 0.25).abs() < 1e-12));
         let mut found = candidate("a", 0, "x", 1.7);
         found.arms.push(crate::fuse::Contribution {
-            arm: crate::RERANK.to_owned(),
+            arm: crate::RERANK.into(),
             rank: Some(4),
             raw: Some(2.0),
             normalized: Some(0.88),

@@ -4,6 +4,7 @@
 //! whatever `k` is; ties at the cut and in the ranking are broken by public id, descending.
 
 use std::collections::HashMap;
+use std::hash::Hash;
 use std::time::{Duration, Instant};
 
 use cento_assembly::fuse::{self, Arm, Contribution, Fused};
@@ -340,13 +341,13 @@ fn beginning(anchor: Anchor) -> Anchor {
 }
 
 pub(crate) fn arm<I>(name: &'static str, hits: Vec<(I, f64)>) -> Arm<I> {
-    Arm { name: name.to_owned(), weight: 1.0, hits }
+    Arm { name: name.into(), weight: 1.0, hits }
 }
 
 /// Fuses two arms; a single arm keeps its own scores.
 ///
 /// `lexical_weight` is that of [`Weights`](crate::Weights).
-pub(crate) fn fuse_arms<I: Ord + Clone>(
+pub(crate) fn fuse_arms<I: Ord + Hash + Clone>(
     arms: &mut [Arm<I>],
     fusion: Fusion,
     lexical_weight: f64,
@@ -355,7 +356,7 @@ pub(crate) fn fuse_arms<I: Ord + Clone>(
         return Ok(only.hits.iter().enumerate().map(|(n, (id, score))| alone(only, n, id, *score)).collect());
     }
     for arm in &mut *arms {
-        arm.weight = match (fusion, arm.name.as_str()) {
+        arm.weight = match (fusion, &*arm.name) {
             (Fusion::Adaptive, LEXICAL) => lexical_weight,
             (Fusion::Adaptive, _) => 1.0,
             _ => 0.5,

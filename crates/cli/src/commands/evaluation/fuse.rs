@@ -36,7 +36,7 @@ pub(crate) fn execute(args: &Fuse, global: &Global) -> anyhow::Result<Outcome> {
     let mut n_results = 0;
     for query in &queries {
         let arm = |(at, run): (usize, &Hits)| Arm {
-            name: format!("{at:04} {}", args.runs[at].display()),
+            name: format!("{at:04} {}", args.runs[at].display()).into(),
             weight: weights[at],
             hits: run.get(*query).cloned().unwrap_or_default(),
         };

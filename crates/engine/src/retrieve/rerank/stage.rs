@@ -89,7 +89,7 @@ pub(super) fn reorder(fused: &mut Vec<Fused<ChunkKey>>, logits: &[Option<f32>]) 
         let probability = 1.0 / (1.0 + (-raw).exp());
         let score = best_other + probability;
         found.contributions.push(Contribution {
-            arm: RERANK.to_owned(),
+            arm: RERANK.into(),
             rank: Some(place + 1),
             raw: Some(raw),
             normalized: Some(probability),

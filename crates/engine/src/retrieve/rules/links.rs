@@ -236,7 +236,7 @@ impl Lift<'_> {
     /// The part of the lifted score: `raw` is the score of the naming document, `normalized` the strength of the link.
     fn part(&self) -> Contribution {
         Contribution {
-            arm: if self.link.kind.is_some() { LINKED } else { NAMED }.to_owned(),
+            arm: if self.link.kind.is_some() { LINKED } else { NAMED }.into(),
             rank: Some(self.rank),
             raw: Some(self.score),
             normalized: Some(self.link.strength),
