@@ -45,6 +45,22 @@ pub const ATTRIBUTES_MAX: u64 = 4096;
 /// Nodes of an HTML tree for each byte of the file: a tag has three, and only repeated formatting makes more of it.
 pub const NODES_PER_BYTE_MAX: u64 = 1;
 
+/// Longest file of source code that is read by its syntax. Longer ones were written by programs.
+pub const CODE_BYTES_MAX: u64 = 8 << 20;
+
+/// Functions and classes of a file of source code: each is a section. Files that people keep have a few hundred.
+pub const ITEMS_MAX: u64 = 1 << 16;
+
+/// Classes and modules of source code inside each other.
+pub const NESTED_ITEMS_MAX: u64 = 32;
+
+/// Steps of the parser of source code for each byte of a file: code takes less than one, and what is none far more
+/// than it is worth.
+pub const PARSER_STEPS_PER_BYTE_MAX: u64 = 8;
+
+/// Steps of that parser that a small file may take.
+pub const PARSER_STEPS_FREE: u64 = 1 << 16;
+
 /// Links of a document. What stands behind them is left out, with a warning: a list of more says little of each.
 pub const LINKS_MAX: usize = 4096;
 

@@ -39,10 +39,13 @@ use crate::error::{Error, Result};
 use crate::extraction::Extraction;
 use crate::folder::FoundFile;
 use crate::format::Reading;
-use crate::read::{Documents, ReadOptions, read_from};
+use crate::read::{Bytes, Documents, ReadOptions, is_code, read_from, read_plain};
 
 /// Bytes of files that are read ahead at once, unless one alone is longer.
 const AHEAD_BYTES_MAX: u64 = 64 << 20;
+
+/// Why source code is not read by its syntax where nobody gave a guard.
+const NO_GUARD: &str = "that is done in a process of its own, and none can be started here";
 
 /// The way children are started, and what each may cost.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -98,7 +101,7 @@ impl<'f> Reader<'f> {
         while self.ahead.len() < guard.n_children()
             && let Some(file) = self.files.get(self.next_ahead)
         {
-            if file.format.is_guarded(file.n_bytes) {
+            if file.format.is_guarded(file.n_bytes) || is_code(file) {
                 let n_bytes = self.ahead.iter().fold(file.n_bytes, |sum, (at, _)| sum + self.files[*at].n_bytes);
                 if n_bytes > AHEAD_BYTES_MAX && !self.ahead.is_empty() {
                     return;
@@ -114,9 +117,22 @@ impl<'f> Reader<'f> {
         if self.ahead.front().is_some_and(|(ahead, _)| *ahead == at)
             && let Some((_, started)) = self.ahead.pop_front()
         {
-            return Ok(FileDocuments::of_child(started?, self.files[at].path.clone()));
+            let file = &self.files[at];
+            if !is_code(file) {
+                return Ok(FileDocuments::of_child(started?, file.path.clone(), None));
+            }
+            return match started {
+                Ok(ahead) => {
+                    let plain = (file.clone(), self.options.clone());
+                    Ok(FileDocuments::of_child(ahead, file.path.clone(), Some(Box::new(plain))))
+                }
+                Err(error) => read_code_in_process(file, &self.options, &error.to_string()),
+            };
         }
         let file = &self.files[at];
+        if is_code(file) {
+            return read_code_in_process(file, &self.options, NO_GUARD);
+        }
         if file.format.needs_guard() {
             return Err(Error::NoGuard { path: file.path.clone(), format: file.format });
         }
@@ -140,10 +156,19 @@ impl<'f> Iterator for Reader<'f> {
 
 /// Reads a file in this process, again if it changed meanwhile.
 fn read_in_process(file: &FoundFile, options: &ReadOptions) -> Result<FileDocuments> {
+    read_unless_changed(file, &|input| read_from(input, file, options))
+}
+
+/// Reads source code in this process, where no parser of others runs: as plain text.
+fn read_code_in_process(file: &FoundFile, options: &ReadOptions, reason: &str) -> Result<FileDocuments> {
+    read_unless_changed(file, &|input| read_plain(input, file, options, reason))
+}
+
+fn read_unless_changed(file: &FoundFile, read: &dyn Fn(Bytes) -> Result<Documents>) -> Result<FileDocuments> {
     let mut n_times = 1;
     loop {
         let (input, stamp) = Stamp::open(&file.path).map_err(Error::io(&file.path))?;
-        let read = read_from(Box::new(input), file, options);
+        let read = read(Box::new(input));
         match file.format.reading() {
             // It is looked at again when its last record was read.
             Reading::Streamed => return Ok(FileDocuments::of_process(read?, Some((stamp, file.path.clone())))),
@@ -166,8 +191,16 @@ pub struct FileDocuments {
 
 #[derive(Debug)]
 enum Source {
-    Process { documents: Box<Documents>, streamed: Option<(Stamp, PathBuf)> },
-    Child(Ahead, PathBuf),
+    Process {
+        documents: Box<Documents>,
+        streamed: Option<(Stamp, PathBuf)>,
+    },
+    /// Source code is read as plain text where its child does not get to an end.
+    Child {
+        ahead: Ahead,
+        path: PathBuf,
+        plain: Option<Box<(FoundFile, ReadOptions)>>,
+    },
     Ended,
 }
 
@@ -176,15 +209,15 @@ impl FileDocuments {
         Self { source: Source::Process { documents: Box::new(documents), streamed }, ended: Ended::default() }
     }
 
-    fn of_child(ahead: Ahead, path: PathBuf) -> Self {
-        Self { source: Source::Child(ahead, path), ended: Ended::default() }
+    fn of_child(ahead: Ahead, path: PathBuf, plain: Option<Box<(FoundFile, ReadOptions)>>) -> Self {
+        Self { source: Source::Child { ahead, path, plain }, ended: Ended::default() }
     }
 
     /// The reader's decisions for this file, in words. Complete once the iterator has ended.
     pub fn notes(&self) -> Vec<String> {
         match &self.source {
             Source::Process { documents, .. } => documents.notes(),
-            Source::Child(..) | Source::Ended => self.ended.notes.clone(),
+            Source::Child { .. } | Source::Ended => self.ended.notes.clone(),
         }
     }
 
@@ -193,7 +226,7 @@ impl FileDocuments {
     pub fn extraction(&self) -> Option<&Extraction> {
         match &self.source {
             Source::Process { documents, .. } => documents.extraction(),
-            Source::Child(..) | Source::Ended => self.ended.extraction.as_ref(),
+            Source::Child { .. } | Source::Ended => self.ended.extraction.as_ref(),
         }
     }
 
@@ -213,21 +246,42 @@ impl Iterator for FileDocuments {
                 let (stamp, path) = streamed.take()?;
                 (!stamp.is_current(&path)).then(|| Err(changed(&path, 1)))
             }),
-            Source::Child(ahead, path) => match ahead.next() {
-                Some(Item::Document(document)) => Some(Ok(*document)),
-                Some(Item::Failed(error)) => Some(Err(error)),
-                Some(Item::End(ended)) => {
-                    (self.ended, self.source) = (*ended, Source::Ended);
-                    None
+            Source::Child { ahead, path, plain } => {
+                let error = match ahead.next() {
+                    Some(Item::Document(document)) => return Some(Ok(*document)),
+                    Some(Item::End(ended)) => {
+                        (self.ended, self.source) = (*ended, Source::Ended);
+                        return None;
+                    }
+                    Some(Item::Failed(error)) => error,
+                    None => {
+                        let failure = Failure::System { reason: "the thread beside it is gone".to_owned() };
+                        let path = std::mem::take(path);
+                        self.source = Source::Ended;
+                        return Some(Err(Error::Child { path, failure }));
+                    }
+                };
+                let Some(plain) = plain.take() else { return Some(Err(error)) };
+                let (file, options) = *plain;
+                match read_code_in_process(&file, &options, &reason_of(&error)) {
+                    Ok(documents) => *self = documents,
+                    Err(error) => {
+                        self.source = Source::Ended;
+                        return Some(Err(error));
+                    }
                 }
-                None => {
-                    let failure = Failure::System { reason: "the thread beside it is gone".to_owned() };
-                    let path = std::mem::take(path);
-                    self.source = Source::Ended;
-                    Some(Err(Error::Child { path, failure }))
-                }
-            },
+                self.next()
+            }
         }
+    }
+}
+
+/// An error without the name of its file.
+fn reason_of(error: &Error) -> String {
+    match error {
+        Error::Child { failure, .. } => failure.to_string(),
+        Error::Refused { reason, .. } => reason.clone(),
+        other => other.to_string(),
     }
 }
 

@@ -125,7 +125,7 @@ fn found(path: &Path, origin: &str) -> FoundFile {
 /// All that comes of a file in a child.
 fn in_child(guard: &Guard, file: &FoundFile, options: &ReadOptions) -> (Vec<Result<Document>>, FileDocuments) {
     let ahead = Ahead::start(&guard.command, &guard.limits, file, options).unwrap();
-    let mut documents = FileDocuments::of_child(ahead, file.path.clone());
+    let mut documents = FileDocuments::of_child(ahead, file.path.clone(), None);
     (documents.by_ref().collect(), documents)
 }
 
@@ -362,6 +362,7 @@ fn a_child_reads_what_this_process_reads() {
             "---\ntitle: E\ndate: 2020-01-01\n---\n# One\n\nSee [two](b.md).\n\n## Two\n\n| a | b |\n|---|---|\n| 1 | 2 |\n",
         ),
         ("f.rs", "use crate::tides;\nfn main() {}\n"),
+        ("f.py", "class Tide:\n    def rises(self):\n        one()\n        two()\n        three()\n        four()\n"),
         ("g.html", "<p>\u{0}x"),
     ]);
     fs::write(place.path("h.csv"), b"a\n\xff\n").unwrap();
@@ -395,7 +396,7 @@ proptest! {
     #[test]
     fn whatever_a_file_holds_a_child_reads_it_alike(
         text in "(<(h[1-4]|p|b|table|tr|td|a href=x|li)>|</p>|,|\"|\n|: |\\{|\\}|tide|[a-zé🌊 ]{0,9}|\\PC{0,3}){0,60}",
-        extension in prop::sample::select(vec!["html", "csv", "jsonl", "md", "txt"]),
+        extension in prop::sample::select(vec!["html", "csv", "jsonl", "md", "txt", "py", "ts"]),
     ) {
         let place = Place::new(&[(&format!("x.{extension}"), &text)]);
         check(&place.files()[0], &ReadOptions::default());
@@ -465,4 +466,63 @@ fn a_reader_dropped_in_the_middle_ends_its_children() {
     assert!(reader.next().is_some());
     drop(reader);
     assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
+}
+
+/// A file whose one function is long enough for a section.
+const CODE: &str = "fn rises() {\n    one();\n    two();\n    three();\n}\n";
+
+/// The one document of a file, what the report says of it, and if it was read in a child.
+fn code_of(place: &Place, name: &str, guard: Option<&Guard>) -> (Result<Document>, Vec<String>, bool) {
+    let files = [found(&place.path(name), name)];
+    let (_, documents) = Reader::new(&files, &ReadOptions::default(), guard).next().unwrap();
+    let mut documents = match documents {
+        Ok(documents) => documents,
+        Err(error) => return (Err(error), Vec::new(), false),
+    };
+    let mut read: Vec<_> = documents.by_ref().collect();
+    assert_eq!(read.len(), 1, "{read:?}");
+    let unread = documents.extraction().map(|extraction| extraction.unread.clone()).unwrap_or_default();
+    (read.remove(0), unread, documents.confinement().is_some())
+}
+
+#[test]
+fn source_code_is_read_by_its_syntax_in_a_child_alone() {
+    let place = Place::new(&[("a.rs", CODE), ("empty.rs", ""), ("a.rb", CODE)]);
+    let guard = Guard::new(role("reader"));
+    let (read, unread, in_child) = code_of(&place, "a.rs", Some(&guard));
+    let read = read.unwrap();
+    assert_eq!((read.sections[1].heading.as_str(), in_child), ("fn rises", true));
+    assert!(read.warnings.is_empty() && unread.is_empty());
+    for name in ["empty.rs", "a.rb"] {
+        assert!(!code_of(&place, name, Some(&guard)).2, "{name} needs no child");
+    }
+}
+
+#[test]
+fn source_code_whose_child_does_not_end_well_is_plain_text_and_says_so() {
+    let place = Place::new(&[("a.rs", CODE), ("many.rs", &"fn a() {\n\n\n\n}\n".repeat(70_000))]);
+    fs::write(place.path("b.rs"), b"fn a() {} // \xff").unwrap();
+    let guard = |script: &str| Guard { limits: quick(), ..Guard::new(shell(script)) };
+    let reader = Guard::new(role("reader"));
+    for (name, guard, why) in [
+        ("a.rs", Some(&guard(&format!("{HELLO}; {CONFINED}; kill -SEGV $$"))), "its reader died: signal: 11"),
+        ("a.rs", Some(&guard("exec sleep 1000")), "its reader was ended: nothing came of it in 1 s"),
+        ("a.rs", Some(&guard(&format!("{HELLO}; {CONFINED}; echo '{{}}'"))), "its reader answered what cannot be"),
+        ("a.rs", None, "none can be started here"),
+        ("many.rs", Some(&reader), "65537 classes and functions, over the limit of 65536"),
+    ] {
+        let (read, unread, _) = code_of(&place, name, guard);
+        let read = read.unwrap();
+        assert_eq!(read.text, fs::read_to_string(place.path(name)).unwrap());
+        assert_eq!(read.sections.len(), 1);
+        assert!(read.warnings[0].starts_with("read as plain text, without its functions and classes: "), "{read:?}");
+        assert!(read.warnings[0].contains(why) && unread[0].contains(why), "{why}: {:?} {unread:?}", read.warnings);
+        // Without its sections it is what it always was.
+        let plain = crate::read::parse(read.text.clone().into_bytes(), name, Format::Text).unwrap();
+        assert_eq!((&read.blocks, &read.sections, &read.links), (&plain.blocks, &plain.sections, &plain.links));
+    }
+    for guard in [None, Some(&reader)] {
+        let refused = code_of(&place, "b.rs", guard).0.unwrap_err();
+        assert!(matches!(refused, Error::InvalidUtf8 { offset: 13, .. }), "{refused:?}");
+    }
 }

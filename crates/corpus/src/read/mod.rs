@@ -6,6 +6,7 @@
 mod options;
 mod decoded;
 
+mod code;
 mod csv;
 mod encoding;
 mod front_matter;
@@ -15,6 +16,7 @@ mod markdown;
 mod parsed;
 pub(crate) mod parts;
 mod records;
+mod rst;
 mod text;
 
 use std::fs::File;
@@ -23,7 +25,7 @@ use std::path::{Path, PathBuf};
 use crate::budget::Excess;
 use crate::document::{Document, TextKind};
 use crate::error::{Error, Result};
-use crate::extraction::Extraction;
+use crate::extraction::{Extraction, name_first};
 use crate::folder::{FoundFile, RecordIds};
 use crate::format::{Format, ReadAs, Reader};
 use crate::metadata::Metadata;
@@ -56,10 +58,21 @@ pub fn read_from(input: Bytes, file: &FoundFile, options: &ReadOptions) -> Resul
         let source = Decoded::read(input, &file.path, options)?;
         let n_bytes = source.text.len() as u64;
         let document = within_budgets(document(source, file), n_bytes, &file.path)?;
-        Ok(Documents { source: Source::One { document: Some(Box::new(document)), notes: Vec::new() } })
+        Ok(Documents::one(document, Vec::new()))
     };
     match file.format.reader() {
         Reader::Markdown => whole(input, |source, file| markdown::document(source, &file.origin)),
+        Reader::Text if is_code(file) => {
+            let source = Decoded::read(input, &file.path, options)?;
+            let n_bytes = source.text.len() as u64;
+            let read = text::by_syntax(source, &file.origin, &file.path);
+            let (document, without) = read.map_err(|excess| excess.at(&file.path, None))?;
+            let document = within_budgets(Ok(document), n_bytes, &file.path)?;
+            Ok(match without {
+                None => Documents::one(document, Vec::new()),
+                Some(reason) => Documents::plain(document, &reason),
+            })
+        }
         Reader::Text => whole(input, |source, file| text::document(source, &file.origin, &file.path)),
         Reader::Html => whole(input, |source, file| html::document(source, &file.origin)),
         Reader::Jsonl => {
@@ -71,10 +84,27 @@ pub fn read_from(input: Bytes, file: &FoundFile, options: &ReadOptions) -> Resul
             let (input, warnings) = Input::open(input, &file.path, options)?;
             let (mut document, notes) = csv::read(input, file, options)?;
             document.warnings.splice(..0, warnings);
-            Ok(Documents { source: Source::One { document: Some(Box::new(document)), notes } })
+            Ok(Documents::one(document, notes))
         }
         Reader::Parsed(_) => parsed(&encoding::read_whole(input, &file.path, options.max_file_bytes)?, file, options),
     }
+}
+
+/// True for source code whose functions and classes are its sections: it is read in a child, as all that a parser of
+/// others reads.
+pub(crate) fn is_code(file: &FoundFile) -> bool {
+    file.format.reader() == Reader::Text && file.n_bytes > 0 && text::language_of(&file.path).is_some()
+}
+
+/// Reads source code as the plain text that it is, and says why it is not read by its syntax.
+///
+/// # Errors
+/// Those of [`read_from`].
+pub(crate) fn read_plain(input: Bytes, file: &FoundFile, options: &ReadOptions, reason: &str) -> Result<Documents> {
+    let source = Decoded::read(input, &file.path, options)?;
+    let n_bytes = source.text.len() as u64;
+    let document = within_budgets(text::document(source, &file.origin, &file.path), n_bytes, &file.path)?;
+    Ok(Documents::plain(document, reason))
 }
 
 /// The documents that a parser finds in the bytes of a file.
@@ -106,7 +136,11 @@ fn part(part: &Part<'_>, format: Format, depth: usize) -> Result<Parsed, Fault> 
             let file = FoundFile { path, origin, format, n_bytes, record_ids: RecordIds::UnderFile };
             csv::read(part.bytes, &file, &options).map_err(fault)?.0
         }
-        Reader::Text | Reader::Jsonl => text::document(source()?, part.id, path)?,
+        Reader::Text | Reader::Jsonl => {
+            let (mut document, without) = text::by_syntax(source()?, part.id, path)?;
+            document.warnings.extend(without.map(|reason| format!("{PLAIN}: {reason}")));
+            document
+        }
     };
     document.origin = part.origin.to_owned();
     document.kind = TextKind::Extracted; // its bytes are those of no file
@@ -119,7 +153,8 @@ fn within_budgets(document: Result<Document, Excess>, n_bytes: u64, path: &Path)
     checked.map_err(|excess| excess.at(path, None))
 }
 
-/// Reads one Markdown, text or HTML document from `bytes`, as if from a file at `origin`.
+/// Reads one Markdown, text or HTML document from `bytes`, as if from a file at `origin`. Source code is plain text
+/// here: its parsers run in children alone.
 ///
 /// # Errors
 /// The bytes are no text, or the document exceeds a budget.
@@ -143,12 +178,30 @@ pub struct Documents {
 
 #[derive(Debug)]
 enum Source {
-    One { document: Option<Box<Document>>, notes: Vec<String> },
+    One { document: Option<Box<Document>>, notes: Vec<String>, extraction: Option<Box<Extraction>> },
     Jsonl(Box<jsonl::Lines<Input>>),
     Parsed { documents: std::vec::IntoIter<Document>, extraction: Box<Extraction> },
 }
 
+/// The remark on source code that was not read by its syntax.
+const PLAIN: &str = "read as plain text, without its functions and classes";
+
 impl Documents {
+    fn one(document: Document, notes: Vec<String>) -> Self {
+        Self { source: Source::One { document: Some(Box::new(document)), notes, extraction: None } }
+    }
+
+    /// Source code without its syntax; the report on the file says so too.
+    fn plain(mut document: Document, reason: &str) -> Self {
+        document.warnings.push(format!("{PLAIN}: {reason}"));
+        let mut unread = vec![format!("its functions and classes: {reason}")];
+        name_first(&mut unread);
+        let n_characters = document.text.chars().count() as u64;
+        let extraction = Extraction { engine: code::ENGINE.into(), n_characters, unread, ..Extraction::default() };
+        let (document, extraction) = (Some(Box::new(document)), Some(Box::new(extraction)));
+        Self { source: Source::One { document, notes: Vec::new(), extraction } }
+    }
+
     /// The reader's decisions for this file, in words: the JSON keys used, the separator of a table. Complete once the
     /// iterator has ended.
     pub fn notes(&self) -> Vec<String> {
@@ -163,7 +216,8 @@ impl Documents {
     /// has ended.
     pub fn extraction(&self) -> Option<&Extraction> {
         match &self.source {
-            Source::One { .. } | Source::Jsonl(_) => None,
+            Source::One { extraction, .. } => extraction.as_deref(),
+            Source::Jsonl(_) => None,
             Source::Parsed { extraction, .. } => Some(extraction),
         }
     }

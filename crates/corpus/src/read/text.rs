@@ -1,12 +1,15 @@
 //! Plain text and source code: the file's bytes are the text, its paragraphs are the blocks.
 //!
-//! Headings are recognised where a markup makes them certain: in reStructuredText by an underline as long as the title,
-//! in AsciiDoc and Org by the signs before them, outside of blocks that are shown as they are.
+//! Headings are recognised where a markup makes them certain: in reStructuredText by the line under them ([`rst`]), in
+//! AsciiDoc and Org by the signs before them, outside of blocks that are shown as they are. The functions and classes
+//! of source code are its sections where the file may be read by its syntax ([`by_syntax`]).
 
 use std::ops::Range;
 use std::path::Path;
 
+use super::code::{self, Item, Language};
 use super::markdown::LineCounter;
+use super::rst;
 use super::{Decoded, Metadata, file_stem};
 use crate::anchor::Anchor;
 use crate::budget::Excess;
@@ -15,29 +18,114 @@ use crate::format::{Format, is_source_code};
 use crate::links::{self, Markup};
 use crate::section::Outline;
 
+/// The document of a text, and why it is without the sections that its extension promises, if it is.
+///
+/// The parser of source code takes in what others wrote byte by byte: this is for a process that can do nothing else.
+pub(super) fn by_syntax(source: Decoded, origin: &str, path: &Path) -> Result<(Document, Option<String>), Excess> {
+    let Some(language) = language_of(path) else { return Ok((document(source, origin, path)?, None)) };
+    let excess = match code::items(&source.text, language) {
+        Ok(items) => {
+            let n_bytes = source.text.len() as u64;
+            let parts = Parts { sections: items.into_iter().map(Part::from).collect(), kind: BlockKind::Code };
+            let read = compose(source, origin, parts, None)?;
+            match read.within_budgets(n_bytes) {
+                Ok(()) => return Ok((read, None)),
+                Err(excess) => {
+                    let Document { text, kind, warnings, .. } = read;
+                    let document = document(Decoded { text, kind, warnings }, origin, path)?;
+                    return Ok((document, Some(reason(excess))));
+                }
+            }
+        }
+        Err(excess) => excess,
+    };
+    Ok((document(source, origin, path)?, Some(reason(excess))))
+}
+
+/// The language of a file that is read by its syntax.
+pub(super) fn language_of(path: &Path) -> Option<Language> {
+    Language::of_extension(&extension_of(path))
+}
+
+fn reason(Excess { what, n, limit }: Excess) -> String {
+    format!("{n} {what}, over the limit of {limit}")
+}
+
+fn extension_of(path: &Path) -> String {
+    path.extension().and_then(|extension| extension.to_str()).unwrap_or("").to_ascii_lowercase()
+}
+
+/// The document of a text, read here: source code without its syntax.
 pub(super) fn document(source: Decoded, origin: &str, path: &Path) -> Result<Document, Excess> {
-    let Decoded { text, kind, warnings } = source;
-    let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or("").to_ascii_lowercase();
-    let block_kind = if is_source_code(&extension) { BlockKind::Code } else { BlockKind::Prose };
-    let (headings, title) = match extension.as_str() {
+    let extension = extension_of(path);
+    let kind = if is_source_code(&extension) { BlockKind::Code } else { BlockKind::Prose };
+    let (sections, title) = match extension.as_str() {
         "rst" => {
-            let headings = rst_headings(&text);
-            let title = rst_title(&text, &headings);
-            (headings, title)
+            let titles = rst::titles(&source.text);
+            let title = rst::title(&source.text, &titles);
+            (titles.into_iter().map(Part::from).collect(), title)
         }
         "adoc" => {
-            let headings = marked_headings(&text, &ASCIIDOC);
+            let headings = marked_headings(&source.text, &ASCIIDOC);
             let title = headings.first().filter(|first| first.level == 1).map(|first| first.text.clone());
-            (headings, title)
+            (headings.into_iter().map(Part::from).collect(), title)
         }
-        "org" => (marked_headings(&text, &ORG), org_title(&text)),
+        "org" => (marked_headings(&source.text, &ORG).into_iter().map(Part::from).collect(), org_title(&source.text)),
         _ => (Vec::new(), None),
     };
+    compose(source, origin, Parts { sections, kind }, title)
+}
+
+/// The outline of a text.
+struct Parts {
+    sections: Vec<Part>,
+    /// The way in which its paragraphs may be cut.
+    kind: BlockKind,
+}
+
+/// A section of a text.
+struct Part {
+    level: u8,
+    title: String,
+    heading: Range<usize>,
+    start: usize,
+    /// The end of the lines that stay with what follows.
+    heading_end: Option<usize>,
+    /// Its end; without one it runs to the next of its level.
+    end: Option<usize>,
+}
+
+impl From<Heading> for Part {
+    fn from(heading: Heading) -> Self {
+        let Heading { level, text, span, end } = heading;
+        Self { level, title: text, start: span.start, heading: span, heading_end: Some(end), end: None }
+    }
+}
+
+impl From<rst::Title> for Part {
+    fn from(title: rst::Title) -> Self {
+        let rst::Title { level, text, span, end } = title;
+        Self { level, title: text, start: span.start, heading: span, heading_end: Some(end), end: None }
+    }
+}
+
+impl From<Item> for Part {
+    fn from(item: Item) -> Self {
+        let Item { level, title, heading, opened, span } = item;
+        Self { level, title, heading, start: span.start, heading_end: opened, end: Some(span.end) }
+    }
+}
+
+fn compose(source: Decoded, origin: &str, parts: Parts, title: Option<String>) -> Result<Document, Excess> {
+    let Decoded { text, kind, warnings } = source;
+    let Parts { sections: parts, kind: block_kind } = parts;
     let title = title.filter(|title| !title.is_empty()).unwrap_or_else(|| file_stem(origin));
     let mut starts: Vec<(usize, BlockKind)> =
         paragraph_starts(&text).into_iter().map(|start| (start, block_kind)).collect();
-    for heading in &headings {
-        starts.extend([(heading.span.start, BlockKind::Heading), (heading.end, block_kind)]);
+    for part in &parts {
+        let kind = if part.heading_end.is_some() { BlockKind::Heading } else { block_kind };
+        starts.push((part.start, kind));
+        starts.extend(part.heading_end.into_iter().chain(part.end).map(|end| (end, block_kind)));
     }
     starts.push((0, block_kind));
     // At one place the heading comes first and is the one kept.
@@ -45,12 +133,17 @@ pub(super) fn document(source: Decoded, origin: &str, path: &Path) -> Result<Doc
     starts.dedup_by_key(|start| start.0);
     let mut outline = Outline::new();
     let mut lines = LineCounter::new(&text);
-    let mut coming = headings.into_iter().peekable();
+    let mut coming = parts.into_iter().peekable();
+    let mut ends: Vec<usize> = Vec::new();
     let mut placed = Vec::with_capacity(starts.len());
     for (start, kind) in starts {
-        if let Some(heading) = coming.next_if(|heading| heading.span.start <= start) {
+        while let Some(end) = ends.pop_if(|end| *end <= start) {
+            outline.close(end);
+        }
+        if let Some(part) = coming.next_if(|part| part.start <= start) {
             let anchor = Anchor { line: Some(lines.line(start)), ..Anchor::default() };
-            outline.open(heading.level, heading.text, heading.span, start, anchor);
+            outline.open(part.level, part.title, part.heading, start, anchor);
+            ends.extend(part.end);
         }
         placed.push((start, kind, outline.innermost()));
     }
@@ -115,6 +208,8 @@ struct Marks {
     /// True for a line that opens a block shown as it is, and the same or another that closes it.
     opens: fn(&str) -> bool,
     closes: fn(line: &str, opening: &str) -> bool,
+    /// The words of a title.
+    says: fn(&str) -> &str,
 }
 
 /// AsciiDoc: `= Title`, `== Section`; listings, literals, passthroughs and comments stand between equal lines.
@@ -123,6 +218,7 @@ const ASCIIDOC: Marks = Marks {
     levels_max: 6,
     opens: |line| line.starts_with("```") || ["----", "....", "++++", "////"].iter().any(|mark| is_fence(line, mark)),
     closes: |line, opening| line == opening || opening.starts_with("```") && line == "```",
+    says: |title| title,
 };
 
 /// Org: `* Heading`; blocks stand between `#+begin_…` and `#+end_…`.
@@ -131,7 +227,16 @@ const ORG: Marks = Marks {
     levels_max: 12,
     opens: |line| begins(line, "#+begin_"),
     closes: |line, _| begins(line, "#+end_"),
+    says: without_tags,
 };
+
+/// A title of Org without the tags at its end, `:so:written:`.
+fn without_tags(title: &str) -> &str {
+    match title.rsplit_once([' ', '\t']) {
+        Some((words, tags)) if tags.len() > 2 && tags.starts_with(':') && tags.ends_with(':') => words.trim_end(),
+        _ => title,
+    }
+}
 
 /// A line of one sign, as often as in the mark or more.
 fn is_fence(line: &str, mark: &str) -> bool {
@@ -152,10 +257,11 @@ fn marked_headings(text: &str, marks: &Marks) -> Vec<Heading> {
             Some(_) => {}
             None if (marks.opens)(line) => open = Some(line),
             None => {
-                let title = line.trim_start_matches(marks.sign);
-                let level = line.len() - title.len();
+                let marked = line.trim_start_matches('\u{feff}');
+                let title = marked.trim_start_matches(marks.sign);
+                let level = marked.len() - title.len();
                 if (1..=marks.levels_max).contains(&level) && title.starts_with(' ') && !title.trim().is_empty() {
-                    let text = title.trim().to_owned();
+                    let text = (marks.says)(title.trim()).to_owned();
                     headings.push(Heading { level: level as u8, text, span: start..start + line.len(), end: at });
                 }
             }
@@ -168,61 +274,6 @@ fn marked_headings(text: &str, marks: &Marks) -> Vec<Heading> {
 fn org_title(text: &str) -> Option<String> {
     let line = text.lines().find(|line| begins(line, "#+title:"))?;
     Some(line.trim_start()["#+title:".len()..].trim().to_owned())
-}
-
-/// Titles with an underline of one punctuation character at least as long, at the margin, after a blank line.
-///
-/// Levels are numbered in the order in which the styles (character, with or without an overline) appear.
-fn rst_headings(text: &str) -> Vec<Heading> {
-    let mut headings = Vec::new();
-    let mut styles: Vec<(char, bool)> = Vec::new();
-    let mut starts = vec![0];
-    starts.extend(text.split_inclusive('\n').scan(0, |at, line| {
-        *at += line.len();
-        Some(*at)
-    }));
-    let line = |i: usize| text[starts[i]..starts[i + 1]].trim_end();
-    let n_lines = starts.len() - 1;
-    let mut i = 0;
-    while i + 1 < n_lines {
-        let (title, mark) = (line(i), adornment(line(i + 1)));
-        let is_title = !title.is_empty() && !title.starts_with(char::is_whitespace) && adornment(title).is_none();
-        let Some(mark) = mark.filter(|_| is_title && line(i + 1).chars().count() >= title.chars().count()) else {
-            i += 1;
-            continue;
-        };
-        let overlined = i > 0 && line(i - 1) == line(i + 1);
-        let first = if overlined { i - 1 } else { i };
-        if first > 0 && !line(first - 1).is_empty() {
-            i += 1;
-            continue;
-        }
-        let known = styles.iter().position(|&style| style == (mark, overlined)).unwrap_or_else(|| {
-            styles.push((mark, overlined));
-            styles.len() - 1
-        });
-        let span = starts[first]..starts[i + 1] + line(i + 1).len();
-        headings.push(Heading { level: (known + 1).min(255) as u8, text: title.into(), span, end: starts[i + 2] });
-        i += 2;
-    }
-    headings
-}
-
-/// The character of a line that repeats one punctuation character at least three times.
-fn adornment(line: &str) -> Option<char> {
-    let first = line.chars().next().filter(char::is_ascii_punctuation)?;
-    (line.len() >= 3 && line.chars().all(|character| character == first)).then_some(first)
-}
-
-/// The document's title: a first heading before any text whose style no other heading has.
-fn rst_title(text: &str, headings: &[Heading]) -> Option<String> {
-    let first = headings.first()?;
-    let before = text[..first.span.start].split_inclusive('\n').all(|line| {
-        let line = line.trim_start_matches('\u{feff}');
-        line.trim().is_empty() || line.starts_with("..") || line.starts_with(' ')
-    });
-    let alone = headings[1..].iter().all(|heading| heading.level > first.level);
-    (before && alone).then(|| first.text.clone())
 }
 
 #[cfg(test)]
@@ -252,6 +303,30 @@ mod tests {
     }
 
     #[test]
+    fn rst_titles_are_those_of_docutils() {
+        #[track_caller]
+        fn check(text: &str, titles: &[(u8, &str)]) {
+            let document = parse(text.into(), "a/x.rst", ReadAs::Auto).unwrap();
+            let found: Vec<(u8, &str)> =
+                document.sections[1..].iter().map(|section| (section.level, section.heading.as_str())).collect();
+            assert_eq!(found, titles, "{text:?}");
+        }
+        check("Part\n====\nSub\n---\ntext\n", &[(1, "Part"), (2, "Sub")]);
+        check("=====\n  In\n=====\n\nA\n=\n", &[(1, "In"), (2, "A")]);
+        check(".. _label:\nPart\n====\n", &[(1, "Part")]);
+        check("A title of many words\n-----\n", &[(1, "A title of many words")]);
+        check("1. First\n========\n", &[(1, "1. First")]);
+        // Too short to be one, a transition, a paragraph, an item, a doctest, tables, literal blocks and directives.
+        check("Word\n---\n", &[]);
+        check("text\n\n----\n\ntext\n", &[]);
+        check("two\nlines\n-----\n", &[]);
+        check("- an item\n---------\n", &[]);
+        check(">>> print(1)\n------------\n", &[]);
+        check("+----+\n| a  |\n+====+\n\n====  ====\na     b\n====  ====\n1     2\n====  ====\n", &[]);
+        check("So::\n\n    Part\n    ====\n\n.. code-block:: rst\n\n   Part\n   ====\n", &[]);
+    }
+
+    #[test]
     fn signs_before_a_line_make_it_a_heading_outside_of_what_is_shown_as_it_is() {
         #[track_caller]
         fn check(name: &str, text: &str, title: &str, sections: &[(u8, &str)]) {
@@ -267,9 +342,10 @@ mod tests {
             "Tides",
             &[(1, "Tides"), (2, "Springs"), (3, "Neaps")],
         );
+        check("a/tides.adoc", "\u{feff}= Tides\n\ntext\n", "Tides", &[(1, "Tides")]);
         check(
             "a/tides.org",
-            "#+TITLE: Tides\n\n* Springs\ntext\n#+BEGIN_SRC c\n* p = 0;\n#+END_SRC\n** Neaps\n*bold* text\n",
+            "#+TITLE: Tides\n\n* Springs  :moon:sun:\ntext\n#+BEGIN_SRC c\n* p = 0;\n#+END_SRC\n** Neaps\n*bold* text\n",
             "Tides",
             &[(1, "Springs"), (2, "Neaps")],
         );

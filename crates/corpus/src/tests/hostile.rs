@@ -182,6 +182,7 @@ fn what_repeats_costs_its_length() {
         ("a.txt", &TEXT[..]),
         ("a.rst", &TEXT[..]),
         ("a.rs", &TEXT[..]),
+        ("a.py", &TEXT[..]),
     ] {
         for unit in units {
             check(name, &unit.repeat(N_BYTES / unit.len()));
@@ -240,5 +241,51 @@ fn what_people_write_is_within_the_budgets() {
     ] {
         let (ids, errors) = check(name, &content);
         assert!(!ids.is_empty() && errors.iter().all(|error| matches!(error, Error::DuplicateId { .. })), "{errors:?}");
+    }
+}
+
+#[test]
+fn code_that_nobody_wrote_costs_its_length_and_is_text_at_least() {
+    let junk = |n: usize| {
+        let mut state = 1_u32;
+        let letters = b"(){}[]<>\"'`;:,.=+-*/\\ \n\tabcifclass def fn";
+        let next = move |_| {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            char::from(letters[(state >> 16) as usize % letters.len()])
+        };
+        (0..n).map(next).collect::<String>()
+    };
+    let nested = |open: &str, n: usize| open.repeat(n);
+    for (name, content) in [
+        ("deep.rs", format!("fn a() {{ {}{} }}", nested("(", 200_000), nested(")", 200_000))),
+        ("deep.c", format!("int a = {}", nested("(", 500_000))),
+        ("deep.js", nested("{", 300_000)),
+        ("deep.go", nested("func a() {\n", 50_000)),
+        ("inside.rs", format!("{}\n{}", nested("mod a {", 50_000), nested("fn a() {\n\n\n\n}\n", 50_000))),
+        ("modules.rs", nested("mod a {\n\n\n\n", 50_000)),
+        ("classes.py", (0..200).map(|n| format!("{}class A:\n\n\n\n", " ".repeat(n))).collect()),
+        ("line.js", nested("function f(){return 1};", 45_000)),
+        ("line.py", format!("f({})", nested("a,", 500_000))),
+        ("blanks.java", format!("class A {{{}}}", " ".repeat(1 << 20))),
+        ("junk.rs", junk(300_000)),
+        ("junk.py", junk(300_000)),
+        ("junk.ts", junk(100_000)),
+        ("junk.cpp", junk(100_000)),
+        ("many.rs", nested("fn a() {\n\n\n\n}\n", 300_000)),
+        ("sections.rs", nested("fn a() {\n\n\n\n}\n", 60_000)),
+        ("names.rs", format!("fn {}() {{\n\n\n\n}}\n", nested("a", 1 << 20))),
+        ("named.rs", nested(&format!("impl {} {{\n\n\n\n}}\n", nested("a", 5_000)), 200)),
+    ] {
+        let (ids, errors) = check(name, &content);
+        assert_eq!((ids.len(), errors.len()), (1, 0), "{name}: {errors:?}");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    for (name, bytes) in [("bytes.rs", &b"fn a() {}\n\xff\xfe"[..]), ("cut.py", b"def a():\n  '\xe2\x82'")] {
+        let path = folder.path().join(name);
+        std::fs::write(&path, bytes).unwrap();
+        let file = walk(&Root { label: "h".into(), path }, &ReadOptions::default()).unwrap().files.remove(0);
+        assert!(matches!(read(&file, &ReadOptions::default()), Err(Error::InvalidUtf8 { .. })), "{name}");
+        let lossy = ReadOptions { lossy: true, ..ReadOptions::default() };
+        assert!(read(&file, &lossy).unwrap().next().unwrap().unwrap().warnings[0].contains("U+FFFD"), "{name}");
     }
 }

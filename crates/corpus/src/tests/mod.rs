@@ -1,6 +1,7 @@
 //! Laws of the whole crate, over arbitrary texts and over real files, and a tokenizer to hold them against.
 
 mod archives;
+mod code;
 mod documents;
 mod hostile;
 
