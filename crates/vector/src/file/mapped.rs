@@ -6,11 +6,12 @@
 //!
 //! Contract of the mapping: a file is never changed, cut or replaced in place after it was finished. Collections keep
 //! it by writing a file whole before any manifest names it, and by removing names only, never bytes. Whoever breaks it
-//! by cutting a file is noticed by [`Mapped::renew`], before each query. A signal can still come from a verified page
-//! that memory was short of, was let go, and cannot be read again; and from a cut in the middle of a query.
+//! by cutting a file, and a verified page that memory was short of, was let go, and cannot be read again, turn bytes
+//! that a reader has into zeros (`watched`). [`Mapped::check_whole`] tells it, after what was read is used and before
+//! anything that was made of it is given out.
 //! Cost: opening, one checksum over 8 bytes for each 4 KiB; reading, one atomic load for each block touched, and for
-//! the first touch one system call more.
-#![expect(unsafe_code, reason = "maps a file; the contract above is what keeps the bytes from changing under a reader")]
+//! the first touch one system call more; a check of the whole, two loads.
+#![expect(unsafe_code, reason = "promises that a mapping stays where it is while a clone of its owner lives")]
 
 use std::fmt;
 use std::fs::{self, File};
@@ -22,13 +23,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use memmap2::{Advice, Mmap};
+use memmap2::Advice;
 use stable_deref_trait::{CloneStableDeref, StableDeref};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::layout::{
     BLOCK_BYTES, FORMAT_VERSION, HEADER_BYTES, Header, block_of, block_range, checksum, n_blocks, table_bytes,
 };
+use super::watched::Watched;
 #[cfg(any(test, feature = "testing"))]
 use crate::faults::begin;
 use crate::{Error, Result};
@@ -60,7 +62,7 @@ pub struct Mapped(Arc<Inner>);
 
 struct Inner {
     path: PathBuf,
-    map: Mmap,
+    map: Watched,
     header: Header,
     payload_bytes: usize,
     /// The checksums of the blocks, a 512th of the payload: read, not mapped, so that no check of a block can fail by
@@ -117,8 +119,7 @@ impl Mapped {
             let expected = kinds.iter().map(name_of).collect::<Vec<_>>().join(" or ");
             return Err(Error::OtherKind { path: path.to_owned(), expected, found: name_of(&header.kind) });
         }
-        // SAFETY: the file is not changed while it is mapped: the contract at the top of this file.
-        let map = unsafe { Mmap::map(file) }.map_err(io)?;
+        let map = Watched::map(file).map_err(io)?;
         let (payload_end, table_end) =
             ends(&header).ok_or_else(|| corrupt(40, "the payload is longer than any file"))?;
         if table_end > map.len() {
@@ -194,19 +195,14 @@ impl Mapped {
         Ok(bytes)
     }
 
-    /// Looks, before a query at the time `now`, whether the file is as long as it was, and lets blocks be verified anew
-    /// that were verified an hour ago. Tells whether it did the latter.
+    /// Looks, before a query at the time `now`, whether the file is [whole](Self::check_whole), and lets blocks be
+    /// verified anew that were verified an hour ago. Tells whether it did the latter.
     ///
     /// # Errors
-    /// [`Error::Unreadable`] where the file was cut short.
+    /// As [`check_whole`](Self::check_whole).
     pub fn renew(&self, now: Instant) -> Result<bool> {
-        let (inner, end) = (&*self.0, self.0.map.len());
-        let tail = end - TAIL_BYTES..end;
-        bring_in(&inner.map, &inner.path, tail.clone())?;
-        if inner.map[tail.clone()] != inner.tail {
-            let source = io::Error::new(io::ErrorKind::UnexpectedEof, CUT);
-            return Err(Error::Unreadable { path: inner.path.clone(), offset: tail.start as u64, source });
-        }
+        self.check_whole()?;
+        let inner = &*self.0;
         let seconds = now.saturating_duration_since(inner.opened).as_secs();
         let is_over = seconds >= inner.verified_until.load(Ordering::Relaxed);
         if is_over {
@@ -216,11 +212,41 @@ impl Mapped {
         Ok(is_over)
     }
 
+    /// Looks, after a use of its bytes, whether they were there all the time: nothing that was made of them may be
+    /// given out otherwise. Once that is so it stays so.
+    ///
+    /// # Errors
+    /// [`Error::Unreadable`] where a page could not be read since the file was opened, or the file was cut short.
+    #[inline]
+    pub fn check_whole(&self) -> Result<()> {
+        let map = &self.0.map;
+        let tail = map.len() - TAIL_BYTES;
+        let is_whole = map.now(tail) == self.0.tail;
+        match map.bad() {
+            None if is_whole => Ok(()),
+            bad => Err(self.unreadable(bad)),
+        }
+    }
+
+    /// The error where bytes that were there are gone.
+    #[cold]
+    fn unreadable(&self, bad: Option<usize>) -> Error {
+        let (path, map) = (self.0.path.clone(), &self.0.map);
+        // What only the last bytes tell is a cut, and stays one if they come back: zeros may have been read meanwhile.
+        let is_cut = bad.is_none() || is_shorter(&path, map.len());
+        let offset = map.turn_bad(bad.unwrap_or(map.len() - TAIL_BYTES)) as u64;
+        let source = match is_cut {
+            true => io::Error::new(io::ErrorKind::UnexpectedEof, CUT),
+            false => io::Error::from_raw_os_error(EIO),
+        };
+        Error::Unreadable { path, offset, source }
+    }
+
     /// Tells the system that small parts will be read, in no order: it shall read no more around a missing page. Longer
     /// ranges are asked for as a whole when they are verified. A hint: what it brings differs, what is read does not.
     pub(crate) fn expect_random_access(&self) {
         // Advice that is refused costs time, nothing else.
-        let _ = self.0.map.advise(Advice::Random);
+        let _ = self.0.map.mapping().advise(Advice::Random);
     }
 
     /// Lets the system begin to read these bytes, if they were not verified yet.
@@ -234,7 +260,7 @@ impl Mapped {
     #[cold]
     fn read_ahead(&self, range: Range<usize>) {
         // Advice that is refused costs time, nothing else.
-        let _ = self.0.map.advise_range(Advice::WillNeed, HEADER_BYTES + range.start, range.len());
+        let _ = self.0.map.mapping().advise_range(Advice::WillNeed, HEADER_BYTES + range.start, range.len());
     }
 
     /// Verifies the whole payload.
@@ -296,6 +322,7 @@ impl Mapped {
             for block in start..=end {
                 let range = bytes_of(block);
                 if xxh3_64(&self[range.clone()]) != checksum(&self.0.table, block) {
+                    self.check_whole()?;
                     return Err(self.corrupt(range.start, "a block of 4 KiB does not match its checksum"));
                 }
                 self.0.verified[block / 64].fetch_or(1 << (block % 64), Ordering::Relaxed);
@@ -310,7 +337,7 @@ const CUT: &str = "the file was cut short after it was opened";
 
 /// Has the system bring these bytes of a file into memory: what cannot be read is an error here, and would be a signal
 /// that ends the process where it is touched.
-fn bring_in(map: &Mmap, path: &Path, range: Range<usize>) -> Result<()> {
+fn bring_in(map: &Watched, path: &Path, range: Range<usize>) -> Result<()> {
     if range.is_empty() || populate(map, path, range.clone()).is_ok() {
         return Ok(());
     }
@@ -319,7 +346,7 @@ fn bring_in(map: &Mmap, path: &Path, range: Range<usize>) -> Result<()> {
     while start < range.end {
         let end = range.end.min((start / BLOCK_BYTES + 1) * BLOCK_BYTES);
         if let Err(source) = populate(map, path, start..end) {
-            let is_cut = fs::symlink_metadata(path).is_ok_and(|found| found.is_file() && found.len() < end as u64);
+            let is_cut = is_shorter(path, end);
             let source = if is_cut { io::Error::new(io::ErrorKind::UnexpectedEof, CUT) } else { source };
             return Err(Error::Unreadable { path: path.to_owned(), offset: start as u64, source });
         }
@@ -328,10 +355,15 @@ fn bring_in(map: &Mmap, path: &Path, range: Range<usize>) -> Result<()> {
     Ok(())
 }
 
-fn populate(map: &Mmap, path: &Path, range: Range<usize>) -> io::Result<()> {
+/// True if there is a file of fewer bytes at the path.
+fn is_shorter(path: &Path, n_bytes: usize) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|found| found.is_file() && found.len() < n_bytes as u64)
+}
+
+fn populate(map: &Watched, path: &Path, range: Range<usize>) -> io::Result<()> {
     begin(path, range.start as u64..range.end as u64)?;
     #[cfg(target_os = "linux")]
-    match map.advise_range(Advice::PopulateRead, range.start, range.len()) {
+    match map.mapping().advise_range(Advice::PopulateRead, range.start, range.len()) {
         Ok(()) => return Ok(()),
         Err(error) if error.kind() == io::ErrorKind::InvalidInput => {} // a kernel before 5.14
         Err(_) => return Err(io::Error::from_raw_os_error(EIO)),        // it says EFAULT, whatever the reason

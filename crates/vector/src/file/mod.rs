@@ -21,6 +21,7 @@
 //! zeros.
 
 mod layout;
+mod watched;
 mod mapped;
 mod writer;
 #[cfg(test)]

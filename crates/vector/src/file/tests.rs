@@ -406,3 +406,33 @@ fn a_page_that_cannot_be_read_is_named_with_its_offset_and_the_others_are_read()
     mapped.bytes(0..third).unwrap();
     mapped.bytes(third + BLOCK_BYTES..n_bytes).unwrap();
 }
+
+#[test]
+fn bytes_that_are_lost_after_they_were_verified_are_an_error_until_the_file_is_opened_anew() {
+    let folder = Folder::new();
+    let bytes = file_of(&payload(9 * BLOCK_BYTES));
+    for n_left in [0, BLOCK_BYTES, 5 * BLOCK_BYTES + 100, bytes.len() - 1] {
+        let mapped = open(&folder, &bytes).unwrap();
+        let verified = mapped.bytes(0..9 * BLOCK_BYTES).unwrap();
+        let sum = |bytes: &[u8]| bytes.iter().map(|&byte| u64::from(byte)).sum::<u64>();
+        let before = sum(verified);
+        mapped.check_whole().unwrap();
+        fs_err::OpenOptions::new().write(true).open(folder.path("file")).unwrap().set_len(n_left as u64).unwrap();
+        let _ = sum(std::hint::black_box(verified)); // no signal
+        let expected = n_left.next_multiple_of(BLOCK_BYTES).min(bytes.len() - 8);
+        let check = |result: Result<(), Error>| match result {
+            Err(Error::Unreadable { offset, source, path }) => {
+                assert_eq!((offset as usize, path), (expected, folder.path("file")), "{n_left} bytes left");
+                assert!(source.to_string().contains("cut short"), "{source}");
+            }
+            other => panic!("{n_left} bytes left: {other:?}"),
+        };
+        check(mapped.check_whole());
+        fs_err::write(folder.path("file"), &bytes).unwrap();
+        let is_still_bad = [mapped.check_whole(), mapped.renew(Instant::now()).map(drop)];
+        is_still_bad.into_iter().for_each(|result| assert!(matches!(result, Err(Error::Unreadable { .. }))));
+        let anew = Mapped::open(folder.path("file"), KIND).unwrap();
+        assert_eq!(sum(anew.bytes(0..9 * BLOCK_BYTES).unwrap()), before);
+        anew.check_whole().unwrap();
+    }
+}
