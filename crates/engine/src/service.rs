@@ -521,15 +521,16 @@ impl Service {
         // Taken before the manifest is read: a commit in between is seen by the next request.
         let stamp = Stamp::of(&folder.join(CURRENT));
         if let (Some(open), Ok(stamp)) = (&mut *place, &stamp) {
-            if open.stamp == *stamp || self.options.at != At::Current {
+            let is_whole = open.searcher.source.check_whole().is_ok();
+            if is_whole && (open.stamp == *stamp || self.options.at != At::Current) {
                 return Ok(Arc::clone(&open.searcher));
             }
-            if Manifest::read(&folder)?.checksum() == open.searcher.manifest().checksum() {
+            if is_whole && Manifest::read(&folder)?.checksum() == open.searcher.manifest().checksum() {
                 open.stamp = *stamp;
                 return Ok(Arc::clone(&open.searcher));
             }
         }
-        // Says what is wrong with a folder that has no manifest.
+        // Says what is wrong with a folder that has no manifest, or a file that was cut.
         let searcher = Arc::new(Searcher::open(&folder, self.searcher_options())?);
         *place = Some(Open { stamp: stamp?, searcher: Arc::clone(&searcher) });
         Ok(searcher)

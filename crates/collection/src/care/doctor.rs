@@ -174,6 +174,7 @@ impl Examined {
             diagnosis.n_documents_readable += 1;
             diagnosis.n_documents_without_vectors += u64::from(salvage.vectors(&stored).is_none());
         }
+        salvage.check_whole()?;
         Ok(diagnosis)
     }
 }
@@ -200,6 +201,10 @@ fn check_segment(segment: &Segment, manifest: &Manifest, entry: &SegmentEntry) -
             };
             checks.push(check(named(name), check_reachable(graph, column, &segment.name)));
         }
+    }
+    if let Err(error) = segment.check_whole() {
+        // What was found is of bytes that were lost while they were looked at.
+        checks = vec![check(&segment.name, Err(error))];
     }
     checks
 }

@@ -236,6 +236,7 @@ impl<V: LostVectors> Repair<'_, V> {
                 },
             }
         }
+        salvage.check_whole()?; // before vectors are made for what may be zeros
         let sources = self.vectors.finish_segment(&mut writer)?;
         (repaired.n_from_cache, repaired.n_tokens_embedded) = (sources.n_from_cache, sources.n_tokens_embedded);
         (repaired.n_documents, repaired.n_rows) = (writer.n_documents() as u64, writer.n_rows() as u64);
@@ -306,6 +307,7 @@ impl<V: LostVectors> Repair<'_, V> {
             let deleted = deletes::of_entry(&self.opened, entry).unwrap_or_default();
             let live = (0..entry.n_documents as u32).filter(|document| !deleted.contains(*document));
             ids.extend(live.filter_map(|document| salvage.named(document)).map(|(id, _)| id));
+            salvage.check_whole()?;
         }
         Ok(ids)
     }
@@ -342,6 +344,7 @@ impl<V: LostVectors> Repair<'_, V> {
         }
         let base = Base {
             manifest: Some(manifest),
+            read: Vec::new(), // what was read was looked at segment by segment
             deleted: &|at| examined[at].deleted.clone().unwrap_or_default(),
             losses,
             stale: manifest.stale.clone(),

@@ -81,6 +81,7 @@ pub fn status(folder: &Path, at: &At) -> Result<Status> {
         add_sizes(&folder.join(SEGMENTS).join(&segment.name), &mut n_bytes)?;
     }
     let quarantine = folder.join(QUARANTINE);
+    snapshot.check_whole()?;
     Ok(Status {
         version: 1,
         n_quarantined_bytes: if is_folder(&quarantine) { folder_bytes(&quarantine)? } else { 0 },

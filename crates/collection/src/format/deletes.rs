@@ -40,5 +40,6 @@ pub fn of_entry(folder: &Folder, entry: &SegmentEntry) -> Result<RoaringBitmap> 
 fn read(folder: &Folder, name: &str) -> Result<RoaringBitmap> {
     let mapped = folder.map(name, &[KIND])?;
     let bitmap = RoaringBitmap::deserialize_from(mapped.bytes(0..mapped.len())?);
+    mapped.check_whole()?;
     bitmap.map_err(|error| Error::Corrupt { path: mapped.path().to_owned(), reason: error.to_string() })
 }

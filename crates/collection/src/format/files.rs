@@ -149,7 +149,7 @@ pub fn write(fs: &dyn Fs, folder: &Path, name: &str, files: &[FileReport]) -> Re
 /// Reads what [`write`] wrote.
 pub fn read(folder: &Folder, name: &str) -> Result<Vec<FileReport>> {
     let mapped = folder.map(&format!("{REPORTS}/{name}"), &[KIND])?;
-    let bytes = mapped.bytes(0..mapped.len())?;
-    serde_json::from_slice(bytes)
-        .map_err(|error| Error::Corrupt { path: mapped.path().to_owned(), reason: error.to_string() })
+    let reports = serde_json::from_slice(mapped.bytes(0..mapped.len())?);
+    mapped.check_whole()?;
+    reports.map_err(|error| Error::Corrupt { path: mapped.path().to_owned(), reason: error.to_string() })
 }

@@ -42,7 +42,9 @@ impl Generation {
             segment.check_counts(entry)?;
             segments.push(segment);
         }
-        Ok(Self { manifest, segments, pin: None })
+        let opened = Self { manifest, segments, pin: None };
+        opened.check_whole()?; // which rows live was read of them
+        Ok(opened)
     }
 
     /// Opens a generation for reading and holds it. What cannot be held may be removed by a writer while it is being
@@ -65,14 +67,24 @@ impl Generation {
         Self::open_at(folder, &At::Current)
     }
 
-    /// Looks, before a query, whether its files are as long as they were; parts that were verified an hour ago are
-    /// verified anew when they are read.
+    /// Looks, before a query, whether its files are [whole](Self::check_whole); parts that were verified an hour ago
+    /// are verified anew when they are read.
     ///
     /// # Errors
-    /// [`Error::Unreadable`](crate::Error::Unreadable) for a file that was cut short.
+    /// As [`check_whole`](Self::check_whole).
     pub fn renew(&self) -> Result<()> {
         let now = Instant::now();
         self.segments.iter().try_for_each(|segment| segment.renew(now))
+    }
+
+    /// Looks, after what was read of its files is used and before anything that was made of it is given out or written,
+    /// whether the bytes were there all the time. A generation that has lost some stays so; opened anew it may be whole.
+    ///
+    /// # Errors
+    /// [`Error::Unreadable`](crate::Error::Unreadable) for a file that was cut short, or that has a page that could not
+    /// be read since it was opened.
+    pub fn check_whole(&self) -> Result<()> {
+        self.segments.iter().try_for_each(Segment::check_whole)
     }
 
     /// Documents that answer.

@@ -156,7 +156,7 @@ fn base_of<'a>(
     fs: &dyn Fs,
     folder: &Path,
     old: Option<&'a Generation>,
-    parts: &[Part<'_>],
+    parts: &'a [Part<'_>],
     generation: u64,
     notes: &mut Vec<String>,
 ) -> Result<Base<'a>> {
@@ -177,6 +177,7 @@ fn base_of<'a>(
     stale.sort_by(|a, b| a.origin.cmp(&b.origin));
     Ok(Base {
         manifest,
+        read: old.into_iter().chain(parts.iter().map(|part| &part.generation)).collect(),
         deleted: &|_| RoaringBitmap::new(), // none of its documents dies
         losses: manifest.map(|manifest| manifest.losses.clone()).unwrap_or_default(),
         stale,

@@ -54,6 +54,8 @@ pub struct Commit {
 pub struct Base<'a> {
     /// Manifest of that generation; none for a new collection.
     pub manifest: Option<&'a Manifest>,
+    /// The open generations that the commit was made of: one that has lost bytes meanwhile ends it.
+    pub read: Vec<&'a Generation>,
     /// The documents of a segment that are dead in it, by the segment's position.
     pub deleted: &'a dyn Fn(usize) -> RoaringBitmap,
     /// The losses that the next generation reports.
@@ -102,6 +104,7 @@ impl Commit {
     pub fn publish(self, fs: &dyn Fs, folder: &Path, old: Option<&Generation>) -> Result<Committed> {
         let base = Base {
             manifest: old.map(|old| &old.manifest),
+            read: old.into_iter().collect(),
             deleted: &|at| old.map(|old| old.segments[at].deleted.clone()).unwrap_or_default(),
             losses: old.map(|old| old.manifest.losses.clone()).unwrap_or_default(),
             stale: old.map(|old| stale_without(old, &self.deleted)).transpose()?.unwrap_or_default(),
@@ -137,6 +140,7 @@ impl Commit {
             calibration: base.calibration,
         };
         pins::create(fs, folder, generation)?;
+        base.read.iter().try_for_each(|read| read.check_whole())?;
         check_base(folder, old)?;
         manifest.publish(fs, folder)?;
         let previous = old.filter(|_| !base.is_answered_alike);

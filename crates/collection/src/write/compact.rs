@@ -255,6 +255,7 @@ fn merge(
         remark: None,
     };
     if groups.is_empty() {
+        open.check_whole()?;
         return Ok(report);
     }
     let mut state = Copied { n_rows_total: n_rows_total as u64, ..Copied::default() };
@@ -273,6 +274,7 @@ fn merge(
     };
     let base = Base {
         manifest: Some(manifest),
+        read: vec![open],
         deleted: &|at| open.segments[at].deleted.clone(),
         losses: manifest.losses.clone(),
         stale: manifest.stale.clone(),

@@ -196,6 +196,7 @@ impl<'a> Build<'a> {
         if written.is_empty() && self.ledger.replaced.is_empty() && is_settled && !is_first_part {
             self.ledger.report.notes.extend(self.vectors.finish());
             let Some(snapshot) = self.snapshot else { return Err(self.ledger.nothing()) };
+            snapshot.check_whole()?;
             self.ledger.report.generation = snapshot.manifest.generation;
             return Ok(self.ledger.report);
         }
@@ -227,6 +228,7 @@ impl<'a> Build<'a> {
         };
         let base = Base {
             manifest,
+            read: self.snapshot.into_iter().collect(),
             deleted: &|at| self.snapshot.expect("a segment is of a snapshot").segments[at].deleted.clone(),
             losses: manifest.map(|manifest| self.ledger.remaining_losses(manifest)).unwrap_or_default(),
             stale: self.ledger.stale(manifest),
@@ -257,5 +259,7 @@ pub(super) fn calibrate(
     };
     let new = new.iter().map(|new| open(&new.name)).collect::<Result<Vec<_>, _>>()?;
     let old = snapshot.map(|generation| calibration::Old { generation, dying });
-    Ok(Calibration::Sample(calibration::measure(old, &new, embed)?))
+    let sample = calibration::measure(old, &new, embed);
+    new.iter().try_for_each(Segment::check_whole)?;
+    Ok(Calibration::Sample(sample?))
 }

@@ -39,6 +39,7 @@ pub fn delete_selected(folder: &Path, selection: &Selection, fs: &dyn Fs) -> Res
     let documents = selected::ids(&snapshot, &chosen)?;
     let manifest = &snapshot.manifest;
     if documents.is_empty() {
+        snapshot.check_whole()?;
         return Ok(Deleted { generation: manifest.generation, documents, remark: None });
     }
     let deleted = chosen.into_iter().enumerate().filter(|(_, documents)| !documents.is_empty()).collect();

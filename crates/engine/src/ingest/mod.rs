@@ -223,6 +223,9 @@ pub fn dry_run(
     ledger.report.estimate = counting.asked.map(Estimating::finish);
     ledger.report.notes.extend(encoder.elsewhere().map(Remote::remark));
     ledger.settle_files(folder);
+    if let Some(snapshot) = &snapshot {
+        snapshot.check_whole()?;
+    }
     Ok(ledger.report)
 }
 

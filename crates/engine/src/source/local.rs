@@ -1,6 +1,7 @@
 //! One collection as a source: a generation that does not change while it is open.
 
 use std::ops::Range;
+use std::panic::{self, AssertUnwindSafe};
 use std::path::Path;
 use std::sync::OnceLock;
 
@@ -54,10 +55,18 @@ impl Local {
         Ok(Self { generation, description, titles: OnceLock::new(), names: NameTable::default() })
     }
 
-    /// The generation, at the beginning of what is asked of it: its files are looked at.
-    fn asked(&self) -> Result<&Generation> {
+    /// The answer at the beginning of what is asked: the files are looked at before, too.
+    fn asked<T>(&self, answer: impl FnOnce(&Generation) -> Result<T>) -> Result<T> {
         self.generation.renew()?;
-        Ok(&self.generation)
+        self.read(answer)
+    }
+
+    /// The answer that is made of the generation, or the error that some of its bytes were lost meanwhile: whatever was
+    /// computed of the zeros in their place is given to nobody, a panic included. Everything that leaves passes here.
+    fn read<T>(&self, answer: impl FnOnce(&Generation) -> Result<T>) -> Result<T> {
+        let answer = panic::catch_unwind(AssertUnwindSafe(|| answer(&self.generation)));
+        self.generation.check_whole()?;
+        answer.unwrap_or_else(|panic| panic::resume_unwind(panic))
     }
 
     fn known_titles(&self) -> Result<&Titles> {
@@ -66,6 +75,36 @@ impl Local {
         }
         let titles = Titles::read(&self.generation)?;
         Ok(self.titles.get_or_init(|| titles)) // another thread read the same
+    }
+
+    fn scoped(&self, generation: &Generation, wanted: Wanted<'_>) -> Result<Scoped> {
+        let segments = &generation.segments;
+        let mut unknown = Vec::new();
+        let documents = match wanted {
+            Wanted::All => {
+                let all = |segment: &Segment| RoaringBitmap::from_iter(0..segment.chunks.len() as u32);
+                let scope = Scope::new(segments.iter().map(all).collect());
+                return Ok(Scoped { scope, n_documents: self.description.n_documents, unknown });
+            }
+            Wanted::Documents(ids) => {
+                let mut documents = vec![RoaringBitmap::new(); segments.len()];
+                for id in ids {
+                    match generation.find(id)? {
+                        Some((segment, document)) => drop(documents[segment].insert(document)),
+                        None => unknown.push(id.clone()),
+                    }
+                }
+                documents
+            }
+            Wanted::Phrases(phrases) => {
+                let (rows, n_documents) = lexical::phrases::rows(generation, &phrases)?;
+                return Ok(Scoped { scope: Scope::new(rows), n_documents, unknown });
+            }
+            Wanted::Filter(filter) => picked(generation, &Pick::Filter(filter))?,
+        };
+        let rows = segments.iter().zip(&documents).map(|(segment, documents)| rows_of(segment, documents));
+        let scope = Scope::new(rows.collect::<Result<_>>()?);
+        Ok(Scoped { scope, n_documents: documents.iter().map(RoaringBitmap::len).sum(), unknown })
     }
 
     fn segment(&self, chunk: ChunkRef) -> (&Segment, u32) {
@@ -79,50 +118,28 @@ impl Source for Local {
         &self.description
     }
 
+    fn check_whole(&self) -> Result<()> {
+        Ok(self.generation.check_whole()?)
+    }
+
     fn schema(&self) -> Result<Schema> {
-        selected::schema(self.asked()?)
+        self.asked(selected::schema)
     }
 
     fn scope(&self, wanted: Wanted<'_>) -> Result<Scoped> {
-        let segments = &self.asked()?.segments;
-        let mut unknown = Vec::new();
-        let documents = match wanted {
-            Wanted::All => {
-                let all = |segment: &Segment| RoaringBitmap::from_iter(0..segment.chunks.len() as u32);
-                let scope = Scope::new(segments.iter().map(all).collect());
-                return Ok(Scoped { scope, n_documents: self.description.n_documents, unknown });
-            }
-            Wanted::Documents(ids) => {
-                let mut documents = vec![RoaringBitmap::new(); segments.len()];
-                for id in ids {
-                    match self.generation.find(id)? {
-                        Some((segment, document)) => drop(documents[segment].insert(document)),
-                        None => unknown.push(id.clone()),
-                    }
-                }
-                documents
-            }
-            Wanted::Phrases(phrases) => {
-                let (rows, n_documents) = lexical::phrases::rows(&self.generation, &phrases)?;
-                return Ok(Scoped { scope: Scope::new(rows), n_documents, unknown });
-            }
-            Wanted::Filter(filter) => picked(&self.generation, &Pick::Filter(filter))?,
-        };
-        let rows = segments.iter().zip(&documents).map(|(segment, documents)| rows_of(segment, documents));
-        let scope = Scope::new(rows.collect::<Result<_>>()?);
-        Ok(Scoped { scope, n_documents: documents.iter().map(RoaringBitmap::len).sum(), unknown })
+        self.asked(|generation| self.scoped(generation, wanted))
     }
 
     fn statistics(&self, counted: Counted, terms: &[String], cancel: &Cancel) -> Result<Statistics> {
-        let generation = match counted {
-            Counted::Units(_) => self.asked()?,
-            Counted::Texts => &self.generation, // of single terms, many times, by a query that has begun
-        };
-        lexical::statistics(generation, counted, terms, cancel)
+        let counts = |generation: &Generation| lexical::statistics(generation, counted, terms, cancel);
+        match counted {
+            Counted::Units(_) => self.asked(counts),
+            Counted::Texts => self.read(counts), // of single terms, many times, by a query that has begun
+        }
     }
 
     fn lexical(&self, queries: &LexicalQueries<'_>) -> Result<Vec<Ranking>> {
-        lexical::ranked(self.asked()?, queries)
+        self.asked(|generation| lexical::ranked(generation, queries))
     }
 
     fn explain(
@@ -132,23 +149,23 @@ impl Source for Local {
         bm25: Bm25,
         statistics: Option<&Statistics>,
     ) -> Result<Vec<Explanation>> {
-        lexical::explained(&self.generation, query, chunks, bm25, statistics)
+        self.read(|generation| lexical::explained(generation, query, chunks, bm25, statistics))
     }
 
     fn nearest(&self, queries: &DenseQueries<'_>) -> Result<Vec<Near>> {
-        dense::nearest(self.asked()?, queries)
+        self.asked(|generation| dense::nearest(generation, queries))
     }
 
     fn rescore(&self, rescored: &Rescored<'_>) -> Result<Ranking> {
-        dense::rescored(&self.generation, rescored)
+        self.read(|generation| dense::rescored(generation, rescored))
     }
 
     fn chunks(&self, chunks: &[ChunkRef]) -> Result<Vec<Candidate>> {
-        chunks::candidates(&self.generation, chunks)
+        self.read(|generation| chunks::candidates(generation, chunks))
     }
 
     fn around(&self, around: &[Around]) -> Result<Vec<ChunkKey>> {
-        chunks::around(&self.generation, around)
+        self.read(|generation| chunks::around(generation, around))
     }
 
     fn vectors(&self, chunks: &[ChunkRef]) -> Result<Vec<Vec<f32>>> {
@@ -158,7 +175,7 @@ impl Source for Local {
             let row = segment.columns[0].rows.row(row)?;
             Ok(if lift == Lift::Cosine { row.into_owned() } else { lift.direction(&row) })
         };
-        chunks.iter().map(vector).collect()
+        self.read(|_| chunks.iter().map(vector).collect())
     }
 
     fn texts(&self, spans: &[(ChunkRef, Range<u64>)]) -> Result<Vec<String>> {
@@ -167,61 +184,65 @@ impl Source for Local {
             let record = segment.document(segment.chunks.record(row as usize)?.document)?;
             Ok(segment.text(&record, span.clone())?)
         };
-        spans.iter().map(text).collect()
+        self.read(|_| spans.iter().map(text).collect())
     }
 
     fn openings(&self, chunks: &[ChunkRef], bytes_max: u64) -> Result<Vec<String>> {
-        chunks.iter().map(|chunk| titles::opening(&self.generation, *chunk, bytes_max)).collect()
+        self.read(|generation| chunks.iter().map(|chunk| titles::opening(generation, *chunk, bytes_max)).collect())
     }
 
     fn titles(&self, chunks: &[ChunkRef]) -> Result<Vec<String>> {
-        chunks.iter().map(|chunk| titles::title(&self.generation, *chunk)).collect()
+        self.read(|generation| chunks.iter().map(|chunk| titles::title(generation, *chunk)).collect())
     }
 
     fn named(&self, texts: &[String]) -> Result<Vec<Vec<Mention>>> {
-        let titles = self.known_titles()?;
-        texts.iter().map(|text| titles.named(&self.generation, text)).collect()
+        self.read(|generation| {
+            let titles = self.known_titles()?;
+            texts.iter().map(|text| titles.named(generation, text)).collect()
+        })
     }
 
     fn find(&self, documents: &[(String, Option<u32>)]) -> Result<Vec<Option<Named>>> {
-        let generation = self.asked()?;
-        documents.iter().map(|(id, number)| documents::find(generation, id, *number)).collect()
+        let found = |generation: &Generation| {
+            documents.iter().map(|(id, number)| documents::find(generation, id, *number)).collect()
+        };
+        self.asked(found)
     }
 
     fn located(&self, sought: &Sought<'_>) -> Result<Vec<LocatedDocument>> {
-        documents::located(self.asked()?, sought)
+        self.asked(|generation| documents::located(generation, sought))
     }
 
     fn linking(&self, documents: &[String]) -> Result<Vec<Option<Linking>>> {
-        documents.iter().map(|id| stored::linking(&self.generation, id)).collect()
+        self.read(|generation| documents.iter().map(|id| stored::linking(generation, id)).collect())
     }
 
     fn linkers(&self) -> Result<Linkers> {
-        stored::linkers(self.asked()?)
+        self.asked(stored::linkers)
     }
 
     fn called(&self, names: &[Name]) -> Result<Vec<Vec<Holder>>> {
-        names.iter().map(|name| self.names.holders(&self.generation, name)).collect()
+        self.read(|generation| names.iter().map(|name| self.names.holders(generation, name)).collect())
     }
 
     fn outline(&self, document: &str) -> Result<Option<Vec<Heading>>> {
-        stored::outline(&self.generation, document)
+        self.read(|generation| stored::outline(generation, document))
     }
 
     fn excerpt(&self, document: &str, part: &Part) -> Result<Option<Excerpt>> {
-        documents::excerpt(self.asked()?, document, part)
+        self.asked(|generation| documents::excerpt(generation, document, part))
     }
 
     fn sections(&self, document: &str) -> Result<Option<Vec<DocumentSection>>> {
-        documents::sections(self.asked()?, document)
+        self.asked(|generation| documents::sections(generation, document))
     }
 
     fn nearest_id(&self, id: &str) -> Result<Option<(usize, String)>> {
-        nearest::nearest_id(&self.generation, id)
+        self.read(|generation| nearest::nearest_id(generation, id))
     }
 
     fn documents(&self, pick: &Pick<'_>) -> Result<Vec<ListedDocument>> {
-        documents::list(self.asked()?, pick)
+        self.asked(|generation| documents::list(generation, pick))
     }
 
     fn at(&self, positions: &[u64]) -> Result<Vec<ChunkRef>> {
@@ -241,7 +262,7 @@ impl Source for Local {
     }
 
     fn labels(&self) -> Result<Vec<Labelled>> {
-        labels::labels(self.asked()?)
+        self.asked(labels::labels)
     }
 }
 

@@ -48,6 +48,11 @@ pub(crate) trait Source: Debug + Send + Sync {
         String::new()
     }
 
+    /// Looks whether what it reads is still there: a source that has lost some of it answers nothing more.
+    fn check_whole(&self) -> Result<()> {
+        Ok(())
+    }
+
     /// Gives the fields of the documents and their types.
     fn schema(&self) -> Result<Schema>;
 

@@ -46,13 +46,13 @@ fn asked(searcher: &Searcher) -> Result<String> {
     Ok(all)
 }
 
-fn repaired(collection: &Path) -> Result<crate::RepairReport> {
+pub(super) fn repaired(collection: &Path) -> Result<crate::RepairReport> {
     let model = concat!(env!("CARGO_MANIFEST_DIR"), "/../../models/tiny").to_owned();
     let index = IndexOptions { model: Some(model), graph_rows_min: 1, threads: 1, ..IndexOptions::default() };
     repair(collection, &RepairOptions { index, ..RepairOptions::default() }, &QuickFs, &mut |_| {})
 }
 
-fn compacted(collection: &Path) -> Result<()> {
+pub(super) fn compacted(collection: &Path) -> Result<()> {
     let options = CompactOptions { merge: Merge::All, graph_rows_min: 1, ..CompactOptions::default() };
     crate::compact(collection, &options, &QuickFs, &mut |_| {}).map(drop)
 }
@@ -158,7 +158,7 @@ fn the_doctor_names_what_cannot_be_read_and_a_repair_keeps_the_rest() {
 }
 
 /// All files of a collection, but those that nobody reads.
-fn files(folder: &Path) -> Vec<PathBuf> {
+pub(super) fn files(folder: &Path) -> Vec<PathBuf> {
     let mut files = Vec::new();
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
@@ -181,7 +181,7 @@ fn cuts(n_bytes: u64) -> Vec<u64> {
     cuts
 }
 
-fn cut(file: &Path, n_bytes: u64) {
+pub(super) fn cut(file: &Path, n_bytes: u64) {
     File::options().write(true).open(file).unwrap().set_len(n_bytes).unwrap();
 }
 

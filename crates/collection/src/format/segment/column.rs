@@ -136,7 +136,10 @@ impl NewColumn {
         graph.write(out).map_err(at_path(&path))?.sync().at(&path)?;
         drop(graph); // as large as the file that is mapped now
         let frozen = hnsw::FrozenGraph::open(opened.map(NAMES[self.at][1], &[hnsw::KIND])?)?;
-        let health = GraphHealth::measure(self.vectors, &frozen, &rows)?;
+        let health = GraphHealth::measure(self.vectors, &frozen, &rows);
+        rows.file().check_whole()?;
+        frozen.file().check_whole()?;
+        let health = health?;
         health.check()?;
         Ok(Some(health))
     }

@@ -46,6 +46,11 @@ impl LexicalFiles {
         Ok(())
     }
 
+    /// The mapped files.
+    pub(crate) fn files(&self) -> impl Iterator<Item = &file::Mapped> {
+        self.files.values().map(|file| &file.0)
+    }
+
     pub(crate) fn n_bytes(&self) -> usize {
         self.files.values().map(|file| file.0.len()).sum()
     }

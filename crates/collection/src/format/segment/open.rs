@@ -8,6 +8,7 @@ use std::time::Instant;
 
 use cento_corpus as corpus;
 use cento_lexical as lexical;
+use cento_vector::file::Mapped;
 use roaring::RoaringBitmap;
 
 use super::column::Column;
@@ -97,8 +98,9 @@ impl Segment {
         let open_column = |at| Column::open(folder, at);
         let columns = (0..pooling.columns().len()).map(open_column).collect::<Result<Vec<_>>>()?;
         let lexical_files = Arc::new(LexicalFiles::open(&folder.folder(LEXICAL).at(&folder.path().join(LEXICAL))?)?);
-        let lexical = lexical::Segment::open(lexical_files.clone(), analyzer)
-            .map_err(|error| of_lexical_file(error, &folder.path().join(LEXICAL)))?;
+        let lexical = lexical::Segment::open(lexical_files.clone(), analyzer);
+        lexical_files.files().try_for_each(Mapped::check_whole)?; // before an error that their zeros made
+        let lexical = lexical.map_err(|error| of_lexical_file(error, &folder.path().join(LEXICAL)))?;
         for column in &columns {
             if column.rows.len() != chunks.len() || lexical.n_rows() as usize != chunks.len() {
                 let n_vectors = column.rows.len();
@@ -140,18 +142,28 @@ impl Segment {
         Err(Error::Corrupt { path: format!("segments/{}", self.name).into(), reason })
     }
 
-    /// As [`Mapped::renew`](cento_vector::file::Mapped::renew), of each of its files.
+    /// As [`Mapped::renew`], of each of its files.
     pub fn renew(&self, now: Instant) -> Result<()> {
-        let tables = [self.documents.file(), self.sections.file(), self.chunks.file()];
-        let files = tables
-            .into_iter()
-            .chain(self.links.file())
-            .chain(self.contexts.file())
-            .chain([self.texts.file(), self.metadata.file()]);
-        for file in files.chain(self.columns.iter().flat_map(Column::files)) {
+        for file in self.files() {
             file.renew(now)?;
         }
         self.lexical_files.renew(now)
+    }
+
+    /// As [`Mapped::check_whole`], of each of its files.
+    pub fn check_whole(&self) -> Result<()> {
+        for file in self.files().chain(self.lexical_files.files()) {
+            file.check_whole()?;
+        }
+        Ok(())
+    }
+
+    /// Its mapped files but those of postings.
+    fn files(&self) -> impl Iterator<Item = &Mapped> {
+        let tables = [self.documents.file(), self.sections.file(), self.chunks.file()];
+        let of_some = self.links.file().into_iter().chain(self.contexts.file());
+        let files = tables.into_iter().chain(of_some).chain([self.texts.file(), self.metadata.file()]);
+        files.chain(self.columns.iter().flat_map(Column::files))
     }
 
     /// Rows that answer queries.

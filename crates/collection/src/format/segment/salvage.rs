@@ -65,6 +65,23 @@ impl Salvage {
         Some(reader.without_lost_links())
     }
 
+    /// As [`Segment::check_whole`](super::Segment::check_whole), of the files that could be opened.
+    pub fn check_whole(&self) -> Result<()> {
+        let tables = [
+            self.documents.as_ref().map(Table::file),
+            self.sections.as_ref().map(Table::file),
+            self.chunks.as_ref().map(Table::file),
+            self.links.file(),
+            self.contexts.as_ref().and_then(Contexts::file),
+            self.texts.as_ref().map(Texts::file),
+        ];
+        let rows = self.columns.iter().flatten().map(vector::Rows::file);
+        for file in tables.into_iter().flatten().chain(rows) {
+            file.check_whole()?;
+        }
+        Ok(())
+    }
+
     /// Id and origin of a document, whether or not there is more of it.
     pub fn named(&self, document: u32) -> Option<(String, String)> {
         let documents = self.documents.as_ref()?;

@@ -142,6 +142,7 @@ impl Writing<'_> {
         losses.retain(|loss| loss.n_documents() > 0);
         let is_settled = manifest.is_none_or(|manifest| manifest.losses == losses);
         if let Some(manifest) = manifest.filter(|_| is_settled && self.segments.written().is_empty()) {
+            self.snapshot.map_or(Ok(()), Generation::check_whole)?;
             self.report.generation = manifest.generation;
             return Ok(self.report);
         }
@@ -153,6 +154,7 @@ impl Writing<'_> {
         };
         let base = Base {
             manifest,
+            read: self.snapshot.into_iter().collect(),
             deleted: &|at| self.snapshot.expect("a segment is of a snapshot").segments[at].deleted.clone(),
             losses,
             stale: manifest.map(|manifest| manifest.stale.clone()).unwrap_or_default(),

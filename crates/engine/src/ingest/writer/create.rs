@@ -56,6 +56,7 @@ fn publish(folder: &Path, config: CollectionConfig, vectors: &mut RowVectors<'_>
     let commit = Commit { config, roots: BTreeMap::new(), new_segments: Vec::new(), deleted: BTreeMap::new() };
     let base = Base {
         manifest: None,
+        read: Vec::new(),
         deleted: &|_| RoaringBitmap::new(),
         losses: Vec::new(),
         stale: Vec::new(),
