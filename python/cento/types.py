@@ -205,6 +205,10 @@ class CompactRequest(TypedDict):
 class ContextOptions(TypedDict):
     """A question that a context answers. Every field but the query may be left out."""
 
+    allow_partial: NotRequired[bool]
+    """Of a collection on several servers, leave out those that do not answer when the request begins, and say in
+    `missing` which; otherwise that is an error."""
+
     budget: NotRequired[Budget]
     """Tokens that the context may have, everything in it counted."""
 
@@ -281,6 +285,10 @@ class ContextRequest(TypedDict):
 
     query: str
     """The question, in plain words."""
+
+    allow_partial: NotRequired[bool]
+    """Of a collection on several servers, leave out those that do not answer when the request begins, and say in
+    `missing` which; otherwise that is an error."""
 
     budget: NotRequired[Budget]
     """Tokens that the context may have, everything in it counted."""
@@ -533,6 +541,10 @@ class Rerank(TypedDict):
 class SearchOptions(TypedDict):
     """A query over chunks. Every field but the query may be left out."""
 
+    allow_partial: NotRequired[bool]
+    """Of a collection on several servers, leave out those that do not answer when the request begins, and say in
+    `missing` which; otherwise that is an error."""
+
     candidates: NotRequired[int]
     """Candidates that each retriever contributes; results do not depend on `k`."""
 
@@ -588,6 +600,10 @@ class SearchOptions(TypedDict):
 
 class SearchRequest(TypedDict):
     """A query over chunks. Every field but the query may be left out."""
+
+    allow_partial: NotRequired[bool]
+    """Of a collection on several servers, leave out those that do not answer when the request begins, and say in
+    `missing` which; otherwise that is an error."""
 
     candidates: NotRequired[int]
     """Candidates that each retriever contributes; results do not depend on `k`."""
@@ -810,6 +826,9 @@ class Certificate:
     value: float
     """Of the chosen chunks, whole ones; a chunk that is cut to fit counts for nothing."""
 
+    of_part: bool | None = None
+    """The candidates were those of a part of the collection: of the rest it says nothing."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Change:
@@ -939,6 +958,9 @@ class ContextAnswer:
     generation: int
     """Generation of the collection."""
 
+    missing: list[MissingShard]
+    """Shards that did not answer, where the request allowed it: all else is of a part of the collection."""
+
     model_fingerprint: str
     """Fingerprint of the encoder."""
 
@@ -1019,6 +1041,9 @@ class CurveAnswer:
 
     budget_tokens: int
     """The largest budget."""
+
+    missing: list[MissingShard]
+    """Shards that did not answer, where the request allowed it: the values are those of a part of the collection."""
 
     points: list[Point]
     """Every budget at which more can be had than with a token less, ascending, with what can be had at most."""
@@ -1684,6 +1709,17 @@ class MicroQuery:
 
 
 @dataclass(frozen=True, kw_only=True)
+class MissingShard:
+    """A part of the collection that had no part in an answer."""
+
+    shard: str
+    """The address of its server."""
+
+    why: str
+    """Why it gave no answer."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Moved:
     """A setting as it was in a run."""
 
@@ -2023,6 +2059,26 @@ class ReplayAnswer:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ReplicaStatus:
+    """A server of a part."""
+
+    address: str
+    """Its address."""
+
+    n_answers: int
+    """Calls that it answered."""
+
+    n_failures: int
+    """Calls that it did not answer, or not rightly."""
+
+    n_overtaken: int
+    """Calls that another answered first, though it was asked later."""
+
+    down: str | None = None
+    """Why it is not asked now, unless no other answers; nothing if it answered last."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class RerankedBy:
     """The reranker that answered."""
 
@@ -2071,6 +2127,9 @@ class SearchResponse:
 
     hits: list[Hit]
     """The ranking, best first."""
+
+    missing: list[MissingShard]
+    """Shards that did not answer, where the request allowed it: all else is of a part of the collection."""
 
     mode: Mode
     """The retrievers that ran."""
@@ -2141,6 +2200,26 @@ class SegmentStatus:
 
     scan: str
     """The way its vectors are searched: `graph` or `exact`."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShardStatus:
+    """A part of a collection on other servers, as whoever asks them knows it."""
+
+    n_hedged: int
+    """Calls that were made to a second server because the first was late."""
+
+    n_hedges_won: int
+    """Calls of these that the second answered first."""
+
+    replicas: list[ReplicaStatus]
+    """Its servers, which have the same."""
+
+    shard: str
+    """The addresses of its servers."""
+
+    generation: int | None = None
+    """Generation that is asked for; nothing before it was asked."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -2253,6 +2332,9 @@ class Status:
 
     segments: list[SegmentStatus]
     """Segments, in order."""
+
+    shards: list[ShardStatus]
+    """The servers that have its parts, where it lies on others."""
 
     stale: list[Stale]
     """Documents whose files could not be read when they were indexed last: they answer as they were before."""
@@ -2571,6 +2653,9 @@ class WhyNot:
 
     id: str
     """The document or chunk that was asked for."""
+
+    missing: list[MissingShard]
+    """Shards that did not answer, where the request allowed it: all else is of a part of the collection."""
 
     n_chunks: int
     """Its chunks that can be found."""
