@@ -10,7 +10,7 @@ use roaring::RoaringBitmap;
 
 use super::pins::Pin;
 use super::snapshots::At;
-use crate::error::{AtPath, Result};
+use crate::error::{AtPath, Error, Result};
 use crate::format::calibration::{Calibration, Key};
 use crate::format::deletes;
 use crate::format::manifest::Manifest;
@@ -27,6 +27,21 @@ pub struct Generation {
     pub segments: Vec<Segment>,
     /// Keeps writers from removing its files; see [`super::pins`].
     pub pin: Option<Pin>,
+}
+
+/// The outcome of work with open generations. An error may have been made of the zeros in the place of lost bytes, and
+/// lead astray: where there are any, that is the error.
+///
+/// # Errors
+/// As [`Generation::check_whole`] where there is an error, else that error.
+pub fn explained<'g, T, E: From<Error>>(
+    read: impl IntoIterator<Item = &'g Generation>,
+    outcome: Result<T, E>,
+) -> Result<T, E> {
+    if outcome.is_err() {
+        read.into_iter().try_for_each(Generation::check_whole)?;
+    }
+    outcome
 }
 
 impl Generation {
@@ -81,7 +96,7 @@ impl Generation {
     /// whether the bytes were there all the time. A generation that has lost some stays so; opened anew it may be whole.
     ///
     /// # Errors
-    /// [`Error::Unreadable`](crate::Error::Unreadable) for a file that was cut short, or that has a page that could not
+    /// [`Error::Unreadable`] for a file that was cut short, or that has a page that could not
     /// be read since it was opened.
     pub fn check_whole(&self) -> Result<()> {
         self.segments.iter().try_for_each(Segment::check_whole)

@@ -24,7 +24,7 @@ use crate::format::losses::Loss;
 use crate::format::manifest::Manifest;
 use crate::format::segment::{self, SegmentLimits};
 use crate::fs::{Folder, Fs};
-use crate::keep::generation::Generation;
+use crate::keep::generation::{Generation, explained};
 use crate::keep::lock::WriterLock;
 use crate::keep::reports::{self, Reports};
 
@@ -104,11 +104,22 @@ fn adopt_locked(
 ) -> Result<AdoptReport> {
     let known = Manifest::read_if_any(folder)?; // anew: another writer may have come before the lock
     let old = known.map(|manifest| Generation::open(folder, manifest)).transpose()?;
-    let config = old.as_ref().map_or(&parts[0].generation, |old| old).manifest.config.clone();
-    parts.iter().try_for_each(|part| check_config(part, &config, folder))?;
-    check_documents(folder, old.as_ref(), parts)?;
+    let read = old.iter().chain(parts.iter().map(|part| &part.generation));
+    explained(read, adopt_parts(folder, old.as_ref(), parts, fs, progress))
+}
 
-    let generation = old.as_ref().map_or(0, |old| old.manifest.generation) + 1;
+fn adopt_parts(
+    folder: &Path,
+    old: Option<&Generation>,
+    parts: &[Part<'_>],
+    fs: &dyn Fs,
+    progress: &mut dyn FnMut(&Copied),
+) -> Result<AdoptReport> {
+    let config = old.unwrap_or(&parts[0].generation).manifest.config.clone();
+    parts.iter().try_for_each(|part| check_config(part, &config, folder))?;
+    check_documents(folder, old, parts)?;
+
+    let generation = old.map_or(0, |old| old.manifest.generation) + 1;
     let mut writer = SegmentsWriter::new(fs, folder, &config, generation, NO_LIMITS);
     let n_rows_total = parts.iter().map(|part| part.generation.n_rows()).sum();
     let mut state = Copied { n_rows_total, ..Copied::default() };
@@ -126,11 +137,11 @@ fn adopt_locked(
     let n_adopted = writer.written().len();
     let manifests = || parts.iter().map(|part| &part.generation.manifest);
     let mut notes = Vec::new();
-    let roots = joined_roots(old.as_ref(), parts, &mut notes);
+    let roots = joined_roots(old, parts, &mut notes);
     let written_by: BTreeSet<&str> = manifests().map(|manifest| manifest.cento.as_str()).collect();
     let others = written_by.into_iter().filter(|cento| *cento != env!("CARGO_PKG_VERSION"));
     notes.extend(others.map(|cento| format!("cento {cento} wrote some of the segments, of the same format")));
-    let base = base_of(fs, folder, old.as_ref(), parts, generation, &mut notes)?;
+    let base = base_of(fs, folder, old, parts, generation, &mut notes)?;
     let commit = Commit { config: config.clone(), roots, new_segments: writer.finish(), deleted: BTreeMap::new() };
     let committed = commit.publish_over(fs, folder, base)?;
     notes.extend(committed.remark);

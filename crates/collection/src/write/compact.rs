@@ -23,7 +23,7 @@ use crate::format::layout::{SEGMENTS, folder_bytes};
 use crate::format::manifest::Manifest;
 use crate::format::segment::{POSTINGS_BYTES_MIN, Segment, SegmentLimits};
 use crate::fs::Fs;
-use crate::keep::generation::Generation;
+use crate::keep::generation::{Generation, explained};
 use crate::keep::lock::WriterLock;
 
 /// Segments of one tier that are merged together, and how much larger those of the next tier are.
@@ -135,13 +135,24 @@ pub fn compact_locked(
 ) -> Result<CompactReport> {
     let limits = options.limits()?;
     let open = Generation::open(folder, Manifest::read(folder)?)?;
+    explained([&open], compact_open(folder, &open, options.merge, limits, fs, progress))
+}
+
+fn compact_open(
+    folder: &Path,
+    open: &Generation,
+    which: Merge,
+    limits: SegmentLimits,
+    fs: &dyn Fs,
+    progress: &mut dyn FnMut(&Copied),
+) -> Result<CompactReport> {
     let loads: Vec<Load> = open.segments.iter().map(Load::of).collect::<Result<_>>()?;
-    let groups = match options.merge {
+    let groups = match which {
         Merge::Due => plan(&loads, &limits, DEAD_ROWS_MIN),
         Merge::Policy => plan(&loads, &limits, 1),
         Merge::All => merge_all(&loads, &limits),
     };
-    merge(fs, folder, &open, &groups, limits, progress)
+    merge(fs, folder, open, &groups, limits, progress)
 }
 
 /// Sizes of a segment, or of several that are going to be one, as the policy sees them.

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use cento_collection::fs::Fs;
-use cento_collection::keep::generation::Generation;
+use cento_collection::keep::generation::{Generation, explained};
 use cento_collection::keep::lock::WriterLock;
 use cento_collection::write::commit::Commit;
 
@@ -35,8 +35,12 @@ pub fn delete_selected(folder: &Path, selection: &Selection, fs: &dyn Fs) -> Res
         current if current.manifest.generation != snapshot.manifest.generation => current,
         _ => snapshot,
     };
-    let chosen = selected::select(&snapshot, selection)?;
-    let documents = selected::ids(&snapshot, &chosen)?;
+    explained([&snapshot], delete_from(folder, &snapshot, selection, fs))
+}
+
+fn delete_from(folder: &Path, snapshot: &Generation, selection: &Selection, fs: &dyn Fs) -> Result<Deleted> {
+    let chosen = selected::select(snapshot, selection)?;
+    let documents = selected::ids(snapshot, &chosen)?;
     let manifest = &snapshot.manifest;
     if documents.is_empty() {
         snapshot.check_whole()?;
@@ -45,6 +49,6 @@ pub fn delete_selected(folder: &Path, selection: &Selection, fs: &dyn Fs) -> Res
     let deleted = chosen.into_iter().enumerate().filter(|(_, documents)| !documents.is_empty()).collect();
     let commit =
         Commit { config: manifest.config.clone(), roots: manifest.roots.clone(), new_segments: Vec::new(), deleted };
-    let committed = commit.publish(fs, folder, Some(&snapshot))?;
+    let committed = commit.publish(fs, folder, Some(snapshot))?;
     Ok(Deleted { generation: committed.generation, documents, remark: committed.remark })
 }

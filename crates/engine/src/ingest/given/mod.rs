@@ -63,7 +63,8 @@ fn index_locked(
         return Err(Error::Mismatch { setting: "model", collection, requested });
     }
     let snapshot = known.map(|manifest| Generation::open(folder, manifest)).transpose()?;
-    let mut report = writing::write(folder, options, config, snapshot.as_ref(), fs, progress)?;
+    let written = writing::write(folder, options, config, snapshot.as_ref(), fs, progress);
+    let mut report = explained(&snapshot, written)?;
     drop(snapshot);
     if options.compact {
         let merge = CompactOptions {
