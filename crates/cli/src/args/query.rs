@@ -64,8 +64,8 @@ pub(crate) struct Retrieval {
     #[arg(long, value_enum, default_value_t = Phrases::Auto)]
     pub(crate) phrases: Phrases,
     /// Links that lift documents where both retrievers run: named (a document whose title stands in the text of one of
-    /// the best three climbs towards it), authored (one that a link of those three leads to: Markdown, HTML, wiki,
-    /// import …), all (both), or none
+    /// the best three climbs towards it, or that its code imports), authored (one that a link of those three leads to:
+    /// Markdown, HTML, wiki, import …), all (both), or none
     #[arg(long, value_enum, default_value_t = Links::Named)]
     pub(crate) links: Links,
     /// How many candidates each retriever contributes; a constant, so that results never depend on -k

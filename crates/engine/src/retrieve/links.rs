@@ -14,6 +14,7 @@ use serde::Serialize;
 
 use crate::error::{Error, Result};
 use crate::plural::counted;
+use crate::retrieve::request::Links;
 use crate::retrieve::searcher::Searcher;
 use crate::source::links::names::{Anchor, Name, Sought, sought};
 use crate::source::links::{Linkers, Linking, headings};
@@ -95,7 +96,7 @@ impl Searcher {
         let excerpt = self.get(citation)?;
         let [start, end] = excerpt.span;
         let mut outgoing = Vec::new();
-        for resolved in self.resolved(std::slice::from_ref(&excerpt.document))?.pop().unwrap_or_default() {
+        for resolved in self.resolved(std::slice::from_ref(&excerpt.document), Links::All)?.pop().unwrap_or_default() {
             let Resolved { link, to, anchor } = resolved;
             if link.start as u64 >= start && link.end as u64 <= end {
                 outgoing.push(self.outgoing(link, to, anchor)?);
@@ -104,7 +105,9 @@ impl Searcher {
         let Linkers { ids, n_unknown } = self.source.linkers()?;
         let mut incoming = Vec::new();
         for batch in ids.chunks(BATCH_DOCUMENTS) {
-            for (from, links) in batch.iter().zip(self.resolved(batch)?).filter(|(id, _)| **id != excerpt.document) {
+            for (from, links) in
+                batch.iter().zip(self.resolved(batch, Links::All)?).filter(|(id, _)| **id != excerpt.document)
+            {
                 let leads_here = |to: &Holder| to.document == excerpt.document;
                 let here = links.into_iter().filter(|resolved| resolved.to.as_ref().is_some_and(leads_here));
                 incoming.extend(here.map(|Resolved { link, .. }| IncomingLink {
@@ -143,17 +146,23 @@ impl Searcher {
         })
     }
 
-    /// The links of documents with what they lead to.
+    /// The links of documents, of the kinds that count, with what they lead to.
     ///
     /// # Errors
-    /// [`Error::LinksUnknown`] for a document whose links were not looked for when it was indexed.
-    pub(crate) fn resolved(&self, documents: &[String]) -> Result<Vec<Vec<Resolved>>> {
+    /// [`Error::LinksUnknown`] for a document whose links were not looked for when it was indexed; by default
+    /// ([`Links::Named`]) it has none, since nobody asked for them.
+    pub(crate) fn resolved(&self, documents: &[String], which: Links) -> Result<Vec<Vec<Resolved>>> {
         let (mut of_document, mut all) = (Vec::with_capacity(documents.len()), Vec::new());
         for (id, linking) in documents.iter().zip(self.source.linking(documents)?) {
             let Linking { id, origin, links } = linking.ok_or_else(|| self.gone(id))?;
-            let links = links.ok_or_else(|| Error::LinksUnknown { document: id.clone() })?;
-            of_document.push((id, origin, Vec::with_capacity(links.len())));
-            all.extend(links.into_iter().map(|link| (of_document.len() - 1, link)));
+            let links = match links {
+                Some(links) => links,
+                None if which == Links::default() => Vec::new(),
+                None => return Err(Error::LinksUnknown { document: id.clone() }),
+            };
+            let at = of_document.len();
+            all.extend(links.into_iter().filter(|link| which.count_made(link.kind)).map(|link| (at, link)));
+            of_document.push((id, origin, Vec::new()));
         }
         let mut all = all.into_iter().peekable();
         while all.peek().is_some() {

@@ -1,6 +1,7 @@
 //! A search as a searcher takes it: its filter read, its scope named, everything settled.
 
 use cento_assembly::fuse::{self, Method, Normalize};
+use cento_corpus::LinkKind;
 use cento_lexical::{Bm25, DEFAULT_B, DEFAULT_K1, PARAMETER_MAX};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -143,7 +144,8 @@ pub enum Mode {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Links {
-    /// A text that has the title of another document: what the best three name climbs towards them.
+    /// A text that has the title of another document, or code that imports or includes it: what the best three name
+    /// climbs towards them.
     #[default]
     Named,
     /// A link that an author made, in Markdown, HTML, a wiki or source code: what the best three link to climbs towards
@@ -168,11 +170,13 @@ impl Links {
         }
     }
 
-    /// True if the links that authors made count.
-    pub(crate) fn count_authored(self) -> bool {
+    /// True if the links of this kind that authors made count. Code names what it needs by importing it; the links of a
+    /// page lead as often to what is merely near.
+    pub(crate) fn count_made(self, kind: LinkKind) -> bool {
         match self {
             Self::Authored | Self::All => true,
-            Self::Named | Self::None => false,
+            Self::Named => matches!(kind, LinkKind::Import | LinkKind::Include),
+            Self::None => false,
         }
     }
 }

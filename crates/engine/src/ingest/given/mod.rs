@@ -15,7 +15,7 @@ use std::path::Path;
 use cento_collection::format::config::{CollectionConfig, SEGMENT_ROWS_MAX};
 use cento_collection::format::manifest::Manifest;
 use cento_collection::fs::Fs;
-use cento_collection::keep::generation::Generation;
+use cento_collection::keep::generation::{Generation, explained};
 use cento_collection::keep::lock::WriterLock;
 use cento_collection::write::compact::{CompactOptions, Merge};
 use cento_collection::write::{create, memory};

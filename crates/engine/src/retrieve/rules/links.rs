@@ -2,15 +2,15 @@
 //!
 //! A link e → d stands where the text of e has the title of d. Its strength is the title's idf over that of one
 //! document's own word, `min(1, Σ idf / ln N)`, over the square root of the documents that e names: a rare name says
-//! much, and one name of many little. A link that the author of e made, where those count ([`Links::Authored`]), has
-//! the strength 1 over the square root of the documents that e links to. For e among the [`SOURCES`] best of the fused
-//! ranking H
+//! much, and one name of many little. A link that the author of e made, where its kind counts ([`Links::count_made`]),
+//! has the strength 1 over the square root of the documents that e so links to. For e among the [`SOURCES`] best of the
+//! fused ranking H
 //!
 //! `H'(d) = max(H(d), min(H(d) + WEIGHT · H(e) · strength, CEILING · H(e)))`
 //!
 //! so that a named document climbs up to, and never past, the one that names it. Of a ranking of chunks a document has
 //! the score of its best chunk, and that chunk climbs; the first chunk where the ranking has none.
-//! Cost: the texts of three documents are read and looked through, or their links resolved, each once while the
+//! Cost: the texts of three documents are read and looked through, and their links resolved, each once while the
 //! collection is open.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -153,10 +153,9 @@ impl Searcher {
                 let mentions = self.source.named(&self.source.openings(&chunks, TEXT_BYTES_MAX)?)?;
                 links = self.weighed(&documents, mentions, cancel)?;
             }
-            if which.count_authored() {
-                for ((links, document), resolved) in links.iter_mut().zip(&documents).zip(self.resolved(&documents)?) {
-                    links.extend(authored(document, resolved));
-                }
+            let made = self.resolved(&documents, which)?;
+            for ((links, document), resolved) in links.iter_mut().zip(&documents).zip(made) {
+                links.extend(authored(document, resolved));
             }
             for ((at, document), links) in new.into_iter().zip(documents).zip(links) {
                 let links: Arc<[Link]> = links.into();

@@ -109,6 +109,33 @@ fn what_was_lifted_says_which_link_did_it_and_adds_up() {
 }
 
 #[test]
+fn what_code_imports_climbs_unasked_and_what_a_page_links_to_does_not() {
+    let place = Place::new();
+    place.write("mill.py", "from .ford import cross\n\n# The wheel of the old mill turned by water.\n");
+    place.write("ford.py", "def cross():\n    # A village by a river.\n    return 1\n");
+    place.write("wheel.md", "# Wheels\n\nThe wheel of the old mill, and [more](far.md).\n");
+    place.write("far.md", "# Afar\n\nA village by another river.\n");
+    place.write("other.md", "# Unrelated\n\nA wheel turned by nothing in particular.\n");
+    place.index();
+    let query = "the wheel of the old mill";
+    let lifted = |searcher: &Searcher, links| {
+        let hits = searcher.search(&chunks(query, links)).unwrap().hits;
+        let by = |hit: &crate::Hit| Some((hit.document.clone(), hit.named_by.as_ref()?.link?));
+        hits.iter().filter_map(by).collect::<Vec<_>>()
+    };
+    let searcher = place.searcher();
+    let (ford, far) = (("notes/ford.py".to_owned(), "import"), ("notes/far.md".to_owned(), "inline"));
+    assert_eq!(lifted(&searcher, Links::Named), [ford.clone()]);
+    let mut all = lifted(&searcher, Links::All);
+    all.sort();
+    assert_eq!(all, [far, ford]);
+    assert_eq!(lifted(&searcher, Links::None), []);
+    drop(searcher);
+    without_links(&place);
+    assert_eq!(lifted(&place.searcher(), Links::Named), [], "a collection of before answers as it did");
+}
+
+#[test]
 fn a_link_passes_no_document_that_may_not_answer() {
     let place = Place::new();
     write(&place);
