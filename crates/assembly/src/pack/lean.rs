@@ -12,9 +12,9 @@
 //! The name is the title of the document, else the outermost heading above the piece, else the last part of the id, and
 //! the innermost heading; a title that is the name of the file is none, and so is an id with a figure that names no
 //! file (`doc_12`): the number says as much, and the citation of that number has the id. What the first lines of the
-//! piece say is not said again. A name has at most [`NAME_TOKENS`]: first the heading goes, then the title is cut behind
-//! a word. A line of the frame is a number in brackets at its beginning, or nothing but `…`;
-//! where a line of the texts is such a line, every line of the frame begins with `=` more often than those.
+//! piece say is not said again. A name has at most [`NAME_TOKENS`]: first the heading goes, then the title is cut
+//! behind a word. A line of the frame is a number in brackets at its beginning, or nothing but `…`; where a line of the
+//! texts is such a line, every line of the frame begins with `=` more often than those.
 //!
 //! Tokens of the parts, measured between two lines of text, and of the forms that were weighed against them (the
 //! WordPiece is that of all-minilm-l6-v2):

@@ -117,7 +117,7 @@ pub(crate) struct BenchEmbed {
     pub(crate) precision: Precision,
 }
 
-/// What a device computes, and how fast.
+/// A device held to the CPU, and its speed.
 #[derive(Debug, Args)]
 pub(crate) struct BenchDevice {
     /// The encoder: the name of a model card or a sentence-transformers folder

@@ -93,11 +93,12 @@ impl Generation {
     }
 
     /// Looks, after what was read of its files is used and before anything that was made of it is given out or written,
-    /// whether the bytes were there all the time. A generation that has lost some stays so; opened anew it may be whole.
+    /// whether the bytes were there all the time. A generation that has lost some stays so; opened anew it may be
+    /// whole.
     ///
     /// # Errors
-    /// [`Error::Unreadable`] for a file that was cut short, or that has a page that could not
-    /// be read since it was opened.
+    /// [`Error::Unreadable`] for a file that was cut short, or that has a page that could not be read since it was
+    /// opened.
     pub fn check_whole(&self) -> Result<()> {
         self.segments.iter().try_for_each(Segment::check_whole)
     }

@@ -1,6 +1,9 @@
 //! Disks that do not give back what was written, and files that are cut short, before and while they are open: an error
 //! that names the file and the place in it, never a panic or a signal; and a repair keeps what can be read.
 
+#[cfg(unix)]
+mod lost;
+
 use std::fs::File;
 use std::path::{Path, PathBuf};
 

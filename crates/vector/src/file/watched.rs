@@ -71,7 +71,7 @@ impl Watched {
     pub(super) fn map(file: &File) -> io::Result<Self> {
         static ONCE: Once = Once::new();
         ONCE.call_once(handle);
-        // SAFETY: the file is not changed while it is mapped: the contract of `mapped.rs`. Where it is cut nevertheless,
+        // SAFETY: the file is not changed while it is mapped: the contract of `mapped.rs`. Where it is cut nevertheless
         // or its disk fails, bytes turn into zeros and the mapping is bad.
         let map = unsafe { Mmap::map(file) }?;
         let slot = free_slot();

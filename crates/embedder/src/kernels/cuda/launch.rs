@@ -133,8 +133,8 @@ mod cuda {
 
     use super::Grid;
 
-    /// Kernels by the file they are in: the beginning of a kernel's name and the PTX of its file, as `scripts/make-ptx` made
-    /// it.
+    /// Kernels by the file they are in: the beginning of a kernel's name and the PTX of its file, as `scripts/make-ptx`
+    /// made it.
     const MODULES: [(&str, &str); 7] = [
         ("activate", include_str!("ptx/activation.ptx")),
         ("gate", include_str!("ptx/activation.ptx")),

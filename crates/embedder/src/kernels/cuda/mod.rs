@@ -1,9 +1,9 @@
 //! Kernels for NVIDIA GPUs, over tensors: what the tensor library does slowly or in many steps.
 //!
 //! The kernels are CUDA C++ (`*.cu`). `scripts/make-ptx` compiles them to `ptx/`, which the driver finishes for its GPU
-//! when a kernel is first launched. A Rust file beside each says what it computes, for which shapes, and how it is launched. Matrix products are cuBLAS's. Everything runs
-//! on one stream of the device, in the order it was asked for; sums, norms and softmax are f32 whatever the type of the
-//! rows.
+//! when a kernel is first launched. A Rust file beside each says what it computes, for which shapes, and how it is
+//! launched. Matrix products are cuBLAS's. Everything runs on one stream of the device, in the order it was asked for;
+//! sums, norms and softmax are f32 whatever the type of the rows.
 //!
 //! In tests the same launches go to an emulation of the device, so that grids, arguments and kernels are checked
 //! without one.

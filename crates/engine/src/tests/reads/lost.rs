@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 
-use super::random::Random;
-use super::reads::{compacted, cut, files, repaired};
-use super::{Place, QuickFs, answers, copied, index_notes};
+use super::{compacted, cut, files, repaired};
 use crate::api::{Budget, ContextRequest, GetRequest, ListRequest, SearchRequest, WhyNotRequest};
+use crate::tests::random::Random;
+use crate::tests::{Place, QuickFs, answers, copied, index_notes};
 use crate::{
     At, Cancel, Error, File, Fs, Mode, Result, Searcher, SearcherOptions, Service, ServiceOptions, adopt, delete,
     describe, doctor, status,
