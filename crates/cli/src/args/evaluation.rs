@@ -267,7 +267,8 @@ pub(crate) enum Bench {
     Throughput(BenchTarget),
     /// Tokens and texts a second of an encoder alone, and the time of one short query; wants no collection
     Embed(BenchEmbed),
-    /// Hold a device to the CPU in every precision, and measure how fast it is: one file to send on; wants no collection
+    /// Hold a device to the CPU in every precision, and measure how fast it is: one file to send on; wants no
+    /// collection
     Device(BenchDevice),
     /// Time of the exact scan of random rows on a device, and whether it finds what the CPU finds; wants no collection
     Scan(BenchScan),

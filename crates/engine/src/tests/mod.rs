@@ -14,7 +14,7 @@
 //! | `writers` | writers that meet, collections that move under one, full disks: nothing of anybody is lost |
 //! | `hostile` | links, pipes and names that lead out of a collection: nothing outside is read, written or removed |
 //! | `reads` | reads that fail and files cut short, before and while they are open: an error that names them |
-//! | `reads::lost` | files cut while they are read: the true answer or an error, no commit of what was lost, no signal |
+//! | `reads::lost` | files cut while they are read: true answers or errors, no commit of what was lost, no signal |
 //! | `repair` | damage anywhere: found, never answered from, mended as far as it can be |
 //! | `ranking::neighbors` | strategies are offered what their settings ask for |
 //! | `seal` | a repair searches for what is missing, and each query once |
