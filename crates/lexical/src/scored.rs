@@ -45,7 +45,7 @@ impl Best {
         }
     }
 
-    /// The scores that are kept, by part, in the order in which it came.
+    /// The scores that are kept, by part, in the order in which they came.
     pub(crate) fn into_parts(mut self, n_parts: usize) -> Vec<Vec<Scored>> {
         self.shrink();
         let mut parts = vec![Vec::new(); n_parts];
