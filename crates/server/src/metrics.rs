@@ -1,11 +1,11 @@
 //! Metrics as Prometheus reads them: requests, latency by route and by stage, queues, tokens, generations.
 
-use std::sync::atomic::Ordering;
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use cento_engine::{ShardStatus, Timings};
 use prometheus_client::encoding::EncodeLabelSet;
-use prometheus_client::encoding::text::encode;
+use prometheus_client::encoding::text::{encode_eof, encode_registry};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
@@ -77,10 +77,6 @@ pub(crate) struct Metrics {
     tokens: Counter,
     waiting: Family<OfLane, Gauge>,
     generations: Family<OfCollection, Gauge>,
-    replicas_up: Family<OfReplica, Gauge>,
-    replica_calls: Family<OfCalls, Counter>,
-    hedged: Family<OfShard, Counter>,
-    hedges_won: Family<OfShard, Counter>,
     pub(crate) connections: Gauge,
 }
 
@@ -102,8 +98,6 @@ impl Metrics {
         let latency = Latencies::new_with_constructor(histogram as fn() -> Histogram);
         let stages = Latencies::new_with_constructor(histogram as fn() -> Histogram);
         let (tokens, waiting, generations) = (Counter::default(), Family::default(), Family::default());
-        let (replicas_up, replica_calls) = (Family::default(), Family::default());
-        let (hedged, hedges_won) = (Family::default(), Family::default());
         let connections = Gauge::default();
         registry.register("requests", "Requests answered, by route and status", requests.clone());
         registry.register("request_seconds", "Time to answer a request, queue included", latency.clone());
@@ -111,57 +105,8 @@ impl Metrics {
         registry.register("embedded_tokens", "Tokens that encoders read for requests to embed", tokens.clone());
         registry.register("queue_waiting", "Requests that wait for an engine thread", waiting.clone());
         registry.register("generation", "Generation of a collection that answered last", generations.clone());
-        registry.register(
-            "replica_up",
-            "1 for a server of a shard that answered last, 0 for one at rest",
-            replicas_up.clone(),
-        );
-        registry.register("replica_calls", "Calls to a server of a shard, by their end", replica_calls.clone());
-        registry.register("shard_hedged_calls", "Calls made to a second server, the first being late", hedged.clone());
-        registry.register("shard_hedges_won", "Calls that the second server answered first", hedges_won.clone());
         registry.register("connections", "Connections that are open", connections.clone());
-        Self {
-            registry,
-            requests,
-            latency,
-            stages,
-            tokens,
-            waiting,
-            generations,
-            replicas_up,
-            replica_calls,
-            hedged,
-            hedges_won,
-            connections,
-        }
-    }
-
-    /// What is known of the servers of a collection's shards; those that are named no more are left out.
-    pub(crate) fn shards<'s>(&self, shards: impl IntoIterator<Item = (&'s String, &'s Vec<ShardStatus>)>) {
-        self.replicas_up.clear();
-        self.replica_calls.clear();
-        self.hedged.clear();
-        self.hedges_won.clear();
-        for (collection, shard) in shards.into_iter().flat_map(|(name, shards)| shards.iter().map(move |of| (name, of)))
-        {
-            let of_shard = OfShard { collection: collection.clone(), shard: shard.shard.clone() };
-            self.hedged.get_or_create(&of_shard).inner().store(shard.n_hedged, Ordering::Relaxed);
-            self.hedges_won.get_or_create(&of_shard).inner().store(shard.n_hedges_won, Ordering::Relaxed);
-            for replica in &shard.replicas {
-                let (collection, address) = (collection.clone(), replica.address.clone());
-                let of = OfReplica { collection: collection.clone(), replica: address.clone() };
-                self.replicas_up.get_or_create(&of).set(i64::from(replica.down.is_none()));
-                let ends = [
-                    ("answered", replica.n_answers),
-                    ("failed", replica.n_failures),
-                    ("overtaken", replica.n_overtaken),
-                ];
-                for (end, n) in ends {
-                    let of = OfCalls { collection: collection.clone(), replica: address.clone(), end };
-                    self.replica_calls.get_or_create(&of).inner().store(n, Ordering::Relaxed);
-                }
-            }
-        }
+        Self { registry, requests, latency, stages, tokens, waiting, generations, connections }
     }
 
     pub(crate) fn answered(&self, route: &str, status: u16, time: Duration) {
@@ -188,10 +133,41 @@ impl Metrics {
         self.waiting.get_or_create(&OfLane { lane }).set(i64::try_from(n).unwrap_or(i64::MAX));
     }
 
-    /// Everything in the text format of OpenMetrics, which Prometheus reads.
-    pub(crate) fn text(&self) -> String {
+    /// Everything in the text format of OpenMetrics, which Prometheus reads; `shards` are those of each collection.
+    pub(crate) fn text(&self, shards: &BTreeMap<String, Vec<ShardStatus>>) -> String {
         let mut text = String::new();
-        let _ = encode(&mut text, &self.registry); // writing into a string does not fail
+        // Writing into a string does not fail.
+        let _ = encode_registry(&mut text, &self.registry);
+        let _ = encode_registry(&mut text, &of_shards(shards));
+        let _ = encode_eof(&mut text);
         text
     }
+}
+
+/// What is known of the servers of shards, who count themselves; those that are named no more are left out.
+fn of_shards(shards: &BTreeMap<String, Vec<ShardStatus>>) -> Registry {
+    let (up, calls) = (Family::<OfReplica, Gauge>::default(), Family::<OfCalls, Counter>::default());
+    let [hedged, won] = [(); 2].map(|()| Family::<OfShard, Counter>::default());
+    for (collection, shard) in shards.iter().flat_map(|(name, shards)| shards.iter().map(move |of| (name, of))) {
+        let of = OfShard { collection: collection.clone(), shard: shard.shard.clone() };
+        hedged.get_or_create(&of).inc_by(shard.n_hedged);
+        won.get_or_create(&of).inc_by(shard.n_hedges_won);
+        for replica in &shard.replicas {
+            let of = OfReplica { collection: collection.clone(), replica: replica.address.clone() };
+            up.get_or_create(&of).set(i64::from(replica.down.is_none()));
+            let [answered, failed, overtaken] = [replica.n_answers, replica.n_failures, replica.n_overtaken];
+            for (end, n) in [("answered", answered), ("failed", failed), ("overtaken", overtaken)] {
+                let OfReplica { collection, replica } = of.clone();
+                calls.get_or_create(&OfCalls { collection, replica, end }).inc_by(n);
+            }
+        }
+    }
+    let mut registry = Registry::with_prefix("cento");
+    if !shards.is_empty() {
+        registry.register("replica_up", "1 for a server of a shard that answered last, 0 for one at rest", up);
+        registry.register("replica_calls", "Calls to a server of a shard, by their end", calls);
+        registry.register("shard_hedged_calls", "Calls made to a second server, the first being late", hedged);
+        registry.register("shard_hedges_won", "Calls that the second server answered first", won);
+    }
+    registry
 }

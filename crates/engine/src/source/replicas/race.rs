@@ -1,7 +1,7 @@
 //! One call to replicas: the first right answer counts. The next is asked where one fails, and a second one beside the
 //! first where that is late; whoever loses is told to stop.
 
-use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::sync::mpsc::{Sender, channel};
 use std::sync::{Mutex, PoisonError};
 use std::thread::ScopedJoinHandle;
 use std::time::{Duration, Instant};
@@ -9,6 +9,10 @@ use std::time::{Duration, Instant};
 use super::standing::{Order, Standing};
 use crate::cancel::Cancel;
 use crate::error::{Error, Result};
+
+/// The time behind the one in which a call is late after which it is made to the next replica in any case: that the
+/// allowance for second calls is spent, or that the next one rests, is no reason to wait for one that hangs.
+const HANGS: Duration = Duration::from_secs(5);
 
 /// Why no replica answered: the number of each and its error, in the order in which they failed.
 pub(super) type Failures = Vec<(usize, Error)>;
@@ -40,7 +44,7 @@ impl Race<'_> {
         &self,
         attempt: impl Fn(usize, &Cancel) -> Result<T> + Sync,
     ) -> Result<Result<T>, Failures> {
-        let (order, late) = self.with(|standing| (standing.order(Instant::now()), standing.late(self.kind)));
+        let (order, late) = self.with(|standing| (standing.order(self.kind, Instant::now()), standing.late(self.kind)));
         match order.replicas[..] {
             [only] => self.alone(only, attempt),
             _ => self.between(&order, late, attempt),
@@ -71,37 +75,32 @@ impl Race<'_> {
         let attempt = &attempt;
         std::thread::scope(|scope| {
             let (tell, told) = channel();
-            let start = |at, is_hedge| {
+            let start = |(turn, at): (usize, usize), is_hedge| {
                 let (stop, told) = (Cancel::new(), Told(tell.clone(), at));
                 let (own, began) = (stop.clone(), Instant::now());
                 let handle = scope.spawn(move || {
                     let _told = told;
                     (attempt(at, &own), began.elapsed())
                 });
-                Attempt { at, stop, handle, is_hedge }
+                Attempt { at, turn, handle, is_hedge, _stop: StopOnDrop(stop) }
             };
-            let (mut next, mut failures) = (order.replicas.iter().copied(), Failures::new());
-            let mut running: Vec<Attempt<'_, T>> = next.next().map(|at| start(at, false)).into_iter().collect();
-            let (mut n_may_hedge, mut is_hedged) = (order.n_ready.saturating_sub(1), false);
+            let (mut next, mut failures) = (order.replicas.iter().copied().enumerate(), Failures::new());
+            // What is dropped here is stopped before the scope waits for it.
+            let mut running: Vec<Attempt<'_, T>> = next.next().map(|first| start(first, false)).into_iter().collect();
+            let (mut is_early, mut is_hedged) = (order.n_ready > 1, false);
             loop {
-                let ended = match n_may_hedge {
-                    0 => told.recv().map_err(|_| RecvTimeoutError::Disconnected),
-                    _ => told.recv_timeout(late),
-                };
-                let at = match ended {
-                    Ok(at) => at,
-                    Err(RecvTimeoutError::Timeout) => {
-                        n_may_hedge = 0;
-                        if self.with(|standing| standing.may_hedge(order.is_look)) {
-                            running.extend(next.next().map(|at| start(at, true)));
-                            is_hedged = true;
-                        }
-                        continue;
+                let wait = if is_early { late } else { late + HANGS };
+                let ended = if next.len() == 0 { told.recv().ok() } else { told.recv_timeout(wait).ok() };
+                let Some(at) = ended else {
+                    if !is_early || self.with(|standing| standing.may_hedge(order.is_look)) {
+                        running.extend(next.next().map(|other| start(other, true)));
+                        is_hedged = true;
                     }
-                    Err(RecvTimeoutError::Disconnected) => return Err(failures), // not while this end keeps a sender
+                    is_early = false;
+                    continue;
                 };
                 let Some(place) = running.iter().position(|attempt| attempt.at == at) else { continue };
-                let Attempt { handle, is_hedge, .. } = running.swap_remove(place);
+                let Attempt { turn, handle, is_hedge, .. } = running.swap_remove(place);
                 let (answer, took) = handle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
                 match answer {
                     Err(error) if is_of_replica(&error) => {
@@ -109,22 +108,18 @@ impl Race<'_> {
                         failures.push((at, error));
                         if running.is_empty() {
                             let Some(other) = next.next() else { return Err(failures) };
-                            n_may_hedge = n_may_hedge.saturating_sub(1);
+                            is_early = !is_hedged && other.0 + 1 < order.n_ready;
                             running.push(start(other, false));
                         }
                     }
-                    Err(error) => {
-                        running.iter().for_each(|attempt| attempt.stop.cancel());
-                        return Ok(Err(error));
-                    }
+                    Err(error) => return Ok(Err(error)),
                     Ok(answer) => {
-                        running.iter().for_each(|attempt| attempt.stop.cancel());
                         self.with(|standing| {
                             let now = Instant::now();
                             let is_late = took > late && order.n_ready > 1 && !is_hedged;
                             standing.answered(at, self.kind, took, is_late, now);
                             standing.n_hedges_won += u64::from(is_hedge);
-                            let behind = running.iter().filter(|attempt| is_hedge && !attempt.is_hedge);
+                            let behind = running.iter().filter(|attempt| attempt.turn < turn);
                             behind.for_each(|attempt| standing.overtaken(attempt.at, now));
                         });
                         return Ok(Ok(answer));
@@ -148,10 +143,21 @@ impl Race<'_> {
 /// A replica that is asked.
 struct Attempt<'s, T> {
     at: usize,
-    stop: Cancel,
+    /// Its place among those that are asked for this call.
+    turn: usize,
     handle: ScopedJoinHandle<'s, (Result<T>, Duration)>,
     /// It was asked because the one before it was late.
     is_hedge: bool,
+    _stop: StopOnDrop,
+}
+
+/// Tells an attempt to stop when nobody waits for it any more, by a return or by a panic.
+struct StopOnDrop(Cancel);
+
+impl Drop for StopOnDrop {
+    fn drop(&mut self) {
+        self.0.cancel();
+    }
 }
 
 /// True for an error that another replica may not give.
@@ -222,7 +228,7 @@ mod tests {
         }
         for _ in 0..40 {
             let answer = race(&standing).run(|at, stop| match at {
-                1 => overtaken(stop).inspect_err(|_| drop(n_stopped.fetch_add(1, Ordering::SeqCst))),
+                1 => overtaken(stop).inspect_err(|_| assert!(n_stopped.fetch_add(1, Ordering::SeqCst) < 40)),
                 _ => Ok(at),
             });
             assert_eq!(answer.unwrap().unwrap(), 0);
@@ -248,6 +254,16 @@ mod tests {
             }
         });
         assert_eq!(answer.unwrap().unwrap(), 0);
+    }
+
+    #[test]
+    fn one_that_hangs_is_asked_around_though_the_allowance_is_spent_and_the_other_rests() {
+        let standing = Mutex::new(Standing::new(2));
+        standing.lock().unwrap().failed(1, "gone".to_owned(), Instant::now() + 60 * HANGS);
+        while standing.lock().unwrap().may_hedge(false) {}
+        let answer = race(&standing).run(|at, stop| if at == 0 { overtaken(stop) } else { Ok(at) });
+        assert_eq!(answer.unwrap().unwrap(), 1);
+        assert_eq!(standing.into_inner().unwrap().replicas()[0].n_overtaken, 1);
     }
 
     #[test]

@@ -48,8 +48,9 @@ pub(super) struct Standing {
     replicas: Vec<Replica>,
     /// The times of answers, by the kind of call and the number of the replica.
     times: HashMap<(&'static str, usize), VecDeque<Duration>>,
-    /// The number of the next replica to begin with.
-    turn: usize,
+    /// The number of the next replica to begin with, by the kind of call: by one count of all, a request of an even
+    /// number of calls would ask the same replica for the same thing each time.
+    turns: HashMap<&'static str, usize>,
     /// Calls since the last that were made twice, as far as they count.
     credit: u32,
     pub(super) n_hedged: u64,
@@ -82,20 +83,22 @@ impl Standing {
     pub(super) fn new(n_replicas: usize) -> Self {
         let credit = BURST * HEDGED_ONE_IN;
         let replicas = vec![Replica::default(); n_replicas];
-        Self { replicas, times: HashMap::new(), turn: 0, credit, n_hedged: 0, n_hedges_won: 0 }
+        Self { replicas, times: HashMap::new(), turns: HashMap::new(), credit, n_hedged: 0, n_hedges_won: 0 }
     }
 
     pub(super) fn replicas(&self) -> &[Replica] {
         &self.replicas
     }
 
-    /// The order for the next call: those that answer take turns; a rest that is over is looked at by one call; those
+    /// The order for the next call: those that answer take turns in each kind of call; a rest that is over is looked at by one call; those
     /// that rest come last, in case nobody else answers.
-    pub(super) fn order(&mut self, now: Instant) -> Order {
+    pub(super) fn order(&mut self, kind: &'static str, now: Instant) -> Order {
         self.credit = (self.credit + 1).min(BURST * HEDGED_ONE_IN);
         let n = self.replicas.len();
-        let turn = self.turn;
-        self.turn = (turn + 1) % n.max(1);
+        let n_kinds = self.turns.len(); // the calls of one request begin with different replicas
+        let next = self.turns.entry(kind).or_insert(n_kinds);
+        let turn = *next % n.max(1);
+        *next = turn + 1;
         let rests = |&at: &usize| self.replicas[at].rest.as_ref().map(|(until, _)| *until);
         let (mut replicas, mut resting): (Vec<usize>, Vec<usize>) =
             (0..n).map(|at| (turn + at) % n).partition(|at| rests(at).is_none());
@@ -187,11 +190,12 @@ mod tests {
     #[test]
     fn those_that_answer_take_turns_and_one_that_fails_comes_last() {
         let (mut standing, now) = (Standing::new(3), Instant::now());
-        let first = |standing: &mut Standing| standing.order(now).replicas[0];
+        let first = |standing: &mut Standing| standing.order("kind", now).replicas[0];
         assert_eq!([(); 4].map(|()| first(&mut standing)), [0, 1, 2, 0]);
+        assert_eq!([(); 3].map(|()| standing.order("other", now).replicas[0]), [1, 2, 0], "a turn for each kind");
         standing.failed(1, "gone".to_owned(), now);
         for _ in 0..6 {
-            let order = standing.order(now);
+            let order = standing.order("kind", now);
             assert_eq!((order.replicas[2], order.n_ready, order.is_look), (1, 2, false));
         }
     }
@@ -202,16 +206,16 @@ mod tests {
         for rest in [1, 2, 4, 8, 16, 32, 60, 60] {
             standing.failed(0, "gone".to_owned(), now);
             now += rest * SECOND - Duration::from_millis(1);
-            assert!(!standing.order(now).is_look, "{rest}");
+            assert!(!standing.order("kind", now).is_look, "{rest}");
             now += Duration::from_millis(1);
-            let look = standing.order(now);
+            let look = standing.order("kind", now);
             assert_eq!((look.replicas, look.n_ready, look.is_look), (vec![0, 1], 2, true), "{rest}");
-            assert!(!standing.order(now).is_look, "one call is enough");
+            assert!(!standing.order("kind", now).is_look, "one call is enough");
         }
         standing.answered(0, "kind", SECOND, false, now);
-        assert_eq!(standing.order(now).n_ready, 2);
+        assert_eq!(standing.order("kind", now).n_ready, 2);
         standing.failed(0, "gone".to_owned(), now);
-        assert!(standing.order(now + SECOND).is_look, "the first rest is short again");
+        assert!(standing.order("kind", now + SECOND).is_look, "the first rest is short again");
     }
 
     #[test]
@@ -226,7 +230,7 @@ mod tests {
         assert_eq!(standing.late("other"), LATE_UNKNOWN);
         let mut n_hedged = 0;
         for _ in 0..10_000 {
-            standing.order(now);
+            standing.order("kind", now);
             n_hedged += u32::from(standing.may_hedge(false));
         }
         assert!((10_000 / HEDGED_ONE_IN..=10_000 / HEDGED_ONE_IN + BURST).contains(&n_hedged), "{n_hedged}");
@@ -236,15 +240,15 @@ mod tests {
     fn one_that_is_always_late_rests() {
         let (mut standing, now) = (Standing::new(2), Instant::now());
         for n in 1..=LATE_MAX {
-            assert_eq!(standing.order(now).n_ready, 2, "{n}");
+            assert_eq!(standing.order("kind", now).n_ready, 2, "{n}");
             match n {
                 1 => standing.answered(0, "kind", SECOND, true, now),
                 _ => standing.overtaken(0, now),
             }
         }
-        assert_eq!(standing.order(now).n_ready, 1);
-        assert!(standing.order(now + SECOND).is_look);
+        assert_eq!(standing.order("kind", now).n_ready, 1);
+        assert!(standing.order("kind", now + SECOND).is_look);
         standing.overtaken(0, now + SECOND);
-        assert!(!standing.order(now + 2 * SECOND).is_look, "a look that is overtaken is a failure");
+        assert!(!standing.order("kind", now + 2 * SECOND).is_look, "a look that is overtaken is a failure");
     }
 }
