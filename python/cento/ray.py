@@ -1,4 +1,5 @@
-"""Embedding on a Ray cluster: actors of Ray Data, each with an encoder in a child; needs `cento[ray]`."""
+"""Embedding and serving on a Ray cluster, by actors of Ray Data and of Ray Serve with children of `cento`; needs
+`cento[ray]`."""
 
 from __future__ import annotations
 
@@ -7,7 +8,10 @@ from typing import Any
 import pyarrow as pa
 import ray.data
 
+from ._ray_serve import Served, serve
 from .arrow import BATCH_ROWS, ArrowEmbedder
+
+__all__ = ["Served", "embed", "serve"]
 
 
 def embed(

@@ -11,6 +11,7 @@
 //! | `collection` | adding, changing, vanishing, deleting, killing, locking, damage |
 //! | `lifecycle` | compact, snapshot, earlier generations, doctor, repair |
 //! | `scale` | past one machine: parts that several processes index, adopted, or served as shards |
+//! | `replicas` | shards that several servers have: killed, stopped, replaced under load, named in a file that changes |
 //! | `shards` | commands over shards, answers of a part, what lies where a shard should be |
 //! | `embed` | texts into matrices: types, ids, manifest, kills and reruns, bad input; the speed of an encoder |
 //! | `devices` | the list of devices, what is chosen, names that are none; a GPU ranks as the CPU does |
@@ -97,6 +98,7 @@ mod scale;
 mod serve;
 mod serving;
 mod settings;
+mod replicas;
 mod shards;
 mod small_to_big;
 mod support;

@@ -10,7 +10,7 @@ use cento_engine::{
     Filter, Filtered, Fusion, GivenOptions, Guard, IndexOptions, Lengths, LexicalScore, Links, Losses, Missing,
     MissingShard, Mode, Needed, Phrases, Reach, ReadOptions, Removals, RepairOptions, Reranker, RerankerOptions,
     RunRequest, SHARD_KEY, SHARD_TIMEOUT, Scalar, Scan, Searcher, SearcherOptions, Service, ServiceOptions,
-    ShardOptions, Weights, Which, api,
+    ShardOptions, ShardPlaces, Weights, Which, api,
 };
 
 use crate::args;
@@ -252,8 +252,8 @@ pub(crate) fn service(
             return Err(usage("--collection: is a folder, and --shards asks servers; give one of them"));
         }
         urls => {
-            let (urls, key, timeout) = (urls.to_vec(), key(SHARD_KEY)?, SHARD_TIMEOUT);
-            (Place::Shards, Some((SHARDS.to_owned(), ShardOptions { urls, key, timeout })))
+            let (places, key, timeout) = (ShardPlaces::Listed(urls.to_vec()), key(SHARD_KEY)?, SHARD_TIMEOUT);
+            (Place::Shards, Some((SHARDS.to_owned(), ShardOptions { places, key, timeout })))
         }
     };
     let needed = if shards.allow_partial { Needed::Any } else { Needed::All };

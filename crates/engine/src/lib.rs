@@ -85,7 +85,7 @@ pub use api::AssembledTrace;
 pub use cancel::Cancel;
 pub use cento_collection::care::doctor::{Check, Diagnosis, SegmentDiagnosis, doctor};
 pub use cento_collection::care::repair::{Losses, RepairReport, RepairedSegment};
-pub use cento_collection::care::status::{SegmentStatus, Status, status};
+pub use cento_collection::care::status::{ReplicaStatus, SegmentStatus, ShardStatus, Status, status};
 pub use cento_collection::format::config::{
     self, CANDIDATE_DEPTH, ChunkTokens, CollectionConfig, Distance, GivenVectors, LateReading, Pooling, VectorColumn,
 };
@@ -156,7 +156,7 @@ pub use retrieve::selection::FieldSummary;
 pub use service::assembled::Assembled;
 pub use service::encoding::Embeddings;
 pub use service::roots::Writing;
-pub use service::shards::{SHARD_KEY, SHARD_ROUTE, SHARD_TIMEOUT, ShardOptions};
+pub use service::shards::{SHARD_KEY, SHARD_ROUTE, SHARD_TIMEOUT, ShardOptions, ShardPlaces};
 pub use service::{Asked, Service, ServiceOptions, Which};
 pub use source::device_scan::bench::{ScanBench, ScanBenchRequest, bench_scan};
 pub use source::documents::{DocumentSection, Excerpt, ListedDocument};

@@ -12,6 +12,7 @@ mod changes;
 mod collections;
 pub(crate) mod encoding;
 mod reranking;
+mod stamp;
 pub(crate) mod shards;
 pub(crate) mod roots;
 mod traced;
@@ -22,7 +23,7 @@ use std::cell::OnceCell;
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use cento_embedder::DeviceChoice;
 
@@ -31,7 +32,7 @@ use crate::cancel::Cancel;
 use crate::context::endpoint::Endpoint;
 use crate::context::tokens::BudgetTokenizer;
 use crate::encoder::EncoderAccess;
-use crate::error::{AtPath, Error, Result};
+use crate::error::{Error, Result};
 use crate::explain::why_not::WhyNot;
 use crate::ingest::cache::CacheOptions;
 use crate::limits;
@@ -46,7 +47,7 @@ use crate::retrieve::searcher::{Names, Searcher, SearcherOptions};
 use crate::source::documents::Excerpt;
 use crate::source::remote::served;
 pub use asked::Asked;
-use cento_collection::care::status::{Status, status};
+use cento_collection::care::status::{ShardStatus, Status, status};
 use cento_collection::format::layout::CURRENT;
 use cento_collection::format::manifest::Manifest;
 use cento_collection::keep::reports::{FileReports, file_reports};
@@ -55,6 +56,7 @@ use changes::Changes;
 use collections::Collections;
 use roots::Writing;
 use shards::{ShardOptions, Sharded};
+use stamp::Stamp;
 
 /// The tokenizers that need no file.
 const BUILT_IN: [&str; 2] = ["o200k", "cl100k"];
@@ -170,7 +172,7 @@ impl Service {
     pub fn new(mut options: ServiceOptions) -> Result<Self> {
         let (mut folders, mut sharded) = (std::mem::take(&mut options.collections), BTreeMap::new());
         for (name, shards) in &options.shards {
-            let place = PathBuf::from(shards.urls.join(","));
+            let place = shards.places.name();
             sharded.insert(place.clone(), Sharded::new(shards)?);
             folders.insert(name.clone(), place);
         }
@@ -467,9 +469,18 @@ impl Service {
         cancel.check()?;
         let which = which.into();
         if self.is_sharded(which)? {
-            return Ok(shards::status(&*self.searcher(which, cancel)?));
+            let searcher = self.searcher(which, cancel)?;
+            let shards = self.sharded.get(&*self.place(which)?).map(Sharded::status).unwrap_or_default();
+            return Ok(shards::status(&searcher, shards));
         }
         Ok(status(&self.folder(which)?, &self.options.at)?)
+    }
+
+    /// The servers of collections that lie on others, by the names of the collections; none of them is asked.
+    pub fn shards(&self) -> BTreeMap<String, Vec<ShardStatus>> {
+        let named = self.collections();
+        let of = |(name, place): (&String, &PathBuf)| Some((name.clone(), self.sharded.get(place)?.status()));
+        named.iter().filter_map(of).collect()
     }
 
     /// The reports on the files of a collection.
@@ -642,31 +653,6 @@ impl<'s> Tokens<'s> {
             Self::Made(tokenizer) => tokenizer,
         }
     }
-}
-
-/// The traits of the manifest's file that change when another takes its place.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Stamp {
-    modified: SystemTime,
-    n_bytes: u64,
-    file: u64,
-}
-
-impl Stamp {
-    fn of(path: &Path) -> Result<Self> {
-        let found = std::fs::symlink_metadata(path).at(path)?;
-        Ok(Self { modified: found.modified().at(path)?, n_bytes: found.len(), file: file_number(&found) })
-    }
-}
-
-#[cfg(unix)]
-fn file_number(found: &std::fs::Metadata) -> u64 {
-    std::os::unix::fs::MetadataExt::ino(found)
-}
-
-#[cfg(not(unix))]
-fn file_number(_: &std::fs::Metadata) -> u64 {
-    0
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

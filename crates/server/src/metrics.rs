@@ -1,10 +1,11 @@
 //! Metrics as Prometheus reads them: requests, latency by route and by stage, queues, tokens, generations.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
-use cento_engine::Timings;
+use cento_engine::{ShardStatus, Timings};
 use prometheus_client::encoding::EncodeLabelSet;
-use prometheus_client::encoding::text::encode;
+use prometheus_client::encoding::text::{encode_eof, encode_registry};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
@@ -41,6 +42,26 @@ struct OfLane {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct OfCollection {
     collection: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct OfReplica {
+    collection: String,
+    replica: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct OfCalls {
+    collection: String,
+    replica: String,
+    /// `answered`, `failed` or `overtaken`.
+    end: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct OfShard {
+    collection: String,
+    shard: String,
 }
 
 /// Histograms of one kind, by label.
@@ -112,10 +133,41 @@ impl Metrics {
         self.waiting.get_or_create(&OfLane { lane }).set(i64::try_from(n).unwrap_or(i64::MAX));
     }
 
-    /// Everything in the text format of OpenMetrics, which Prometheus reads.
-    pub(crate) fn text(&self) -> String {
+    /// Everything in the text format of OpenMetrics, which Prometheus reads; `shards` are those of each collection.
+    pub(crate) fn text(&self, shards: &BTreeMap<String, Vec<ShardStatus>>) -> String {
         let mut text = String::new();
-        let _ = encode(&mut text, &self.registry); // writing into a string does not fail
+        // Writing into a string does not fail.
+        let _ = encode_registry(&mut text, &self.registry);
+        let _ = encode_registry(&mut text, &of_shards(shards));
+        let _ = encode_eof(&mut text);
         text
     }
+}
+
+/// What is known of the servers of shards, who count themselves; those that are named no more are left out.
+fn of_shards(shards: &BTreeMap<String, Vec<ShardStatus>>) -> Registry {
+    let (up, calls) = (Family::<OfReplica, Gauge>::default(), Family::<OfCalls, Counter>::default());
+    let [hedged, won] = [(); 2].map(|()| Family::<OfShard, Counter>::default());
+    for (collection, shard) in shards.iter().flat_map(|(name, shards)| shards.iter().map(move |of| (name, of))) {
+        let of = OfShard { collection: collection.clone(), shard: shard.shard.clone() };
+        hedged.get_or_create(&of).inc_by(shard.n_hedged);
+        won.get_or_create(&of).inc_by(shard.n_hedges_won);
+        for replica in &shard.replicas {
+            let of = OfReplica { collection: collection.clone(), replica: replica.address.clone() };
+            up.get_or_create(&of).set(i64::from(replica.down.is_none()));
+            let [answered, failed, overtaken] = [replica.n_answers, replica.n_failures, replica.n_overtaken];
+            for (end, n) in [("answered", answered), ("failed", failed), ("overtaken", overtaken)] {
+                let OfReplica { collection, replica } = of.clone();
+                calls.get_or_create(&OfCalls { collection, replica, end }).inc_by(n);
+            }
+        }
+    }
+    let mut registry = Registry::with_prefix("cento");
+    if !shards.is_empty() {
+        registry.register("replica_up", "1 for a server of a shard that answered last, 0 for one at rest", up);
+        registry.register("replica_calls", "Calls to a server of a shard, by their end", calls);
+        registry.register("shard_hedged_calls", "Calls made to a second server, the first being late", hedged);
+        registry.register("shard_hedges_won", "Calls that the second server answered first", won);
+    }
+    registry
 }

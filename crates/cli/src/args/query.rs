@@ -29,7 +29,8 @@ pub(crate) struct At {
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Shards {
     /// Ask a collection that lies on servers of Cento, each with a part, in place of one in a folder (repeatable, or
-    /// with commas between): http://host:port, with ?collection=NAME behind it where a server has several. Their key
+    /// with commas between): http://host:port, with ?collection=NAME behind it where a server has several. Servers that
+    /// have the same part stand in one place, with | between: one answers where another does not, or is late. Their key
     /// is taken from CENTO_SHARD_KEY alone
     #[arg(long = "shards", value_name = "URL", value_delimiter = ',', conflicts_with_all = ["generation", "snapshot"], help_heading = SHARDS)]
     pub(crate) urls: Vec<String>,

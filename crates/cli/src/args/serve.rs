@@ -85,10 +85,14 @@ pub(crate) struct Serve {
     #[arg(long, value_parser = clap::builder::BoolishValueParser::new())]
     pub(crate) until_stdin_ends: bool,
     /// Answer for a collection that lies on other servers of Cento, each with a part (repeatable, or with commas
-    /// between): http://host:port, with ?collection=NAME behind it where a server has several. Their key is taken from
-    /// CENTO_SHARD_KEY alone
+    /// between): http://host:port, with ?collection=NAME behind it where a server has several. Servers that have the
+    /// same part stand in one place, with | between: one answers where another does not, or is late. Their key is taken
+    /// from CENTO_SHARD_KEY alone
     #[arg(long, value_name = "URL", value_delimiter = ',', conflicts_with_all = ["collections", "writable"])]
     pub(crate) shards: Vec<String>,
+    /// The same from a file, a part a line, which is read again when another is put in its place
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["shards", "collections", "writable"])]
+    pub(crate) shards_from: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) cache: CachePlace,
     #[command(flatten)]

@@ -5,7 +5,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cento_engine::{CacheOptions, Names, Reranker, Root, SHARD_KEY, Service, ServiceOptions, ShardOptions, Writing};
+use cento_engine::{
+    CacheOptions, Names, Reranker, Root, SHARD_KEY, Service, ServiceOptions, ShardOptions, ShardPlaces, Writing,
+};
 use cento_server::{Folders, Life, Log, LongTexts, ServerOptions};
 
 use crate::args::{Mcp, Serve, Serving};
@@ -38,7 +40,11 @@ pub(crate) fn serve(args: &Serve, invocation: &Invocation) -> anyhow::Result<Out
     };
     let names = if args.show_folders { Names::AndPaths } else { Names::Alone };
     let changes = Changes { writing: writing(args)?, cache: cache(args)? };
-    let service = service(&args.serving, &args.shards, invocation, names, changes)?;
+    let places = match &args.shards_from {
+        Some(file) => Some(ShardPlaces::File(file.clone())),
+        None => Some(args.shards.clone()).filter(|shards| !shards.is_empty()).map(ShardPlaces::Listed),
+    };
+    let service = service(&args.serving, places, invocation, names, changes)?;
     let names: Vec<String> = service.collections().keys().cloned().collect();
     cento_server::serve(service, options, |address| {
         if !global.quiet {
@@ -50,7 +56,7 @@ pub(crate) fn serve(args: &Serve, invocation: &Invocation) -> anyhow::Result<Out
 }
 
 pub(crate) fn mcp(args: &Mcp, invocation: &Invocation) -> anyhow::Result<Outcome> {
-    let service = service(&args.serving, &[], invocation, Names::AndPaths, Changes::default())?;
+    let service = service(&args.serving, None, invocation, Names::AndPaths, Changes::default())?;
     cento_server::serve_pipes(service, of_both(&args.serving))?;
     Ok(Outcome::Done)
 }
@@ -99,7 +105,7 @@ fn of_both(serving: &Serving) -> ServerOptions {
 /// The service behind a server; a collection that cannot be opened is said now.
 fn service(
     serving: &Serving,
-    shards: &[String],
+    places: Option<ShardPlaces>,
     invocation: &Invocation,
     names: Names,
     Changes { writing, cache }: Changes,
@@ -111,12 +117,14 @@ fn service(
             Err(cento_engine::Error::NoCollections { .. }) if writing.is_some() => BTreeMap::new(), // the first is made
             found => found?,
         },
-        None if shards.is_empty() => [(name()?, global.collection.clone())].into(),
+        None if places.is_none() => [(name()?, global.collection.clone())].into(),
         None => BTreeMap::new(),
     };
     let timeout = Duration::from_secs(serving.deadline);
-    let sharded = ShardOptions { urls: shards.to_vec(), key: options::key(SHARD_KEY)?, timeout };
-    let sharded = if shards.is_empty() { BTreeMap::new() } else { [(name()?, sharded)].into() };
+    let mut sharded = BTreeMap::new();
+    if let Some(places) = places {
+        sharded.insert(name()?, ShardOptions { places, key: options::key(SHARD_KEY)?, timeout });
+    }
     let service = Service::new(ServiceOptions {
         collections,
         shards: sharded,

@@ -45,6 +45,39 @@ pub struct Status {
     /// Documents whose files could not be read when they were indexed last: they answer as they were before.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub stale: Vec<Stale>,
+    /// The servers that have its parts, where it lies on others.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub shards: Vec<ShardStatus>,
+}
+
+/// A part of a collection on other servers, as whoever asks them knows it.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct ShardStatus {
+    /// The addresses of its servers.
+    pub shard: String,
+    /// Generation that is asked for; nothing before it was asked.
+    pub generation: Option<u64>,
+    /// Its servers, which have the same.
+    pub replicas: Vec<ReplicaStatus>,
+    /// Calls that were made to a second server because the first was late.
+    pub n_hedged: u64,
+    /// Calls of these that the second answered first.
+    pub n_hedges_won: u64,
+}
+
+/// A server of a part.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct ReplicaStatus {
+    /// Its address.
+    pub address: String,
+    /// Why it is not asked now, unless no other answers; nothing if it answered last.
+    pub down: Option<String>,
+    /// Calls that it answered.
+    pub n_answers: u64,
+    /// Calls that it did not answer, or not rightly.
+    pub n_failures: u64,
+    /// Calls that another answered first, though it was asked later.
+    pub n_overtaken: u64,
 }
 
 /// The contents of a segment.
@@ -87,6 +120,7 @@ pub fn status(folder: &Path, at: &At) -> Result<Status> {
         n_quarantined_bytes: if is_folder(&quarantine) { folder_bytes(&quarantine)? } else { 0 },
         losses: snapshot.manifest.losses.clone(),
         stale: snapshot.manifest.stale.clone(),
+        shards: Vec::new(),
         generation: snapshot.manifest.generation,
         n_documents: snapshot.n_documents(),
         n_chunks: snapshot.n_rows(),

@@ -31,8 +31,9 @@ pub enum Reach {
 
 /// Most bytes of a chat completion that are read.
 pub(crate) const BODY_BYTES_MAX: usize = 1 << 20;
-/// The interval at which whoever waits looks whether the answer is still wanted.
-const LOOK: Duration = Duration::from_millis(20);
+/// The interval at which whoever waits looks whether the answer is still wanted: what a call that another server has
+/// answered first holds that answer up by.
+const LOOK: Duration = Duration::from_millis(5);
 /// Wait after 429 or 503 where the answer names none.
 const PAUSE: Duration = Duration::from_secs(1);
 /// Letters of a wrong answer that an error shows.

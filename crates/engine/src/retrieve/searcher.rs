@@ -18,7 +18,6 @@ use crate::retrieve::queue::SharedEncoder;
 use crate::retrieve::resolved::ResolvedContexts;
 use crate::retrieve::rules::known::KnownLinks;
 use crate::source::local::Local;
-use crate::source::remote::Remote;
 use crate::source::seam::{Description, Labelled, Source};
 use crate::source::shards::Shards;
 use cento_collection::format::losses::{Loss, Stale};
@@ -106,10 +105,13 @@ impl Searcher {
     }
 
     /// Opens shards of other machines, each with the name that errors have for it, as one collection.
-    pub(crate) fn of_shards(shards: Vec<Remote>, names: Vec<PathBuf>, options: SearcherOptions) -> Result<Self> {
+    pub(crate) fn of_shards(
+        shards: Vec<Arc<dyn Source>>,
+        names: Vec<PathBuf>,
+        options: SearcherOptions,
+    ) -> Result<Self> {
         let named = names.iter().map(|name| name.display().to_string()).collect::<Vec<_>>().join(",");
-        let sources = shards.into_iter().map(|shard| Arc::new(shard) as Arc<dyn Source>).collect();
-        Self::of(named.into(), options, Arc::new(Shards::of(sources, names)?))
+        Self::of(named.into(), options, Arc::new(Shards::of(shards, names)?))
     }
 
     fn of(folder: PathBuf, options: SearcherOptions, source: Arc<dyn Source>) -> Result<Self> {

@@ -21,4 +21,5 @@ pub(crate) mod selected;
 
 pub(crate) mod local;
 pub(crate) mod remote;
+pub(crate) mod replicas;
 pub(crate) mod shards;

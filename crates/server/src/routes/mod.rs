@@ -98,7 +98,7 @@ async fn metrics(State(app): State<Arc<App>>) -> Reply {
     for (lane, name) in LANES {
         app.metrics.waiting(name, app.work.n_waiting(lane));
     }
-    Reply::bytes(metrics::CONTENT_TYPE, app.metrics.text())
+    Reply::bytes(metrics::CONTENT_TYPE, app.metrics.text(&app.service.shards()))
 }
 
 #[cfg(test)]

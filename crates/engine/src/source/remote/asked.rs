@@ -90,7 +90,7 @@ impl Source for Remote {
     }
 
     fn until(&self, cancel: &Cancel) -> Option<Arc<dyn Source>> {
-        Some(Arc::new(Self { cancel: cancel.clone(), ..self.clone() }))
+        Some(Arc::new(self.within(cancel)))
     }
 
     fn whose(&self, _: ChunkRef) -> String {

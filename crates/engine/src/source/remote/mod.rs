@@ -15,10 +15,11 @@ mod asked;
 pub(crate) mod served;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde::de::DeserializeOwned;
 
-use self::carrier::{ANSWER_BYTES_MAX, Carrier, Uncarried};
+use self::carrier::{ANSWER_BYTES_MAX, Carrier, Uncarried, Within};
 use self::wire::{Answer, CENTO, Call, Fault, Question, Version, WIRE};
 use crate::cancel::Cancel;
 use crate::error::{Error, Result};
@@ -48,12 +49,19 @@ pub(crate) struct Remote {
     segments: Arc<[u32]>,
     /// The end of the request that it answers.
     cancel: Cancel,
+    /// The end of one call, which another server has answered.
+    overtaken: Cancel,
 }
 
-/// The generation that a shard has now: the checksum of its manifest.
-pub(crate) fn generation(carrier: &dyn Carrier, cancel: &Cancel) -> Result<String> {
-    let stop = || cancel.is_cancelled();
-    Ok(exchange::<()>(carrier, None, Call::Generation, GENERATION_BYTES_MAX, &stop)?.generation)
+/// The generation that a shard has now, the checksum of its manifest, said within a time.
+pub(crate) fn generation(
+    carrier: &dyn Carrier,
+    within: Option<Duration>,
+    stop: &(dyn Fn() -> bool + Sync),
+) -> Result<String> {
+    let within = within.map(|time| Within { carrier, time });
+    let asked = within.as_ref().map_or(carrier, |within| within as &dyn Carrier);
+    Ok(exchange::<()>(asked, None, Call::Generation, GENERATION_BYTES_MAX, stop)?.generation)
 }
 
 fn exchange<T: DeserializeOwned>(
@@ -95,11 +103,15 @@ fn exchange<T: DeserializeOwned>(
 }
 
 impl Remote {
-    /// Opens the generation that the server has now.
-    pub(crate) fn open(carrier: Arc<dyn Carrier>, cancel: &Cancel) -> Result<Self> {
-        let stop = || cancel.is_cancelled();
-        let answer: Answer<wire::DescriptionWords> =
-            exchange(&*carrier, None, Call::Describe, ANSWER_BYTES_MAX, &stop)?;
+    /// Opens the generation that the server has now, said within a time.
+    pub(crate) fn open(
+        carrier: Arc<dyn Carrier>,
+        within: Option<Duration>,
+        stop: &(dyn Fn() -> bool + Sync),
+    ) -> Result<Self> {
+        let within = within.map(|time| Within { carrier: &*carrier, time });
+        let asked = within.as_ref().map_or(&*carrier, |within| within as &dyn Carrier);
+        let answer: Answer<wire::DescriptionWords> = exchange(asked, None, Call::Describe, ANSWER_BYTES_MAX, stop)?;
         let wire::DescriptionWords { manifest, n_documents, n_rows, n_graph_rows, is_pinned } = answer.answer;
         let description = Description { manifest, n_documents, n_rows, n_graph_rows, is_pinned };
         let segments = description::segments(&description).map_err(|reason| {
@@ -107,7 +119,18 @@ impl Remote {
             Error::Shard { shard: carrier.name().to_owned(), reason }
         })?;
         let (description, generation) = (Arc::new(description), answer.generation);
-        Ok(Self { carrier, description, generation, segments: segments.into(), cancel: Cancel::default() })
+        let (cancel, overtaken) = (Cancel::default(), Cancel::default());
+        Ok(Self { carrier, description, generation, segments: segments.into(), cancel, overtaken })
+    }
+
+    /// The same for one request.
+    pub(crate) fn within(&self, cancel: &Cancel) -> Self {
+        Self { cancel: cancel.clone(), ..self.clone() }
+    }
+
+    /// The same generation on another server, for one call.
+    pub(crate) fn by(&self, carrier: Arc<dyn Carrier>, overtaken: &Cancel) -> Self {
+        Self { carrier, overtaken: overtaken.clone(), ..self.clone() }
     }
 
     pub(crate) fn generation(&self) -> &str {
@@ -119,7 +142,7 @@ impl Remote {
     }
 
     fn ask_unless<T: DeserializeOwned>(&self, call: Call, cancel: &Cancel) -> Result<T> {
-        let stop = || cancel.is_cancelled() || self.cancel.is_cancelled();
+        let stop = || cancel.is_cancelled() || self.cancel.is_cancelled() || self.overtaken.is_cancelled();
         Ok(exchange(&*self.carrier, Some(&self.generation), call, ANSWER_BYTES_MAX, &stop)?.answer)
     }
 

@@ -3,6 +3,7 @@
 mod calibration;
 mod line;
 mod partial;
+mod replicas;
 mod remote;
 
 use std::path::{Path, PathBuf};

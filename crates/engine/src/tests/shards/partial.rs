@@ -13,7 +13,9 @@ use crate::api::{ContextRequest, ReplayRequest, SearchRequest, WhyRequest};
 use crate::source::local::Local;
 use crate::source::remote::served;
 use crate::source::seam::Source as _;
-use crate::{At, Cancel, Error, Pooling, Searcher, SearcherOptions, Service, ServiceOptions, ShardOptions, Strategy};
+use crate::{
+    At, Cancel, Error, Pooling, Searcher, SearcherOptions, Service, ServiceOptions, ShardOptions, ShardPlaces, Strategy,
+};
 
 /// A server of one collection, as plain as can be; it ends with the value.
 struct Server {
@@ -93,7 +95,8 @@ fn read(mut stream: &TcpStream, bytes: &mut Vec<u8>) -> Option<()> {
 }
 
 fn service(urls: Vec<String>) -> crate::Result<Service> {
-    let shards = ShardOptions { urls, key: None, timeout: Duration::from_secs(120) };
+    let (places, timeout) = (ShardPlaces::Listed(urls), Duration::from_secs(120));
+    let shards = ShardOptions { places, key: None, timeout };
     Service::new(ServiceOptions { shards: [("all".to_owned(), shards)].into(), ..ServiceOptions::default() })
 }
 
@@ -170,7 +173,7 @@ fn one_shard_under_two_names_is_refused() {
     for (urls, words) in [
         ([&url, &url], "is named twice".to_owned()),
         ([&url, &format!("{url}/")], format!("is {url}")),
-        ([&url, &by_name], format!("has the same collection as {url}; name it once")),
+        ([&url, &by_name], format!("has the same collection as {url}; name it once, or as a replica: {url}|…")),
     ] {
         let error = refused(&urls).unwrap_err();
         assert!(matches!(&error, Error::Setting { setting: "shards", reason, .. } if *reason == words), "{error}");

@@ -64,8 +64,13 @@ impl Carrier for Here {
     }
 }
 
+pub(super) fn opened(carrier: Arc<dyn Carrier>) -> crate::Result<Remote> {
+    Remote::open(carrier, None, &|| false)
+}
+
 fn searcher(carriers: &[Arc<Here>]) -> crate::Result<Searcher> {
-    let open = |carrier: &Arc<Here>| Remote::open(Arc::clone(carrier) as Arc<dyn Carrier>, &Cancel::default());
+    let open =
+        |carrier: &Arc<Here>| opened(Arc::clone(carrier) as Arc<dyn Carrier>).map(|remote| Arc::new(remote) as _);
     let shards = carriers.iter().map(open).collect::<crate::Result<_>>()?;
     let names = carriers.iter().map(|carrier| PathBuf::from(&carrier.name)).collect();
     Searcher::of_shards(shards, names, SearcherOptions::default())
@@ -272,7 +277,7 @@ fn a_long_answer_comes_in_parts() {
     place.write("long.txt", &"the tide of a long day. ".repeat(4_000));
     place.index();
     let shard = Arc::new(Here::open(&place.collection(), None));
-    let remote = Remote::open(Arc::clone(&shard) as Arc<dyn Carrier>, &Cancel::default()).unwrap();
+    let remote = opened(Arc::clone(&shard) as Arc<dyn Carrier>).unwrap();
     let chunk = remote.at(&[0]).unwrap()[0];
     let before = shard.n_calls.load(Ordering::Relaxed);
     let spans = vec![(chunk, 0..96_000); 400]; // 38 MB
@@ -451,7 +456,7 @@ fn a_request_that_ends_ends_its_calls() {
     for call in ["chunks", "openings", "texts", "explain"] {
         let (asked, is_asked) = std::sync::mpsc::channel();
         let slow = Arc::new(Slow { here: Here::open(&place.collection(), None), call, asked });
-        let remote = Remote::open(slow, &Cancel::default()).unwrap();
+        let remote = Arc::new(opened(slow).unwrap());
         let open = Searcher::of_shards(vec![remote], vec!["here".into()], SearcherOptions::default()).unwrap();
         let cancel = Cancel::new();
         let open = open.until(&cancel, Vec::new());
