@@ -144,7 +144,7 @@ impl Metrics {
     }
 }
 
-/// What is known of the servers of shards, who count themselves; those that are named no more are left out.
+/// The servers of shards as they are known, who count themselves; those that are named no more are left out.
 fn of_shards(shards: &BTreeMap<String, Vec<ShardStatus>>) -> Registry {
     let (up, calls) = (Family::<OfReplica, Gauge>::default(), Family::<OfCalls, Counter>::default());
     let [hedged, won] = [(); 2].map(|()| Family::<OfShard, Counter>::default());

@@ -126,7 +126,7 @@ impl Sharded {
         Ok(Arc::clone(&now))
     }
 
-    /// What is known of the servers, without asking any.
+    /// The servers as they are known, without asking any.
     pub(super) fn status(&self) -> Vec<ShardStatus> {
         lock(&self.now).shards.iter().map(|shard| shard.status()).collect()
     }

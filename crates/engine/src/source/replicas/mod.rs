@@ -70,7 +70,8 @@ impl Replicas {
     /// The shard at its newest generation, for one request. No replica has more time than `within` to say what it has.
     ///
     /// # Errors
-    /// [`Error::Shard`] if none answers, [`Error::Setting`] for replicas that are none of each other, [`Error::Cancelled`].
+    /// [`Error::Shard`] if none answers, [`Error::Setting`] for replicas that are none of each other,
+    /// [`Error::Cancelled`].
     pub(crate) fn open(self: &Arc<Self>, within: Option<Duration>, cancel: &Cancel) -> Result<Replicated> {
         let Some(known) = lock(&self.known).clone() else { return self.first_sight(within, cancel) };
         let has_other = AtomicBool::new(false);
@@ -107,7 +108,9 @@ impl Replicas {
             let look = |at| {
                 let (tell, stop) = (tell.clone(), &stop);
                 scope.spawn(move || {
-                    let looked = self.look(at, within, stop);
+                    // Its generation first: whatever else stands there is not listened to for long.
+                    let looked = generation(&*self.carriers[at], within, stop);
+                    let looked = looked.and_then(|_| self.look(at, within, stop));
                     let _ = tell.send(looked.is_ok());
                     looked
                 })
@@ -217,7 +220,7 @@ impl Replicas {
         Error::Shard { shard: self.name.clone(), reason }
     }
 
-    /// What is known of each replica.
+    /// Each replica as it is known.
     pub(crate) fn status(&self) -> ShardStatus {
         let standing = lock(&self.standing);
         let replica = |(carrier, replica): (&Arc<dyn Carrier>, &standing::Replica)| ReplicaStatus {

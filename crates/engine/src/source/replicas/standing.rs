@@ -1,8 +1,8 @@
 //! What is remembered of the replicas of a shard: which did not answer, and how long answers took. It decides who is
 //! asked and when a second one is, and never what is answered, for replicas have one content.
 //!
-//! A replica that fails rests, twice as long each time in a row, and is then asked by one call to see if it is back. One
-//! that is late again and again counts as failing, so that a slow one costs no more than that.
+//! A replica that fails rests, twice as long each time in a row, and is then asked by one call to see if it is back.
+//! One that is late again and again counts as failing, so that a slow one costs no more than that.
 //!
 //! Source: the second request behind a percentile, and its bound: Dean and Barroso 2013, "The tail at scale", hedged
 //! requests.
@@ -90,8 +90,8 @@ impl Standing {
         &self.replicas
     }
 
-    /// The order for the next call: those that answer take turns in each kind of call; a rest that is over is looked at by one call; those
-    /// that rest come last, in case nobody else answers.
+    /// The order for the next call: those that answer take turns in each kind of call; a rest that is over is looked at
+    /// by one call; those that rest come last, in case nobody else answers.
     pub(super) fn order(&mut self, kind: &'static str, now: Instant) -> Order {
         self.credit = (self.credit + 1).min(BURST * HEDGED_ONE_IN);
         let n = self.replicas.len();

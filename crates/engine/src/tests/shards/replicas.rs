@@ -18,7 +18,7 @@ use crate::{
     At, Cancel, ChunkSearch, Error, HeaderStyle, IndexOptions, Pooling, SearchResponse, Searcher, SearcherOptions,
 };
 
-/// What a server does with calls.
+/// The way a server treats calls.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Does {
     Answers,
