@@ -35,7 +35,8 @@ def binary() -> str:
             return path
     found = shutil.which(NAME)
     if found is None:
-        raise BinaryNotFound(f"there is no {NAME} in {', '.join(folders)} or on the PATH; pip install cento brings it")
+        where = f"in {', '.join(folders)} or on the PATH"
+        raise BinaryNotFound(f"there is no {NAME} {where}; install the wheel of Cento again, it brings it")
     return found
 
 

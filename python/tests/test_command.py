@@ -23,7 +23,7 @@ def test_the_program_is_that_of_this_environment():
 def test_without_a_program_it_is_told(monkeypatch):
     monkeypatch.setattr(os.path, "isfile", lambda _: False)
     monkeypatch.setenv("PATH", "")
-    with pytest.raises(cento.BinaryNotFound, match="pip install cento"):
+    with pytest.raises(cento.BinaryNotFound, match="install the wheel of Cento again"):
         cento.binary()
 
 

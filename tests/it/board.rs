@@ -175,6 +175,37 @@ fn judgements_by_hand_are_qrels_that_eval_reads_with_the_same_figures() {
 }
 
 #[test]
+fn what_is_measured_is_what_the_settings_show_without_a_question() {
+    let Some(shown) = Shown::new(place(), &[]) else { return };
+    shown.board("", &["queries.jsonl", "qrels.tsv"]);
+    let browser = &shown.browser;
+    browser.until("document.querySelector('#measure-title')?.textContent.includes('3 of 3 judged questions')");
+    browser.run(
+        "const mode = document.querySelector('[name=mode]'); mode.value = 'lexical'; \
+         mode.dispatchEvent(new Event('change', { bubbles: true }));",
+    );
+    browser.until("location.hash.includes('mode=lexical')");
+    browser.click("#measure-title + .tools button");
+    browser.until("document.querySelector('[data-test=systems]')?.textContent.includes('mode \"lexical\"')");
+    shown.place.ok(&[
+        "run",
+        "--topics",
+        "queries.jsonl",
+        "-k",
+        "100",
+        "--mode",
+        "lexical",
+        "--output",
+        "l.run",
+        "--quiet",
+    ]);
+    let (board, eval) =
+        (shown.figure("now, mode \"lexical\""), evaluated(&shown.place, "qrels.tsv", "l.run", "nDCG@10"));
+    assert!((board - eval).abs() < 1e-9, "{board} is not {eval}");
+    shown.expect_quiet();
+}
+
+#[test]
 fn files_that_are_none_are_told_with_their_line() {
     let place = place();
     place.write("torn.run", "1 Q0 a 1 2.5 x\n1 Q0 b 2 none x\n");

@@ -31,7 +31,7 @@ function Answer({ answer, state, request, collection, collections }) {
     <${Meter} of=${data.n_tokens} most=${data.budget_tokens} unit=${(n) => `${number(n)} tokens`} />
     <${Warnings} list=${data.warnings} />
     <p class=${`outcome ${data.outcome}`} data-test="outcome">${OUTCOMES[data.outcome] ?? data.outcome}
-      ${" "}${certificate && (certificate.gap === 0 ? "No choice within the budget is worth more." : `${below(certificate.gap)} below the best choice, at most.`)}
+      ${" "}${certificate && (certificate.gap === 0 ? "No choice within the budget is worth more." : `Below the best choice by ${below(certificate.gap)} at most.`)}
       ${" "}${support && html`Support of the question: ${number(support.support)}.`}
       ${" "}${data.filter && html`${number(data.filter.n_admitted)} of ${number(data.filter.n_documents)} documents pass the filter.`}</p>
     <div class="beside">

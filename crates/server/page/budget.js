@@ -19,7 +19,7 @@ const REASONS = {
 /** The gate of redundancy that a strategy keeps to: a key of its policy, and its default. */
 const GATES = { cento: ["cento", "same_words", 0.8], bubble: [null, "delta", 0.9], flat: null };
 
-/** Rejected candidates that are asked for until somebody wants more. */
+/** Rejected candidates that are asked for at first. */
 const REJECTED = 100;
 
 export function Budget({ state, collections, collection, again }) {
@@ -86,7 +86,7 @@ function Sliders({ state, config }) {
   const shown = (table) => Object.entries(now[table] ?? {}).map(([label, value]) => `${label} = ${value}`).join("; ");
   return html`<div class="sliders" role="group" aria-label="Assemble again with">
     <${Slider} label="Budget" name="budget-slider" min="0" max=${top} step="10" value=${/^\d+$/.test(state.budget) ? Number(state.budget) : config.budget_tokens} onInput=${(value) => set({ budget: String(value) })} />
-    ${gate && html`<${Slider} label=${table ? "Same words, from" : "Redundant, from"} name="gate-slider" min="0.05" max="1" step="0.05" value=${now[table]?.[name] ?? now[name] ?? first} onInput=${(value) => change(table, name, value)} />`}
+    ${gate && html`<${Slider} label=${table ? "Same words, from (if alike, half)" : "Redundant, from"} name="gate-slider" min="0.05" max="1" step="0.05" value=${now[table]?.[name] ?? now[name] ?? first} onInput=${(value) => change(table, name, value)} />`}
     ${config.strategy === "cento" && html`<${Slider} label="Worth of meeting every need" name="coverage-slider" min="0" max="10" step="0.5" value=${now.cento?.coverage ?? 2} onInput=${(value) => change("cento", "coverage", value)} />`}
     <label>Shares of headings <input name="shares" placeholder="* = 0.5; appendix = 0.1" value=${shown("rho")} onChange=${(event) => labels("rho", event.target.value)} /></label>
     <label>Priors of headings <input name="priors" placeholder="scope of works = 0.5" value=${shown("priors")} onChange=${(event) => labels("priors", event.target.value)} /></label>

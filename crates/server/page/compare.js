@@ -1,4 +1,4 @@
-// A | B: two settings side by side for one question: their rankings, arms weighed anew without asking, or their contexts.
+// A | B: two settings side by side: their rankings, arms weighed anew without asking, or their contexts.
 
 import { html, useMemo } from "./vendor/htm-preact.js";
 import { useRoute } from "./api.js";

@@ -100,7 +100,7 @@ function Metadata({ of }) {
   return html`<details><summary>Metadata, ${fields.length} fields</summary><${Figures} of=${fields.map(([name, value]) => [name, typeof value === "string" ? value : JSON.stringify(value)])} /></details>`;
 }
 
-/** The headings; where a question was asked, each with the best score of a passage under it. */
+/** The headings, for a question each with the best score of a passage under it. */
 function Outline({ sections, hits, state }) {
   const listed = useMemo(() => {
     const found = hits ?? [];

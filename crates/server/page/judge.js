@@ -15,7 +15,7 @@ const CUT = 10;
 /** Budgets at which contexts are measured, in tokens. */
 const BUDGETS = [250, 500, 1000, 2000, 4000];
 
-/** Grades of this browser, `[question, [[document, grade]]]`. They stay here until they are forgotten. */
+/** Grades of this browser, `[question, [[document, grade]]]`, until they are forgotten. */
 const place = (collection) => `cento.judged.${collection}`;
 const stored = (collection) => {
   try {
@@ -25,7 +25,7 @@ const stored = (collection) => {
   }
 };
 
-/** Files and measured systems, for as long as the page is open. */
+/** Files and measured systems, while the page is open. */
 let opened = [];
 
 export function Judge({ state, collections, collection, again }) {
@@ -48,7 +48,7 @@ export function Judge({ state, collections, collection, again }) {
   const grades = known.qrels.get(known.ids.get(state.q));
   const grade = (document, value) => keep((before) => new Map(before).set(state.q, new Map(before.get(state.q)).set(document, value)));
   return html`
-    <${Settings} state=${state} collections=${collections} fields=${["mode", "fusion", "filter"]} button="Find" />
+    <${Settings} state=${state} collections=${collections} fields=${["mode", "fusion", "filter"]} button="Find" live />
     <${Asked} of=${asked} />
     ${state.q && !asked.busy && documents.length > 0 && html`<section aria-labelledby="grade-title"><h2 id="grade-title">Does it answer? <small>the ${documents.length} best documents</small></h2>
       <ol class="graded">${documents.map((hit) => html`<li key=${hit.document}><fieldset><legend><${To} state=${documentState(state, hit)}><${Text}>${hit.title || hit.document}</></></legend>
@@ -128,8 +128,8 @@ function Measure({ known, change, state, collection }) {
   const [at, tell] = useState({});
   const stop = useRef();
   const asked = [...known.queries].filter(([id]) => known.qrels.has(id)).map(([id, query]) => ({ id, query }));
-  const { query, ...settings } = contextRequest(state);
-  const told = Object.entries(settings).filter(([name]) => name !== "budget").map(([name, value]) => `${name} ${JSON.stringify(value)}`).join(", ");
+  const { query: _, budget, ...settings } = contextRequest(state);
+  const told = Object.entries(settings).map(([name, value]) => `${name} ${JSON.stringify(value)}`).join(", ");
   const add = (kind, systems) => change((before) => [...before, { name: `now${told && `, ${told}`}`, kind, systems, queries: new Map(asked.map(({ id, query }) => [id, query])) }]);
   const work = (make) => async () => {
     stop.current = new AbortController();
@@ -157,7 +157,7 @@ function Measure({ known, change, state, collection }) {
     add("contexts", systems);
   });
   if (!asked.length) return null;
-  return html`<section aria-labelledby="measure-title"><h2 id="measure-title">Measure this server <small>${number(asked.length)} questions, with the settings above</small></h2>
+  return html`<section aria-labelledby="measure-title"><h2 id="measure-title">Measure this server <small>${number(asked.length)} of ${number(known.qrels.size)} judged questions, with the settings above</small></h2>
     <div class="tools"><button type="button" class="main" disabled=${at.busy} onClick=${rank}>Measure the ranking</button>
       <button type="button" disabled=${at.busy} onClick=${assemble}>Measure contexts of ${BUDGETS[0]} to ${number(BUDGETS.at(-1))} tokens</button>
       ${at.busy && html`<button type="button" onClick=${() => stop.current.abort()}>Stop</button>`}</div>

@@ -1,4 +1,4 @@
-// Where did it go: the way of a document or a passage through every stage, and the smallest change that brings it back.
+// Where did it go: the way of a passage through every stage, and the smallest change that brings it back.
 
 import { html, useState } from "./vendor/htm-preact.js";
 import { useRoute } from "./api.js";
@@ -21,7 +21,7 @@ export function Lost({ state, collections, collection, again }) {
       button="Follow it" extra=${typed === undefined ? {} : { id: typed }}>${id}</>
     <${Asked} of=${asked}>Following it. Changes are tried one by one, which may take seconds …</>
     ${asked.answer && state.id && html`<${Way} answer=${asked.answer} state=${state} request=${request} collection=${collection} collections=${collections} />`}
-    ${!wanted && html`<p class="hint">Say which document you miss in the context of which question.</p>`}`;
+    ${!wanted && html`<p class="hint">Say which document you miss, by its id (Health lists them), and the question.</p>`}`;
 }
 
 function Way({ answer, state, request, collection, collections }) {

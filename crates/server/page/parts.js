@@ -102,7 +102,7 @@ export function Times({ answer }) {
   </div>`;
 }
 
-/** The most pixels that a list is high: browsers cut off what is higher than some 30 million. */
+/** The most pixels of a list: browsers cut off what is higher than some 30 million. */
 const TALL = 8e6;
 
 /**
@@ -154,7 +154,7 @@ export function Choice({ label, name, value, options, onChange }) {
     </select></label>`;
 }
 
-/** A slider that says its value; what it is moved to is told once it rests for a moment. */
+/** A slider that says its value; it is told once it rests. */
 export function Slider({ label, name, min, max, step, value, onInput }) {
   const [held, hold] = useState();
   const timer = useRef();

@@ -6,7 +6,7 @@ import { Copies } from "./copies.js";
 import { Asked, Table, Text, Times, To, Warnings, documentState, number } from "./parts.js";
 import { Settings, carried, policy, searchRequest } from "./settings.js";
 
-/** Constants of the formulas that an answer does not repeat; a formula is shown only where it gives the number. */
+/** Constants that an answer does not repeat; a formula is shown only where it gives the number. */
 const RRF_K = 60;
 const [K1, B] = [0.9, 0.4];
 

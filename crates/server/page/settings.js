@@ -58,8 +58,8 @@ export function said(state, form) {
   return next;
 }
 
-/** The form of a question; `fields` are the settings beside it. */
-export function Settings({ state, collections, fields, button = "Ask", children, extra = {} }) {
+/** The form of a question; `fields` are the settings beside it. `live`: each is taken at once. */
+export function Settings({ state, collections, fields, button = "Ask", live, children, extra = {} }) {
   const [form, set] = useState({});
   const here = JSON.stringify(state);
   useEffect(() => set({}), [here]);
@@ -70,12 +70,13 @@ export function Settings({ state, collections, fields, button = "Ask", children,
     event.preventDefault();
     go(said(state, { ...form, ...extra }));
   };
+  const soon = ({ currentTarget: form }) => setTimeout(() => form.requestSubmit());
   const choice = (name, label, options) =>
     fields.includes(name) && html`<${Choice} label=${label} name=${name} options=${options} value=${value(name)} onChange=${change(name)} />`;
   const told = policy({ policy: value("policy") }).error;
-  return html`<form class="settings" role="search" onSubmit=${submit}>
+  return html`<form class="settings" role="search" onSubmit=${submit} onChange=${live && soon}>
     <div class="question">
-      <label class="grow">Question <input name="q" id="question" type="search" dir="auto" autocomplete="off" required value=${value("q")} onInput=${typed("q")} /></label>
+      <label class="grow">Question <input name="q" id="question" type="search" dir="auto" autocomplete="off" required=${!live} value=${value("q")} onInput=${typed("q")} /></label>
       <button class="main">${button}</button>
     </div>
     ${children}

@@ -54,7 +54,7 @@ use crate::error::{Error, Result};
 use cento_collection::format::config::{CollectionConfig, VectorColumn};
 use cento_collection::format::segment::SegmentLimits;
 use cento_collection::fs::Fs;
-use cento_collection::keep::generation::Generation;
+use cento_collection::keep::generation::{Generation, explained};
 use cento_collection::keep::lock::WriterLock;
 
 /// Indexes the roots into the collection at `folder`, which is made if absent.
@@ -101,20 +101,23 @@ fn index_locked(
     let snapshot = known.map(|manifest| Generation::open(folder, manifest)).transpose()?;
     let contexts = Contexts::open(config.context.as_ref(), options.contexts.clone(), options.cache.as_ref())?;
     report.warn_of(contexts.as_ref());
-    let ledger = Ledger::new(snapshot.as_ref(), &roots, &found, report)?;
-    ledger.check_roots(std::mem::take(&mut found.gone), options.removals)?;
-    let mut vectors = RowVectors::new(&config, encoder, options.cache.as_ref())?;
-    vectors.cancel = options.cancel.clone();
-    vectors.contexts = contexts;
-    let limits =
-        SegmentLimits { memory_bytes, rows_max: options.segment_rows_max, graph_rows_min: options.graph_rows_min };
-    let mut build = Build::new(fs, folder, &config, snapshot.as_ref(), ledger, vectors, limits);
-    build.progress.n_bytes_total = found.files.iter().map(|file| file.n_bytes).sum();
-    let files = Reader::new(&found.files, &options.read, options.guard.as_ref());
-    build.read(files, progress)?;
-    build.ledger.tombstone_vanished(options.removals)?;
-    build.ledger.settle_files(folder);
-    let mut report = build.finish(&roots, progress)?;
+    let indexed = || -> Result<IndexReport> {
+        let ledger = Ledger::new(snapshot.as_ref(), &roots, &found, report)?;
+        ledger.check_roots(std::mem::take(&mut found.gone), options.removals)?;
+        let mut vectors = RowVectors::new(&config, encoder, options.cache.as_ref())?;
+        vectors.cancel = options.cancel.clone();
+        vectors.contexts = contexts;
+        let limits =
+            SegmentLimits { memory_bytes, rows_max: options.segment_rows_max, graph_rows_min: options.graph_rows_min };
+        let mut build = Build::new(fs, folder, &config, snapshot.as_ref(), ledger, vectors, limits);
+        build.progress.n_bytes_total = found.files.iter().map(|file| file.n_bytes).sum();
+        let files = Reader::new(&found.files, &options.read, options.guard.as_ref());
+        build.read(files, progress)?;
+        build.ledger.tombstone_vanished(options.removals)?;
+        build.ledger.settle_files(folder);
+        build.finish(&roots, progress)
+    };
+    let mut report = explained(&snapshot, indexed())?;
     drop(snapshot);
     if options.compact {
         merge_if_due(folder, &options.merging(), fs, progress, &mut report);
@@ -192,41 +195,42 @@ pub fn dry_run(
     let snapshot = known.map(|manifest| Generation::open(folder, manifest)).transpose()?;
     let contexts = Contexts::open(config.context.as_ref(), options.contexts.clone(), options.cache.as_ref())?;
     report.warn_of(contexts.as_ref());
-    let mut ledger = Ledger::new(snapshot.as_ref(), roots, &found, report)?;
-    ledger.check_roots(std::mem::take(&mut found.gone), options.removals)?;
-    let mut state =
-        Progress { n_bytes_total: found.files.iter().map(|file| file.n_bytes).sum(), ..Progress::default() };
-    let mut group = Group::default();
-    let mut counting = Counting {
-        config: &config,
-        chunking: &chunking,
-        encoder,
-        contexts,
-        asked: Estimating::new(encoder, &config, options.cache.as_ref()),
-    };
-    for (file, documents) in Reader::new(&found.files, &options.read, options.guard.as_ref()) {
-        match documents {
-            Err(error) => ledger.fail(file, &error),
-            Ok(mut documents) => {
-                while ledger.fill(&mut group, file, &mut documents)? {
-                    counting.add(group.take(), &mut ledger.report);
+    let counted = || -> Result<IndexReport> {
+        let mut ledger = Ledger::new(snapshot.as_ref(), roots, &found, report)?;
+        ledger.check_roots(std::mem::take(&mut found.gone), options.removals)?;
+        let mut state =
+            Progress { n_bytes_total: found.files.iter().map(|file| file.n_bytes).sum(), ..Progress::default() };
+        let mut group = Group::default();
+        let mut counting = Counting {
+            config: &config,
+            chunking: &chunking,
+            encoder,
+            contexts,
+            asked: Estimating::new(encoder, &config, options.cache.as_ref()),
+        };
+        for (file, documents) in Reader::new(&found.files, &options.read, options.guard.as_ref()) {
+            match documents {
+                Err(error) => ledger.fail(file, &error),
+                Ok(mut documents) => {
+                    while ledger.fill(&mut group, file, &mut documents)? {
+                        counting.add(group.take(), &mut ledger.report);
+                    }
+                    ledger.was_read(file, &documents);
                 }
-                ledger.was_read(file, &documents);
             }
+            state.n_bytes += file.n_bytes;
+            state.n_documents = ledger.n_documents();
+            progress(&state);
         }
-        state.n_bytes += file.n_bytes;
-        state.n_documents = ledger.n_documents();
-        progress(&state);
-    }
-    counting.add(group.take(), &mut ledger.report);
-    ledger.tombstone_vanished(options.removals)?;
-    ledger.report.estimate = counting.asked.map(Estimating::finish);
-    ledger.report.notes.extend(encoder.elsewhere().map(Remote::remark));
-    ledger.settle_files(folder);
-    if let Some(snapshot) = &snapshot {
-        snapshot.check_whole()?;
-    }
-    Ok(ledger.report)
+        counting.add(group.take(), &mut ledger.report);
+        ledger.tombstone_vanished(options.removals)?;
+        ledger.report.estimate = counting.asked.map(Estimating::finish);
+        ledger.report.notes.extend(encoder.elsewhere().map(Remote::remark));
+        ledger.settle_files(folder);
+        snapshot.iter().try_for_each(Generation::check_whole)?;
+        Ok(ledger.report)
+    };
+    explained(&snapshot, counted())
 }
 
 /// Counts what would be embedded, and the contexts that would be asked for.

@@ -10,7 +10,7 @@ use std::path::Path;
 use cento_collection::format::manifest::Manifest;
 use cento_collection::format::segment::SegmentLimits;
 use cento_collection::fs::Fs;
-use cento_collection::keep::generation::Generation;
+use cento_collection::keep::generation::{Generation, explained};
 use cento_collection::keep::lock::WriterLock;
 use cento_collection::write::memory;
 use cento_corpus::guard::Reader;
@@ -113,36 +113,39 @@ fn write_locked(
         Given::Documents(_) => &[][..],
         Given::File(root) => std::slice::from_ref(*root),
     };
-    if let Given::File(root) = &given {
-        found = find(roots, None, &options.read, &mut report)?;
-        below(&snapshot, &root.label)?;
-    }
-    let contexts = Contexts::open(config.context.as_ref(), options.contexts.clone(), options.cache.as_ref())?;
-    report.warn_of(contexts.as_ref());
-    let ledger = Ledger::new(Some(&snapshot), roots, &found, report)?;
-    let mut vectors = RowVectors::new(&config, &loaded.encoder, options.cache.as_ref())?;
-    vectors.cancel = options.cancel.clone();
-    vectors.contexts = contexts;
-    let limits = SegmentLimits {
-        memory_bytes: memory::memory_bytes(options.memory_bytes)?,
-        rows_max: options.segment_rows_max,
-        graph_rows_min: options.graph_rows_min,
+    let written = || -> Result<IndexReport> {
+        if let Given::File(root) = &given {
+            found = find(roots, None, &options.read, &mut report)?;
+            below(&snapshot, &root.label)?;
+        }
+        let contexts = Contexts::open(config.context.as_ref(), options.contexts.clone(), options.cache.as_ref())?;
+        report.warn_of(contexts.as_ref());
+        let ledger = Ledger::new(Some(&snapshot), roots, &found, report)?;
+        let mut vectors = RowVectors::new(&config, &loaded.encoder, options.cache.as_ref())?;
+        vectors.cancel = options.cancel.clone();
+        vectors.contexts = contexts;
+        let limits = SegmentLimits {
+            memory_bytes: memory::memory_bytes(options.memory_bytes)?,
+            rows_max: options.segment_rows_max,
+            graph_rows_min: options.graph_rows_min,
+        };
+        let mut build = Build::new(fs, folder, &config, Some(&snapshot), ledger, vectors, limits);
+        match given {
+            Given::Documents(mut documents) => {
+                documents.iter_mut().for_each(|document| HANDED_OVER.clone_into(&mut document.origin));
+                documents.sort_by(|a, b| a.id.cmp(&b.id));
+                build.progress.n_bytes_total = documents.iter().map(|document| document.text.len() as u64).sum();
+                build.take(documents, progress)?;
+            }
+            Given::File(_) => {
+                build.progress.n_bytes_total = found.files.iter().map(|file| file.n_bytes).sum();
+                build.read(Reader::new(&found.files, &options.read, options.guard.as_ref()), progress)?;
+                build.ledger.tombstone_vanished(Removals::All)?;
+            }
+        }
+        build.finish(&[], progress)
     };
-    let mut build = Build::new(fs, folder, &config, Some(&snapshot), ledger, vectors, limits);
-    match given {
-        Given::Documents(mut documents) => {
-            documents.iter_mut().for_each(|document| HANDED_OVER.clone_into(&mut document.origin));
-            documents.sort_by(|a, b| a.id.cmp(&b.id));
-            build.progress.n_bytes_total = documents.iter().map(|document| document.text.len() as u64).sum();
-            build.take(documents, progress)?;
-        }
-        Given::File(_) => {
-            build.progress.n_bytes_total = found.files.iter().map(|file| file.n_bytes).sum();
-            build.read(Reader::new(&found.files, &options.read, options.guard.as_ref()), progress)?;
-            build.ledger.tombstone_vanished(Removals::All)?;
-        }
-    }
-    let mut report = build.finish(&[], progress)?;
+    let mut report = explained([&snapshot], written())?;
     drop(snapshot);
     if options.compact {
         merge_if_due(folder, &options.merging(), fs, progress, &mut report);

@@ -13,8 +13,8 @@ use crate::api::{Budget, ContextRequest, GetRequest, ListRequest, SearchRequest,
 use crate::tests::random::Random;
 use crate::tests::{Place, QuickFs, answers, copied, index_notes};
 use crate::{
-    At, Cancel, Error, File, Fs, Mode, Result, Searcher, SearcherOptions, Service, ServiceOptions, adopt, delete,
-    describe, doctor, status,
+    At, Cancel, Error, File, Fs, Mode, Result, Searcher, SearcherOptions, Service, ServiceOptions, add_file, adopt,
+    delete, describe, doctor, status,
 };
 
 const WORDS: [&str; 4] = ["moon of the sea", "9f3 grains", "rye bread", "keeps salt"];
@@ -241,7 +241,7 @@ fn no_commit_is_made_of_what_was_lost_while_it_was_written() {
     let options = place.options();
     let other = Place::new();
     other.write("extra.md", "# Extra\n\nThe moon is far.\n");
-    let writers: [Writer<'_>; 4] = [
+    let writers: [Writer<'_>; 5] = [
         ("compact", &|collection, fs| {
             let options = crate::CompactOptions { merge: crate::Merge::All, graph_rows_min: 1, ..Default::default() };
             crate::compact(collection, &options, fs, &mut |_| {}).map(drop)
@@ -250,6 +250,10 @@ fn no_commit_is_made_of_what_was_lost_while_it_was_written() {
         ("index", &|collection, fs| {
             let root = crate::Root { label: "more".to_owned(), path: other.notes() };
             crate::index(collection, &[root], &options, fs, &mut |_| {}).map(drop)
+        }),
+        ("add", &|collection, fs| {
+            let text = b"# Extra\n\nThe moon is far.\n";
+            add_file(collection, "extra.md", text, &options, fs, &mut |_| {}).map(drop)
         }),
         ("adopt", &|collection, fs| {
             let into = collection.with_extension("joined");
