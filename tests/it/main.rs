@@ -26,6 +26,7 @@
 //! | `judged` | eval-answers: stand-ins, a scripted reader and judge, its record, what goes wrong |
 //! | `pipelines` | the configuration of a small-to-big pipeline as a policy: what it delivers, what it must not contradict |
 //! | `small_to_big` | windows of sentences, radii by document and question, a second search, several questions at once |
+//! | `passwords` | files with a password: opened, reported, kept when nobody opens them any more, never shown |
 //! | `phrases` | quoted phrases: what answers has them, what is said where none does, what a trace keeps |
 //! | `priors` | priors learned from judged questions or sentences: figures by hand, the policy they make, what cannot be learned from |
 //! | `requests` | include, exclude, order, a budget left to the curve, an endpoint for `seal`: what is delivered, replayed, refused |
@@ -85,6 +86,7 @@ mod mcp;
 mod mixed;
 mod packed;
 mod page;
+mod passwords;
 mod phrases;
 mod pipelines;
 mod priors;

@@ -8,9 +8,9 @@ use anyhow::Context as _;
 use cento_engine::{
     At, BudgetTokenizer, CacheOptions, Cancel, ChunkSearch, ContextWriter, DeviceChoice, Endpoint, EndpointOptions,
     Filter, Filtered, Fusion, GivenOptions, Guard, IndexOptions, Lengths, LexicalScore, Links, Losses, Missing,
-    MissingShard, Mode, Needed, Phrases, Reach, ReadOptions, Removals, RepairOptions, Reranker, RerankerOptions,
-    RunRequest, SHARD_KEY, SHARD_TIMEOUT, Scalar, Scan, Searcher, SearcherOptions, Service, ServiceOptions,
-    ShardOptions, ShardPlaces, Weights, Which, api,
+    MissingShard, Mode, Needed, Passwords, Phrases, Reach, ReadOptions, Removals, RepairOptions, Reranker,
+    RerankerOptions, RunRequest, SHARD_KEY, SHARD_TIMEOUT, Scalar, Scan, Searcher, SearcherOptions, Service,
+    ServiceOptions, ShardOptions, ShardPlaces, Weights, Which, api,
 };
 
 use crate::args;
@@ -68,7 +68,12 @@ pub(crate) fn index(args: &args::Index, invocation: &Invocation) -> anyhow::Resu
         pooling: args.pooling,
         late_window: args.late_window,
         part: args.part,
-        read: ReadOptions { format: args.format, lossy: args.lossy, max_file_bytes: args.max_file_bytes },
+        read: ReadOptions {
+            format: args.format,
+            lossy: args.lossy,
+            max_file_bytes: args.max_file_bytes,
+            passwords: args.password_file.as_deref().map_or_else(|| Ok(Passwords::default()), passwords)?,
+        },
         guard: Some(guard()?),
         device: args.device.device,
         precision: args.precision,
@@ -81,6 +86,13 @@ pub(crate) fn index(args: &args::Index, invocation: &Invocation) -> anyhow::Resu
         compact: !args.compaction.no_compact,
         cancel: Cancel::default(), // Ctrl-C ends the process
     })
+}
+
+/// The passwords in a file.
+fn passwords(path: &Path) -> anyhow::Result<Passwords> {
+    let bytes = cento_engine::read_bounded(path, cento_engine::corpus::PASSWORD_FILE_BYTES_MAX)
+        .with_context(|| format!("--password-file {}", path.display()))?;
+    Passwords::parse(&bytes).map_err(|reason| usage(format!("--password-file {}: {reason}", path.display())))
 }
 
 /// The way `cento` reads files in children: itself, as `cento read`.

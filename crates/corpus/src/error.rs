@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use crate::format::Format;
 use crate::guard::Failure;
+use crate::read::Locked;
 
 /// The result of reading, with this crate's [`Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -57,10 +58,12 @@ pub enum Error {
         limit: u64,
     },
     /// The file is encrypted.
-    #[error("{path}: encrypted: save a copy without a password, and have that read")]
+    #[error("{path}: encrypted: {locked}")]
     Encrypted {
         /// The file.
         path: PathBuf,
+        /// Why it was not opened, and the way out.
+        locked: Locked,
     },
     /// The parser of a format makes nothing of the file.
     #[error("{path}: {engine} cannot read it: {reason}; open the file in its program and save it anew")]

@@ -68,6 +68,11 @@ pub(crate) struct Index {
     /// Leave out files that are larger than this, and report them
     #[arg(long, value_name = "BYTES", default_value_t = corpus::MAX_FILE_BYTES)]
     pub(crate) max_file_bytes: u64,
+    /// Try the passwords in this file, one a line, on files that are encrypted: PDF, Word, PowerPoint and Excel since
+    /// 2007, and archives by ZipCrypto. UTF-8; spaces belong to a password, the line's end does not; 32 at most, of 255
+    /// bytes
+    #[arg(long, value_name = "FILE")]
+    pub(crate) password_file: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) device: Device,
     /// Number type the encoder computes in: f32, the reference; bf16 (f16 on a GPU) or, on the CPU, int8, which are

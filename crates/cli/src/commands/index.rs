@@ -78,6 +78,7 @@ pub(crate) fn execute(args: &Index, invocation: &Invocation) -> anyhow::Result<O
         left_out(&report.skipped).iter().for_each(|line| eprintln!("left out: {line}"));
         issues("failed", &report.failed);
         lossy_remark(&report.failed);
+        password_remark(&report);
         issues("noticed", &report.warnings);
         issues("suspicious", &suspicious(&report));
         if let Some(confinement) = report.confinement.filter(|held| !held.is_full()) {
@@ -167,6 +168,13 @@ fn extensions(issues: &[&Issue]) -> String {
 fn lossy_remark(failed: &[Issue]) {
     if failed.iter().any(|issue| issue.reason.contains("invalid UTF-8")) {
         eprintln!("--lossy reads files that are not UTF-8, with U+FFFD for what cannot be read");
+    }
+}
+
+/// The flag that opens files, and entries of archives, that were refused for want of a password.
+fn password_remark(report: &IndexReport) {
+    if report.failed.iter().chain(&report.warnings).any(|issue| issue.reason.contains("file of passwords")) {
+        eprintln!("--password-file FILE tries the passwords in FILE, one a line, on files that are encrypted");
     }
 }
 

@@ -157,6 +157,7 @@ impl FileReader {
             record_ids: file.record_ids,
             lossy: self.options.lossy,
             max_file_bytes: self.options.max_file_bytes,
+            passwords: self.options.passwords.clone(),
             memory_bytes: limits.memory_bytes,
             processor_seconds: limits.processor_seconds,
         }

@@ -59,13 +59,13 @@ fn request() -> io::Result<Request> {
 }
 
 fn answer(request: Request, output: &mut impl Write) -> io::Result<()> {
-    let Request { format, origin, extension, n_bytes, record_ids, lossy, max_file_bytes, .. } = request;
+    let Request { format, origin, extension, n_bytes, record_ids, lossy, max_file_bytes, passwords, .. } = request;
     let mut path = PathBuf::from(&origin);
     if let Some(extension) = extension.filter(|extension| path.extension() != Some(extension.as_ref())) {
         path.as_mut_os_string().push(format!(".{extension}"));
     }
     let file = FoundFile { path, origin, format, n_bytes, record_ids };
-    let options = ReadOptions { lossy, max_file_bytes, ..ReadOptions::default() };
+    let options = ReadOptions { lossy, max_file_bytes, passwords, ..ReadOptions::default() };
     let mut end = Answer::End { notes: Vec::new(), extraction: None };
     match read_from(Box::new(io::stdin()) as Box<dyn Read + Send>, &file, &options) {
         Err(error) => send(output, &refused(&error, &file))?,

@@ -15,12 +15,13 @@ use crate::folder::RecordIds;
 use crate::format::Format;
 use crate::links::Link;
 use crate::metadata::{Field, Metadata, Value};
+use crate::read::Passwords;
 use crate::section::Section;
 
 /// Changes whenever the messages do. Parent and child are one executable, unless it was replaced in between.
-pub(super) const PROTOCOL: u32 = 1;
+pub(super) const PROTOCOL: u32 = 2;
 
-/// Longest line of a request: a name and some numbers.
+/// Longest line of a request: a name, some numbers and passwords.
 pub(super) const REQUEST_BYTES_MAX: u64 = 64 << 10;
 
 /// The first line of a child, which then waits.
@@ -43,6 +44,8 @@ pub(super) struct Request {
     pub(super) record_ids: RecordIds,
     pub(super) lossy: bool,
     pub(super) max_file_bytes: u64,
+    /// They come this way alone: arguments and environment can be seen by others.
+    pub(super) passwords: Passwords,
     pub(super) memory_bytes: u64,
     pub(super) processor_seconds: u64,
 }

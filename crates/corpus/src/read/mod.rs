@@ -3,6 +3,7 @@
 //! A file that is one document is read up to a limit; JSONL is streamed, with a limit for each record. What one
 //! document may cost is in [`crate::budget`].
 
+mod password;
 mod options;
 mod decoded;
 
@@ -37,6 +38,7 @@ pub(crate) use self::encoding::is_utf16;
 use self::options::NotUtf8;
 pub use self::options::{LINE_BYTES_MAX, MAX_FILE_BYTES, ReadOptions};
 use self::parsed::{Allowance, Fault, Parsed, Part};
+pub use self::password::{Locked, PASSWORD_FILE_BYTES_MAX, Passwords};
 pub use self::records::{ID_KEYS, Record, Records, TEXT_KEYS, TITLE_KEYS};
 
 /// Opens a file that [`crate::walk`] found and reads its documents one by one.

@@ -1,6 +1,7 @@
 //! The way files are read, and the limits that hold for all of them.
 
 use crate::format::ReadAs;
+use crate::read::password::Passwords;
 
 /// Default of [`ReadOptions::max_file_bytes`].
 pub const MAX_FILE_BYTES: u64 = 64 * 1024 * 1024;
@@ -17,11 +18,13 @@ pub struct ReadOptions {
     pub lossy: bool,
     /// Longest file that is one document (all but JSONL), in bytes.
     pub max_file_bytes: u64,
+    /// Passwords that are tried on encrypted files.
+    pub passwords: Passwords,
 }
 
 impl Default for ReadOptions {
     fn default() -> Self {
-        Self { format: ReadAs::Auto, lossy: false, max_file_bytes: MAX_FILE_BYTES }
+        Self { format: ReadAs::Auto, lossy: false, max_file_bytes: MAX_FILE_BYTES, passwords: Passwords::default() }
     }
 }
 

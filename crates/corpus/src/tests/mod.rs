@@ -4,6 +4,7 @@ mod archives;
 mod code;
 mod documents;
 mod hostile;
+mod passwords;
 
 use std::path::{Path, PathBuf};
 

@@ -1,6 +1,6 @@
 //! `cento inspect`: what the indexer would make of a file.
 
-use cento_engine::{IndexOptions, InspectedChunk, Inspection, ReadOptions, Root, corpus};
+use cento_engine::{IndexOptions, InspectedChunk, Inspection, ReadOptions, Root};
 
 use crate::args::{Global, Inspect};
 use crate::exit_code::Outcome;
@@ -20,7 +20,7 @@ pub(crate) fn execute(args: &Inspect, global: &Global) -> anyhow::Result<Outcome
         access: global.access.clone(),
         header: Some(args.header),
         chunk_tokens: Some(args.chunk_tokens),
-        read: ReadOptions { format: args.format, lossy: args.lossy, max_file_bytes: corpus::MAX_FILE_BYTES },
+        read: ReadOptions { format: args.format, lossy: args.lossy, ..ReadOptions::default() },
         guard: Some(options::guard()?),
         threads: global.threads,
         ..IndexOptions::default()

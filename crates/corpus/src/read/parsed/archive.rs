@@ -1,8 +1,8 @@
 //! Archives, as ZIP: each file in one is read as what it is, and is documents of its own.
 //!
 //! The id of such a document is that of the archive, `/` and its name in it. Nothing is unpacked but into memory. What
-//! is encrypted, a link, of a type that is not read, or called by a name that leads out of the archive or stands there
-//! twice, is named as unread; hidden files are passed over, as in a folder.
+//! no password opens, a link, of a type that is not read, or called by a name that leads out of the archive or stands
+//! there twice, is named as unread; hidden files are passed over, as in a folder.
 //! Source: APPNOTE.TXT 6.3.10 of PKWARE.
 //! Cost: one entry at a time, of no more bytes than it declares; all of them, and those of archives inside this one,
 //! within one [`Allowance`](super::Allowance).
@@ -12,15 +12,17 @@ use std::collections::HashSet;
 use std::io::{Cursor, Read};
 use std::path::Path;
 
-use zip::ZipArchive;
+use zip::result::ZipError;
+use zip::{CompressionMethod, ZipArchive};
 
-use super::package::{ENCRYPTED, unread};
-use super::part::{UNPACKED_BYTES_MAX, quoted};
+use super::package::unread;
+use super::part::{ENCRYPTED, UNPACKED_BYTES_MAX, quoted};
 use super::{Fault, Inner, Parsed, Part};
 use crate::budget::NAME_BYTES_MAX;
 use crate::document::record_id;
 use crate::extraction::Extraction;
 use crate::format::{Format, unknown_type};
+use crate::read::password::Locked;
 
 const ENGINE: &str = "zip 9";
 
@@ -45,7 +47,7 @@ pub(super) fn read(part: &Part<'_>, inner: Inner<'_>) -> Result<Parsed, Fault> {
         reading.unread(format!("entry {name}: a later entry has this name, which is read"));
     }
     let n_entries = reading.archive.len();
-    let mut n_encrypted = 0;
+    let (mut n_encrypted, mut is_unknown) = (0, false);
     for index in 0..n_entries {
         let Some(entry) = reading.entry(index) else { continue };
         if let Err(reason) = part.allowance.enter() {
@@ -54,12 +56,22 @@ pub(super) fn read(part: &Part<'_>, inner: Inner<'_>) -> Result<Parsed, Fault> {
             break;
         }
         if let Err(reason) = reading.read(index, &entry) {
-            n_encrypted += usize::from(reason == ENCRYPTED);
+            n_encrypted += usize::from(reason.starts_with(ENCRYPTED));
+            is_unknown |= reason == unknown();
             reading.unread(format!("entry {}: {reason}", quoted(&entry.name)));
         }
     }
     let is_locked = n_encrypted > 0 && reading.parsed.documents.is_empty();
-    if is_locked { Err(Fault::Encrypted) } else { Ok(reading.parsed) }
+    match is_locked {
+        true if is_unknown => Err(Fault::Encrypted(Locked::Unknown)),
+        true => Err(Fault::Encrypted(part.options.passwords.locked())),
+        false => Ok(reading.parsed),
+    }
+}
+
+/// The reason to give for an entry that no password opens here.
+fn unknown() -> String {
+    Fault::Encrypted(Locked::Unknown).reason()
 }
 
 struct Reading<'r> {
@@ -131,21 +143,47 @@ impl Reading<'_> {
 
     /// The bytes of an entry.
     fn unpack(&mut self, index: usize) -> Result<Vec<u8>, String> {
-        let entry = self.archive.by_index(index).map_err(unread)?;
+        let entry = self.archive.by_index_raw(index).map_err(unread)?;
         if entry.is_symlink() {
             return Err("a link".to_owned());
         }
+        let (is_encrypted, is_aes) = (entry.encrypted(), entry.compression() == CompressionMethod::AES);
         let (n_declared, limit) = (entry.size(), self.part.options.max_file_bytes);
         if n_declared > limit {
             return Err(format!("{n_declared} bytes, the limit is {limit}"));
         }
         self.part.allowance.unpack(n_declared)?;
-        let mut bytes = Vec::new();
-        entry.take(n_declared.saturating_add(1)).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
-        match bytes.len() as u64 > n_declared {
-            true => Err(format!("more than the {n_declared} bytes that it declares")),
-            false => Ok(bytes),
+        drop(entry);
+        if !is_encrypted {
+            return taken(self.archive.by_index(index).map_err(unread)?, n_declared);
         }
+        if is_aes {
+            return Err(unknown());
+        }
+        // A wrong password passes the old check of one byte once in 256 times: only bytes with their checksum count.
+        let passwords = &self.part.options.passwords;
+        for password in passwords.iter() {
+            match self.archive.by_index_decrypt(index, password.as_bytes()) {
+                Ok(entry) => {
+                    if let Ok(bytes) = taken(entry, n_declared) {
+                        return Ok(bytes);
+                    }
+                }
+                Err(ZipError::InvalidPassword) => {}
+                Err(error) => return Err(unread(error)),
+            }
+        }
+        Err(Fault::Encrypted(passwords.locked()).reason())
+    }
+}
+
+/// The bytes of an entry, no more of them than it declares.
+fn taken(entry: impl Read, n_declared: u64) -> Result<Vec<u8>, String> {
+    let mut bytes = Vec::new();
+    entry.take(n_declared.saturating_add(1)).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
+    match bytes.len() as u64 > n_declared {
+        true => Err(format!("more than the {n_declared} bytes that it declares")),
+        false => Ok(bytes),
     }
 }
 

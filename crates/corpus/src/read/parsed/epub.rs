@@ -14,14 +14,15 @@ use quick_xml::writer::Writer;
 
 use super::draft::{About, Draft, one_line};
 use super::figures::completeness;
-use super::package::{ENCRYPTED, Package, TextOf, character_of, elements, fault_of};
-use super::part::quoted;
+use super::package::{Package, TextOf, character_of, elements, fault_of};
+use super::part::{ENCRYPTED, quoted};
 use super::{Fault, Inner, Parsed, Part};
 use crate::budget::HEADING_BYTES_MAX;
 use crate::document::Document;
 use crate::extraction::Extraction;
 use crate::format::Format;
 use crate::links::LinkKind;
+use crate::read::password::Locked;
 
 const ENGINE: &str = "html5ever 0.40";
 
@@ -125,7 +126,7 @@ impl Book<'_> {
                 self.extraction.unread.push(format!("page {}: the spine does not name it", quoted(&name)));
             }
         }
-        if n_encrypted > 0 && n_encrypted == spine.len() { Err(Fault::Encrypted) } else { Ok(()) }
+        if n_encrypted > 0 && n_encrypted == spine.len() { Err(Fault::Encrypted(Locked::Unknown)) } else { Ok(()) }
     }
 
     /// Reads a page, or says why it was not read.

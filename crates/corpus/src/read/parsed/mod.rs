@@ -7,6 +7,7 @@ mod draft;
 mod figures;
 mod part;
 mod package;
+mod package_key;
 mod slides;
 
 mod archive;
@@ -45,11 +46,15 @@ pub(super) fn read(part: &Part<'_>, format: Format, depth: usize, inner: Inner<'
         let document = draft::Draft::new(0).finish(part.id, part.origin, format, part.name(), about);
         return Ok(Parsed::one(document, Extraction::default()));
     }
+    let opened;
+    let part = if is_encrypted_package(part.bytes) {
+        opened = package_key::open(part.bytes, &part.options.passwords)?;
+        &Part { bytes: &opened, ..*part }
+    } else {
+        part
+    };
     let found = of_content(part.bytes, format);
     let Reader::Parsed(parser) = found.reader() else { return inner(part, found) };
-    if is_encrypted_package(part.bytes) {
-        return Err(Fault::Encrypted);
-    }
     let mut parsed = match parser {
         Parser::Pdf => pdf::read(part),
         Parser::Office(kind) => office::read(part, found, kind),

@@ -19,6 +19,7 @@ use crate::document::BlockKind;
 use crate::extraction::Extraction;
 use crate::format::{Format, Office};
 use crate::links::LinkKind;
+use crate::read::password::Locked;
 
 const ENGINE: &str = "anydoc 0.2.4";
 
@@ -73,7 +74,7 @@ fn name(kind: Office) -> anydoc::Format {
 
 fn fault(error: anydoc::ConvertError) -> Fault {
     match error {
-        anydoc::ConvertError::Encrypted => Fault::Encrypted,
+        anydoc::ConvertError::Encrypted => Fault::Encrypted(Locked::Unknown),
         other => Fault::Unparsed { engine: ENGINE, reason: other.to_string() },
     }
 }

@@ -12,6 +12,7 @@ use quick_xml::reader::Reader;
 use zip::ZipArchive;
 use zip::result::ZipError;
 
+use super::part::ENCRYPTED;
 use crate::metadata::{Metadata, Place, Value, add_value};
 
 /// Longest part that is read, in bytes.
@@ -106,9 +107,6 @@ impl<'a> Package<'a> {
         (title, metadata)
     }
 }
-
-/// The reason for which an encrypted part of an archive is not read.
-pub(super) const ENCRYPTED: &str = "encrypted";
 
 /// Why a part of an archive cannot be unpacked.
 pub(super) fn unread(error: ZipError) -> String {

@@ -10,6 +10,7 @@ use crate::error::Error;
 use crate::extraction::Extraction;
 use crate::format::Format;
 use crate::read::options::ReadOptions;
+use crate::read::password::Locked;
 
 /// The bytes of one file, or of one that stands in another.
 #[derive(Clone, Copy)]
@@ -106,11 +107,14 @@ impl Parsed {
 /// Reads what stands in a file, in any format.
 pub(in crate::read) type Inner<'r> = &'r dyn Fn(&Part<'_>, Format) -> Result<Parsed, Fault>;
 
+/// The reason for which an encrypted part of a file is not read.
+pub(super) const ENCRYPTED: &str = "encrypted";
+
 /// Why nothing was read.
 #[derive(Debug)]
 pub(in crate::read) enum Fault {
     /// The bytes are encrypted.
-    Encrypted,
+    Encrypted(Locked),
     /// A parser gave up.
     Unparsed { engine: &'static str, reason: String },
     /// The document costs more than one may.
@@ -121,7 +125,7 @@ impl Fault {
     /// The reason in words.
     pub(in crate::read) fn reason(self) -> String {
         match self {
-            Self::Encrypted => "encrypted".into(),
+            Self::Encrypted(locked) => format!("{ENCRYPTED}: {locked}"),
             Self::Unparsed { engine, reason } => format!("{engine}: {reason}"),
             Self::Excess(Excess { what, n, limit }) => format!("{n} {what}, the limit is {limit}"),
         }
@@ -130,7 +134,7 @@ impl Fault {
     /// The error of the file at `path`.
     pub(in crate::read) fn at(self, path: &Path) -> Error {
         match self {
-            Self::Encrypted => Error::Encrypted { path: path.to_owned() },
+            Self::Encrypted(locked) => Error::Encrypted { path: path.to_owned(), locked },
             Self::Unparsed { engine, reason } => Error::Unparsed { path: path.to_owned(), engine, reason },
             Self::Excess(excess) => excess.at(path, None),
         }

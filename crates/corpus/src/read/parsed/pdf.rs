@@ -2,7 +2,8 @@
 //!
 //! Sections are those of the outline (bookmarks), each where its title stands on its page; without one, lines in type
 //! that is larger than that of the text are headings, or those that the tags of the file call so. Pages without text
-//! are named: they are scans, most often, and are not recognised. What is encrypted with a user password is refused.
+//! are named: they are scans, most often, and are not recognised. A user password is looked for among
+//! those given.
 //! Cost: one page at a time besides the file, which the engine holds twice.
 
 use std::collections::BTreeMap;
@@ -20,6 +21,7 @@ use crate::document::BlockKind;
 use crate::extraction::Extraction;
 use crate::format::Format;
 use crate::metadata::{Metadata, Place, Value, add_value};
+use crate::read::password::Passwords;
 
 const ENGINE: &str = "pdf_oxide 0.3.78";
 
@@ -63,8 +65,8 @@ const NESTED_MAX: u64 = 500;
 pub(super) fn read(part: &Part<'_>) -> Result<Parsed, Fault> {
     within("arrays and dictionaries inside each other", nesting(part.bytes), NESTED_MAX)?;
     let pdf = PdfDocument::from_bytes(part.bytes.to_vec()).map_err(|error| fault(&error))?;
-    if pdf.is_encrypted() && !pdf.is_authenticated() {
-        return Err(Fault::Encrypted);
+    if pdf.is_encrypted() && !pdf.is_authenticated() && !opens(&pdf, &part.options.passwords) {
+        return Err(Fault::Encrypted(part.options.passwords.locked()));
     }
     let n_pages = pdf.page_count().map_err(|error| fault(&error))?;
     within("pages", n_pages as u64, PAGES_MAX)?;
@@ -101,6 +103,17 @@ pub(super) fn read(part: &Part<'_>) -> Result<Parsed, Fault> {
         about.warnings.push("the file has no pages".into());
     }
     Ok(Parsed::one(draft.finish(part.id, part.origin, Format::Pdf, part.name(), about), extraction))
+}
+
+/// Tries passwords in turn. Newer encryption takes them as UTF-8, older as Latin 1.
+fn opens(pdf: &PdfDocument, passwords: &Passwords) -> bool {
+    let is_right = |password: &[u8]| matches!(pdf.authenticate(password), Ok(true));
+    let in_latin =
+        |password: &str| password.chars().map(|letter| u8::try_from(letter).ok()).collect::<Option<Vec<u8>>>();
+    passwords.iter().any(|password| {
+        is_right(password.as_bytes())
+            || !password.is_ascii() && in_latin(password).is_some_and(|latin| is_right(&latin))
+    })
 }
 
 fn fault(error: &pdf_oxide::Error) -> Fault {

@@ -24,6 +24,7 @@ use crate::document::BlockKind;
 use crate::extraction::Extraction;
 use crate::format::{Book, Format};
 use crate::metadata::{Metadata, Place, Value, add_value};
+use crate::read::password::Locked;
 
 const ENGINE: &str = "calamine 0.38.0";
 
@@ -163,22 +164,22 @@ impl<'a> Workbook<'a> {
         match book {
             Book::Xlsb => match Xlsb::new(cursor) {
                 Ok(workbook) => Ok(Self::Xlsb(Box::new(workbook))),
-                Err(calamine::XlsbError::Password) => Err(Fault::Encrypted),
+                Err(calamine::XlsbError::Password) => Err(Fault::Encrypted(Locked::Unknown)),
                 Err(error) => Err(unparsed(error)),
             },
             Book::Xls => match Xls::new(cursor) {
                 Ok(workbook) => Ok(Self::Xls(Box::new(workbook))),
-                Err(calamine::XlsError::Password) => Err(Fault::Encrypted),
+                Err(calamine::XlsError::Password) => Err(Fault::Encrypted(Locked::Unknown)),
                 Err(error) => Err(unparsed(error)),
             },
             Book::Ods => match Ods::new(cursor) {
                 Ok(workbook) => Ok(Self::Ods(Box::new(workbook))),
-                Err(calamine::OdsError::Password) => Err(Fault::Encrypted),
+                Err(calamine::OdsError::Password) => Err(Fault::Encrypted(Locked::Unknown)),
                 Err(error) => Err(unparsed(error)),
             },
             Book::Xlsx => match Xlsx::new(cursor) {
                 Ok(workbook) => Ok(Self::Xlsx(Box::new(workbook))),
-                Err(calamine::XlsxError::Password) => Err(Fault::Encrypted),
+                Err(calamine::XlsxError::Password) => Err(Fault::Encrypted(Locked::Unknown)),
                 Err(error) => Err(unparsed(error)),
             },
         }
