@@ -2059,6 +2059,26 @@ class ReplayAnswer:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ReplicaStatus:
+    """A server of a part."""
+
+    address: str
+    """Its address."""
+
+    n_answers: int
+    """Calls that it answered."""
+
+    n_failures: int
+    """Calls that it did not answer, or not rightly."""
+
+    n_overtaken: int
+    """Calls that another answered first, though it was asked later."""
+
+    down: str | None = None
+    """Why it is not asked now, unless no other answers; nothing if it answered last."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class RerankedBy:
     """The reranker that answered."""
 
@@ -2183,6 +2203,26 @@ class SegmentStatus:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ShardStatus:
+    """A part of a collection on other servers, as whoever asks them knows it."""
+
+    n_hedged: int
+    """Calls that were made to a second server because the first was late."""
+
+    n_hedges_won: int
+    """Calls of these that the second answered first."""
+
+    replicas: list[ReplicaStatus]
+    """Its servers, which have the same."""
+
+    shard: str
+    """The addresses of its servers."""
+
+    generation: int | None = None
+    """Generation that is asked for; nothing before it was asked."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class SnapshotList:
     """The snapshots of a collection, by name ascending."""
 
@@ -2292,6 +2332,9 @@ class Status:
 
     segments: list[SegmentStatus]
     """Segments, in order."""
+
+    shards: list[ShardStatus]
+    """The servers that have its parts, where it lies on others."""
 
     stale: list[Stale]
     """Documents whose files could not be read when they were indexed last: they answer as they were before."""
