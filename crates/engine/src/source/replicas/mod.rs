@@ -105,7 +105,7 @@ impl Replicas {
         let (late, (tell, told)) = (Cancel::new(), channel());
         let stop = || cancel.is_cancelled() || late.is_cancelled();
         let looks: Vec<Result<Remote>> = std::thread::scope(|scope| {
-            let look = |at| {
+            let look = |at: usize| {
                 let (tell, stop) = (tell.clone(), &stop);
                 scope.spawn(move || {
                     // Its generation first: whatever else stands there is not listened to for long.

@@ -236,8 +236,9 @@ mod tests {
         let standing = standing.into_inner().unwrap();
         let slow = &standing.replicas()[1];
         assert!(slow.rest.is_some() && slow.n_overtaken >= 3, "{slow:?}");
-        assert_eq!((standing.n_hedged, standing.n_hedges_won), (slow.n_overtaken, slow.n_overtaken));
-        assert_eq!(n_stopped.into_inner() as u64, slow.n_overtaken, "every one that lost was told");
+        // On a busy machine the quick one may be late too, and the slow one asked beside it.
+        assert!(standing.n_hedges_won == slow.n_overtaken && standing.n_hedged >= slow.n_overtaken);
+        assert!(n_stopped.into_inner() as u64 >= slow.n_overtaken, "every one that lost was told");
         assert_eq!(slow.n_failures, 0);
     }
 
