@@ -182,7 +182,10 @@ fn whatever_one_of_two_replicas_does_answers_are_those_of_the_whole() {
                 assert_eq!(answer, expected, "{does:?} {odd}: {asked}");
             }
             let down = |at: usize| shards[0].status().replicas[at].down.clone();
-            assert_eq!((down(odd).is_some(), down(1 - odd)), (does != Does::Answers, None), "{does:?}");
+            // On a busy machine one that answers may be slower than the other now and then.
+            let is_at_fault = |at: usize| down(at).is_some_and(|why| !why.contains("slower"));
+            let is_found_out = if does == Does::Hangs { down(odd).is_some() } else { is_at_fault(odd) };
+            assert_eq!((is_found_out, is_at_fault(1 - odd)), (does != Does::Answers, false), "{does:?}");
             servers.iter().for_each(|pair| pair[odd].now(Does::Answers));
         }
     }
