@@ -13,7 +13,6 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::collections::HashMap;
-use std::collections::hash_map::Entry;
 use std::hash::Hash;
 
 /// Rank constant of reciprocal rank fusion, as in its paper.
@@ -139,37 +138,48 @@ pub fn fuse<I: Ord + Hash + Clone>(arms: &[Arm<I>], method: &Method) -> Result<V
         }
         share_out(&mut weights);
     }
-    let absent: Vec<Contribution> =
-        rankings.iter().zip(&weights).map(|((arm, ..), &weight)| absent(arm.name.clone(), weight)).collect();
     let mut place: HashMap<&I, usize> = HashMap::with_capacity(rankings.iter().map(|(_, hits, _)| hits.len()).sum());
-    let mut union: Vec<(&I, Vec<Contribution>)> = Vec::new();
-    for (column, (arm, hits, normalized)) in rankings.iter().enumerate() {
-        let weight = weights[column];
-        for (at, &(id, raw)) in hits.iter().enumerate() {
-            let place = match place.entry(id) {
-                Entry::Occupied(known) => *known.get(),
-                Entry::Vacant(new) => {
-                    union.push((id, absent.clone()));
-                    *new.insert(union.len() - 1)
-                }
-            };
-            let own = &mut union[place].1[column];
-            if own.rank.is_some() {
+    // The ids, and the rank of each in each arm, 0 where that did not find it: \[ids, arms\].
+    let (mut ids, mut ranks): (Vec<&I>, Vec<usize>) = (Vec::new(), Vec::new());
+    for (column, (arm, hits, _)) in rankings.iter().enumerate() {
+        for (at, &(id, _)) in hits.iter().enumerate() {
+            let place = *place.entry(id).or_insert_with(|| {
+                ids.push(id);
+                ranks.resize(ids.len() * rankings.len(), 0);
+                ids.len() - 1
+            });
+            let rank = &mut ranks[place * rankings.len() + column];
+            if *rank > 0 {
                 return Err(Error::DuplicateHit { arm: arm.name.to_string(), rank: at + 1 });
             }
-            own.rank = Some(at + 1);
-            own.raw = Some(*raw);
-            own.normalized = normalized.as_ref().map(|values| values[at]);
-            own.contribution = match (method, normalized) {
-                (Method::Rrf { k }, _) => weight / (k + (at + 1) as f64),
-                (_, values) => weight * values.as_ref().map_or(0.0, |values| values[at]),
-            };
+            *rank = at + 1;
         }
     }
-    let mut fused: Vec<Fused<I>> =
-        union.into_iter().map(|(id, contributions)| sum(id, contributions)).collect::<Result<_>>()?;
-    fused.sort_by(|a, b| best_first((a.score, &a.id), (b.score, &b.id)));
-    Ok(fused)
+    let part = |column: usize, rank: usize| {
+        let ((arm, hits, normalized), weight) = (&rankings[column], weights[column]);
+        let at = rank.checked_sub(1);
+        let normalized = at.and_then(|at| normalized.as_ref().map(|values| values[at]));
+        let contribution = match (method, at) {
+            (_, None) => 0.0,
+            (Method::Rrf { k }, Some(_)) => weight / (k + rank as f64),
+            _ => weight * normalized.unwrap_or(0.0),
+        };
+        let (arm, rank, raw) = (arm.name.clone(), at.map(|_| rank), at.map(|at| *hits[at].1));
+        Contribution { arm, rank, raw, normalized, weight, contribution }
+    };
+    let parts = |ranks: &[usize]| ranks.iter().enumerate().map(|(column, &rank)| part(column, rank)).collect();
+    let fused = ids.into_iter().zip(ranks.chunks(rankings.len().max(1)));
+    let fused = fused.map(|(id, ranks)| {
+        let score = ranks.iter().enumerate().fold(0.0, |sum, (column, &rank)| sum + part(column, rank).contribution);
+        if score.is_finite() { Ok((id, score, ranks)) } else { Err(Error::NotFinite { what: "a fused score".into() }) }
+    });
+    // What is moved is small: the parts of a score are made when its place is known.
+    let mut fused: Vec<(&I, f64, &[usize])> = fused.collect::<Result<_>>()?;
+    fused.sort_by(|a, b| best_first((a.1, a.0), (b.1, b.0)));
+    Ok(fused
+        .into_iter()
+        .map(|(id, score, ranks)| Fused { id: id.clone(), score, contributions: parts(ranks) })
+        .collect())
 }
 
 fn check<I>(arms: &[Arm<I>], order: &[usize], method: &Method) -> Result<()> {
@@ -222,10 +232,6 @@ fn normalized<I>(hits: &[(&I, &f64)], arm: usize, method: &Method) -> Result<Opt
     }
 }
 
-fn absent(arm: Cow<'static, str>, weight: f64) -> Contribution {
-    Contribution { arm, rank: None, raw: None, normalized: None, weight, contribution: 0.0 }
-}
-
 /// Makes weights add up to 1, unless all are 0.
 fn share_out(weights: &mut [f64]) {
     let sum: f64 = weights.iter().sum();
@@ -241,14 +247,6 @@ fn contrast(scores: &[f64], depth: usize) -> f64 {
     }
     let behind: f64 = scores.iter().take(depth).skip(1).sum();
     (1.0 - behind / (depth - 1) as f64).max(CONTRAST_MIN)
-}
-
-fn sum<I: Clone>(id: &I, contributions: Vec<Contribution>) -> Result<Fused<I>> {
-    let score = contributions.iter().fold(0.0, |sum, part| sum + part.contribution);
-    if !score.is_finite() {
-        return Err(Error::NotFinite { what: "a fused score".into() });
-    }
-    Ok(Fused { id: id.clone(), score, contributions })
 }
 
 #[cfg(test)]

@@ -17,7 +17,7 @@ use crate::device::{self, Device, DeviceChoice, Form, Opened, Work};
 use crate::encoder::Transformer;
 use crate::encoder::stop::{NEVER, Stop, check};
 use crate::error::{Error, Result};
-use crate::fingerprint::fingerprint;
+use crate::fingerprint::{dtype, fingerprint, superseded_dtype};
 use crate::folder::{Folder, Prompts};
 use crate::kernels::gpu::Gpu;
 use crate::layers::Workspace;
@@ -114,6 +114,7 @@ pub struct Embedder {
     max_tokens: usize,
     n_positions: usize,
     fingerprint: String,
+    superseded: Option<String>,
     device: Device,
     precision: Precision,
     /// One for each thread that has computed so far; taken for a call and given back.
@@ -209,9 +210,11 @@ impl Embedder {
         if let Some(gpu) = device.gpu() {
             check_window(gpu, &encoder, folder.max_tokens, options.device)?;
         }
+        let fingerprint_as = |dtype| fingerprint(folder, &head, &weights_hash, &tokenizer_hash, dtype);
         let embedder = Self {
             tokenizer,
-            fingerprint: fingerprint(folder, &head, &weights_hash, &tokenizer_hash, options.precision),
+            fingerprint: fingerprint_as(dtype(options.precision)),
+            superseded: superseded_dtype(options.precision).map(fingerprint_as),
             head,
             max_tokens: folder.max_tokens,
             n_positions: folder.n_positions,
@@ -361,6 +364,12 @@ impl Embedder {
     /// different fingerprints are not comparable.
     pub fn fingerprint(&self) -> &str {
         &self.fingerprint
+    }
+
+    /// The fingerprint that earlier builds gave this model in this number type, if their vectors were others: those of
+    /// int8, before it turned weights and rows.
+    pub fn superseded_fingerprint(&self) -> Option<&str> {
+        self.superseded.as_deref()
     }
 
     /// The part of the machine that decides the bits of a vector, beside model and text: `cpu` where every processor

@@ -12,13 +12,27 @@ use crate::precision::Precision;
 
 /// Changes when the same model would give other vectors than before.
 const VERSION: &str = "cento embedding 1";
+
+/// The number type as it enters: int8 gave other vectors before it turned weights and rows.
+pub(crate) fn dtype(precision: Precision) -> &'static str {
+    match precision {
+        Precision::Int8 => "int8 turned",
+        Precision::F32 | Precision::Bf16 | Precision::F16 => precision.name(),
+    }
+}
+
+/// The number type as it entered when its vectors were others.
+pub(crate) fn superseded_dtype(precision: Precision) -> Option<&'static str> {
+    (precision == Precision::Int8).then_some("int8")
+}
+
 /// BLAKE3, as 64 hexadecimal digits.
 pub(crate) fn fingerprint(
     folder: &Folder,
     head: &Head,
     weights: &blake3::Hash,
     tokenizer: &blake3::Hash,
-    precision: Precision,
+    dtype: &str,
 ) -> String {
     let Folder { config, pooling, max_tokens, prompts, .. } = folder;
     let (config, pooling, max_tokens) = (json(config), json(pooling), max_tokens.to_string());
@@ -32,7 +46,7 @@ pub(crate) fn fingerprint(
         ("query prompt", prompts.query.as_bytes()),
         ("document prompt", prompts.document.as_bytes()),
         ("max tokens", max_tokens.as_bytes()),
-        ("dtype", precision.name().as_bytes()),
+        ("dtype", dtype.as_bytes()),
     ];
     if !beyond_pooling.is_empty() {
         parts.push(("beyond pooling", beyond_pooling.as_bytes())); // most models have nothing there, and keep their fingerprint

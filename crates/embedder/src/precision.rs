@@ -34,8 +34,8 @@ pub enum Precision {
     /// 16-bit IEEE floats, products summed in f32. Accelerators only; on GPUs by Vulkan or Metal the weights alone have
     /// 16 bits. Cosine to f32 at least .9999.
     F16,
-    /// 8-bit integers: weights by output channel, activations by token, sums exact in 32 bits. CPU only. Cosine to f32
-    /// .995 on average.
+    /// 8-bit integers: weights by output channel, activations by token, both turned before they are rounded, sums exact
+    /// in 32 bits. CPU only. Cosine to f32 .9995 to .9997 on average (MiniLM).
     Int8,
 }
 

@@ -136,6 +136,23 @@ fn the_face_of_the_tiny_model() {
     assert!(embedder.device_name().starts_with("cpu"));
 }
 
+/// Collections name their encoder by it: one whose vectors became others must not pass for the one it was.
+#[test]
+fn int8_has_another_fingerprint_than_before_it_turned_rows() {
+    let of = |precision| {
+        let options = LoadOptions { device: DeviceChoice::Cpu, threads: 1, precision, ..LoadOptions::default() };
+        let embedder = Embedder::load(&tiny(), &options).unwrap();
+        (embedder.fingerprint().to_owned(), embedder.superseded_fingerprint().map(ToOwned::to_owned))
+    };
+    let before = "e05c35c85212270c87c402a0db0ec2df178eb233a3ab265980e88e2ec1d46977"; // as a build from then says it
+    let (now, superseded) = of(Precision::Int8);
+    assert_eq!(superseded.as_deref(), Some(before));
+    assert_ne!(now, before);
+    for precision in [Precision::F32, Precision::Bf16] {
+        assert_eq!(of(precision).1, None, "{precision}");
+    }
+}
+
 #[test]
 fn jobs_keep_their_order_and_report_the_first_failure() {
     for n_threads in [1, 2, 5] {

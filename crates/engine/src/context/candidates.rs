@@ -25,7 +25,7 @@ impl Found {
 
     /// Its id, and the chunk itself.
     pub(crate) fn place(&self) -> (String, ChunkRef) {
-        (self.key.id.clone(), self.key.chunk)
+        (self.key.id.to_string(), self.key.chunk)
     }
 }
 
@@ -43,7 +43,7 @@ impl Searcher {
         let mut candidates = self.source.chunks(&chunks)?;
         for (candidate, chunk) in candidates.iter_mut().zip(chunks) {
             let Some(Found { key, relevance, arms }) = given.remove(&chunk) else { continue };
-            if key.id != candidate.id {
+            if *key.id != *candidate.id {
                 let reason = format!("its answers cannot be: {} is {} too", key.id, candidate.id);
                 return Err(Error::Shard { shard: self.source.whose(chunk), reason });
             }

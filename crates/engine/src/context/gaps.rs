@@ -58,7 +58,7 @@ impl Searcher {
             .into_iter()
             .map(|ranking| ranking.into_iter().map(|(key, _)| keep(&mut places, key)).collect())
             .collect();
-        let keys = places.iter().map(|(id, chunk)| Found::beside(ChunkKey { id: id.clone(), chunk: *chunk }));
+        let keys = places.iter().map(|(id, chunk)| Found::beside(ChunkKey { id: id.clone().into(), chunk: *chunk }));
         let read = self.candidates(keys.collect())?;
         let mut known: HashSet<&str> = found.iter().map(|candidate| candidate.id.as_str()).collect();
         let mut candidates = Vec::new();
@@ -74,6 +74,6 @@ impl Searcher {
 
 /// Keeps the place of a chunk; its id.
 fn keep(places: &mut HashMap<String, ChunkRef>, ChunkKey { id, chunk }: ChunkKey) -> String {
-    places.insert(id.clone(), chunk);
-    id
+    places.insert(id.to_string(), chunk);
+    id.to_string()
 }

@@ -453,7 +453,7 @@ impl Pool<'_> {
         for (candidate, chunk) in self.searcher.source.chunks(&chunks)?.into_iter().zip(chunks) {
             let id = candidate.id;
             if candidates.iter().all(|candidate| candidate.id != id) {
-                missing.push(Found::beside(ChunkKey { id: id.clone(), chunk }));
+                missing.push(Found::beside(ChunkKey { id: id.clone().into(), chunk }));
             }
             ids.push(id);
         }

@@ -217,6 +217,14 @@ impl Encoder {
         }
     }
 
+    /// True if earlier builds gave this model this fingerprint, and with it other vectors.
+    pub(crate) fn has_superseded(&self, fingerprint: &str) -> bool {
+        match &self.0 {
+            Place::Here(embedder) => embedder.superseded_fingerprint() == Some(fingerprint),
+            Place::Elsewhere(_) => false,
+        }
+    }
+
     /// The part of the machine that decides the bits of a vector; see [`Embedder::arithmetic`].
     pub(crate) fn arithmetic(&self) -> String {
         match &self.0 {

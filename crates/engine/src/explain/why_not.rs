@@ -183,7 +183,7 @@ fn standing(ranking: &[(ChunkKey, f64)], target: &Target, depth: usize) -> Optio
     let (key, score) = &ranking[at];
     let last = ranking[..depth.min(ranking.len())].last().map_or(*score, |(_, score)| *score);
     Some(Standing {
-        chunk_id: key.id.clone(),
+        chunk_id: key.id.to_string(),
         rank: at + 1,
         n_ranked: ranking.len(),
         score: *score,

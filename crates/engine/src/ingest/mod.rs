@@ -43,7 +43,7 @@ pub use self::inspect::inspect;
 use self::ledger::{Group, Ledger};
 pub use self::options::{IndexOptions, Removals};
 use self::options::{capped, chunk_config};
-pub(crate) use self::options::{load_encoder, precision_of, settle};
+pub(crate) use self::options::{load_encoder, other_model, precision_of, settle};
 use self::prepare::{ContentHash, Prepared, prepare};
 pub use self::report::{IndexReport, Issue, Progress, Stage};
 pub(crate) use self::vectors::RowVectors;

@@ -253,7 +253,7 @@ pub(crate) fn settle(
         false => Err(Error::Mismatch { setting, collection: collection.to_owned(), requested: requested.to_owned() }),
     };
     if asked.model_fingerprint != known.model_fingerprint {
-        return Err(Error::Mismatch { setting: "model", collection: named(known), requested: named(&asked) });
+        return Err(other_model(known, spec, encoder));
     }
     if let Some(prompt) = &options.prompt {
         differs("prompt", known.prompt.as_deref().unwrap_or(QUERY_PROMPT), prompt)?;
@@ -319,8 +319,18 @@ fn check_contexts(config: &CollectionConfig, encoder: &Encoder) -> Result<()> {
     Ok(())
 }
 
-fn named(config: &CollectionConfig) -> String {
-    format!("{} (fingerprint {})", config.model, short(&config.model_fingerprint))
+/// The refusal of an encoder whose vectors are not those of the collection: another model, or the same in a number type
+/// that was computed otherwise when the collection was made.
+pub(crate) fn other_model(known: &CollectionConfig, spec: &str, encoder: &Encoder) -> Error {
+    let (setting, remark) = match encoder.has_superseded(&known.model_fingerprint) {
+        true => ("precision", format!(", {} as an earlier build computed it", known.precision)),
+        false => ("model", String::new()),
+    };
+    Error::Mismatch {
+        setting,
+        collection: format!("{} (fingerprint {}{remark})", known.model, short(&known.model_fingerprint)),
+        requested: format!("{spec} (fingerprint {})", short(encoder.fingerprint())),
+    }
 }
 
 /// The chunker's configuration for an encoder: header and chunk share its window with the prompt and the special

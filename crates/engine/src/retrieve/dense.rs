@@ -196,7 +196,7 @@ fn neighbors(near: Near, k: usize, is_given: bool) -> (VectorNeighbors, usize, u
     ranking.truncate(k);
     let mut found = VectorNeighbors::default();
     for (key, score) in ranking {
-        let mut id = key.id;
+        let mut id = key.id.to_string();
         if is_given && let Some(end) = id.rfind('#') {
             id.truncate(end);
         }

@@ -250,7 +250,7 @@ impl Searcher {
             if let Some(reranking) = &request.rerank {
                 self.rerank_documents(question, &mut fused, reranking, request, settings)?;
             }
-            Ok(fused.into_iter().take(request.k).map(|fused| (fused.id.id, fused.score)).collect())
+            Ok(fused.into_iter().take(request.k).map(|fused| (fused.id.id.to_string(), fused.score)).collect())
         };
         rankings.into_iter().zip(settings).map(best).collect()
     }

@@ -25,6 +25,7 @@ use crate::retrieve::rules::known::NamedBy;
 use crate::retrieve::rules::links::Followed;
 use crate::retrieve::scope::{Allowed, Filtered};
 use crate::retrieve::searcher::Searcher;
+use crate::retrieve::turns::Arrival;
 use crate::source::ranking::Ranking;
 use crate::source::refs::{ChunkKey, ChunkRef};
 use crate::source::scope::{Scope, Scopes};
@@ -229,7 +230,7 @@ impl Searcher {
     ) -> Result<Retrieved> {
         request.check()?;
         self.check_words(request.mode)?;
-        let mut arms = Vec::new();
+        let (arrival, mut arms) = (Arrival::now(), Vec::new());
         let (mut scanned, mut vectors, mut embedded, mut warnings) = ("none", None, None, Vec::new());
         if request.mode != Mode::Lexical {
             let start = Instant::now();
@@ -242,10 +243,14 @@ impl Searcher {
                 }
             };
             timings.embed = start.elapsed();
+            embedded = Some(query);
+        }
+        let _turn = if self.source.is_far() { None } else { arrival.turn(&request.cancel)? };
+        if let Some(query) = &embedded {
             let start = Instant::now();
-            let found = self.dense_chunks(&query, request, scope)?;
+            let found = self.dense_chunks(query, request, scope)?;
             timings.dense = start.elapsed();
-            (scanned, vectors, embedded) = (found.scanned, Some(found.used), Some(query));
+            (scanned, vectors) = (found.scanned, Some(found.used));
             arms.push(arm(DENSE, found.chunks));
         }
         request.cancel.check()?;
@@ -310,8 +315,8 @@ impl Searcher {
         let ranked = best.into_iter().zip(self.source.chunks(&chunks)?).enumerate();
         let hit = |(n, ((fused, likelihood), chunk)): (usize, (Likely, Candidate))| Hit {
             rank: n + 1,
-            named_by: named.remove(&fused.id.id),
-            id: fused.id.id,
+            named_by: named.remove(&*fused.id.id),
+            id: fused.id.id.to_string(),
             document: chunk.document,
             title: chunk.title,
             path: chunk.path,

@@ -9,9 +9,9 @@ use cento_embedder::{DeviceChoice, Embedding, LoadOptions};
 use cento_lexical::Analyzer;
 
 use crate::cancel::Cancel;
-use crate::encoder::{Address, Encoder, EncoderAccess, EndpointSettings, Named, Opening, short};
+use crate::encoder::{Address, Encoder, EncoderAccess, EndpointSettings, Named, Opening};
 use crate::error::{Error, Result};
-use crate::ingest::precision_of;
+use crate::ingest::{other_model, precision_of};
 use crate::line::patience::Patience;
 use crate::retrieve::missing::MissingShard;
 use crate::retrieve::queue::SharedEncoder;
@@ -259,11 +259,7 @@ impl Searcher {
         };
         let mut encoder = Encoder::load(&models, &located.folder, &load)?;
         if encoder.fingerprint() != config.model_fingerprint {
-            return Err(Error::Mismatch {
-                setting: "model",
-                collection: format!("{} (fingerprint {})", config.model, short(&config.model_fingerprint)),
-                requested: format!("{} (fingerprint {})", located.name, short(encoder.fingerprint())),
-            });
+            return Err(other_model(config, &located.name, &encoder));
         }
         config.prompt.as_ref().map_or(Ok(()), |prompt| encoder.choose_query_prompt(prompt))?;
         Ok(encoder)

@@ -125,8 +125,8 @@ impl Shards {
         let mut shard_of: HashMap<&str, usize> = HashMap::new();
         for (key, _) in &merged {
             let document = match unit {
-                Unit::Row => key.id.rsplit_once('#').map_or(key.id.as_str(), |(document, _)| document),
-                Unit::Document => key.id.as_str(),
+                Unit::Row => key.id.rsplit_once('#').map_or(&*key.id, |(document, _)| document),
+                Unit::Document => &*key.id,
             };
             let known = *shard_of.entry(document).or_insert_with(|| key.chunk.shard());
             if known != key.chunk.shard() {

@@ -108,7 +108,7 @@ impl Rounded<'_> {
 #[cfg(target_arch = "x86_64")]
 impl<T: Tile<Row = u16, Sum = f32> + dot::HasBf16Dot> packed::Layer<T> for Rounded<'_> {
     #[inline(always)]
-    fn encode(&self, tile: T, row: usize, target: &mut [u16]) {
+    fn encode(&mut self, tile: T, row: usize, target: &mut [u16]) {
         dot::round_rows(tile.bf16_dot(), [1, self.weight.n_inputs(), 0], self.row(row), target.len(), target);
     }
 
@@ -120,7 +120,7 @@ impl<T: Tile<Row = u16, Sum = f32> + dot::HasBf16Dot> packed::Layer<T> for Round
 
 impl packed::Layer<Widened> for Rounded<'_> {
     #[inline(always)]
-    fn encode(&self, _tile: Widened, row: usize, target: &mut [f32]) {
+    fn encode(&mut self, _tile: Widened, row: usize, target: &mut [f32]) {
         let (target, rest) = target.split_at_mut(self.weight.n_inputs());
         rest.fill(0.0);
         for (wide, &x) in target.iter_mut().zip(self.row(row)) {

@@ -33,7 +33,7 @@ impl Weight {
         match precision {
             Precision::F32 => Self::F32(Panels::of_transposed(simd, weight, n_outputs, n_inputs)),
             Precision::Bf16 => Self::Bf16(Bf16::pack(weight, n_outputs, n_inputs)),
-            Precision::Int8 => Self::Int8(Int8::pack(weight, n_outputs, n_inputs)),
+            Precision::Int8 => Self::Int8(Int8::pack(simd, weight, n_outputs, n_inputs)),
             Precision::F16 => {
                 let rounded: Vec<f32> = weight.iter().map(|&value| rounded_to_f16(value)).collect();
                 Self::F32(Panels::of_transposed(simd, &rounded, n_outputs, n_inputs))

@@ -1,12 +1,14 @@
 //! Dense layers in 8-bit integers: signed weights, unsigned inputs, exact sums.
 //!
 //! Source: Jacob et al. 2018, eq. 1 and 4, with the smallest input in place of a zero point: `x ≈ min + step u`, so
-//! that `Σ x w ≈ scale (step Σ u q + min Σ q)`.
+//! that `Σ x w ≈ scale (step Σ u q + min Σ q)`. Weights and inputs are turned first ([`rotation`]): a few large inputs
+//! or weights would otherwise make the steps of all others wide.
 //! Shapes: one scale per output of a weight, one step and smallest value per row of inputs: a row's result does not
-//! depend on other rows.
-//! Differs: sums are exact 32-bit integers, and what follows is one formula, so every instruction set gives the same
-//! bits.
-//! Range: at most [`INPUTS_MAX`] inputs, beyond which a sum might not fit. A row that is not finite gives NaNs.
+//! depend on other rows. K is padded with zeros to whole blocks of the rotation.
+//! Differs: sums are exact 32-bit integers, and what comes before and after is one formula, so every instruction set
+//! gives the same bits.
+//! Range: at most [`INPUTS_MAX`] inputs, beyond which a sum might not fit. A row that is not finite, or within a factor
+//! of [`rotation::BLOCK`] of the largest float, gives NaNs.
 
 use std::ops::Range;
 
@@ -16,6 +18,7 @@ use super::elementary::{Activation, Function as _, with_function};
 use super::packed::{self, Packed, Tile, TileRows, WIDTH, store_lines};
 #[cfg(target_arch = "x86_64")]
 use super::packed::{amx, dot};
+use super::rotation::{self, rotate};
 use super::simd::{Kernel, Simd};
 
 /// Inputs in a word of weights.
@@ -24,13 +27,16 @@ const PER_WORD: usize = 4;
 const WEIGHT_MAX: f32 = 127.0;
 /// The largest input.
 const INPUT_MAX: f32 = 255.0;
-/// So many products of 255 and 127 fit into a signed word.
-pub(crate) const INPUTS_MAX: usize = i32::MAX as usize / (127 * 255);
+/// So many products of 255 and 127 fit into a signed word, in whole blocks of the rotation.
+pub(crate) const INPUTS_MAX: usize = i32::MAX as usize / (127 * 255) / rotation::BLOCK * rotation::BLOCK;
 
 /// A weight \[N, K\] in signed bytes.
 #[derive(Debug, Clone)]
 pub(crate) struct Int8 {
+    /// Of turned weights, as many inputs as whole blocks hold.
     packed: Packed,
+    /// K.
+    n_inputs: usize,
     /// Of every output: what 1 stands for, and the sum of the weights in f32.
     scales: Vec<f32>,
     totals: Vec<f32>,
@@ -41,6 +47,8 @@ pub(crate) struct Int8 {
 pub(super) struct Rows {
     bytes: Buffer<u8>,
     ranges: Vec<RowRange>,
+    /// One row, turned.
+    turned: Buffer<f32>,
 }
 
 /// `x ≈ min + step u`.
@@ -52,7 +60,7 @@ struct RowRange {
 
 impl Rows {
     pub(super) fn new() -> Self {
-        Self { bytes: Buffer::new(), ranges: Vec::new() }
+        Self { bytes: Buffer::new(), ranges: Vec::new(), turned: Buffer::new() }
     }
 }
 
@@ -61,29 +69,36 @@ impl Int8 {
     ///
     /// # Panics
     /// If K exceeds [`INPUTS_MAX`].
-    pub(super) fn pack(weight: &[f32], n_outputs: usize, n_inputs: usize) -> Self {
+    pub(super) fn pack(simd: Simd, weight: &[f32], n_outputs: usize, n_inputs: usize) -> Self {
         assert!(n_inputs <= INPUTS_MAX, "{n_inputs} inputs; sums of more than {INPUTS_MAX} products may not fit");
+        let n_turned = n_inputs.next_multiple_of(rotation::BLOCK);
+        let mut turned = vec![0.0; n_outputs * n_turned];
+        for (row, weights) in turned.chunks_exact_mut(n_turned).zip(weight.chunks_exact(n_inputs)) {
+            row[..n_inputs].copy_from_slice(weights);
+        }
+        rotate(simd, &mut turned);
         // A NaN is passed over by the largest; then it makes the total one, and with it every output.
-        let scale =
+        let step =
             |row: &[f32]| row.iter().fold(0.0f32, |max, x| if x.abs() > max { x.abs() } else { max }) / WEIGHT_MAX;
-        let scales: Vec<f32> = weight.chunks_exact(n_inputs).map(scale).collect();
-        let byte = |x: f32, scale: f32| if scale > 0.0 { (x / scale).round_ties_even() as i8 } else { 0 };
-        let total = |(row, &scale): (&[f32], &f32)| {
-            let sum: i32 = row.iter().map(|&x| i32::from(byte(x, scale))).sum();
+        let steps: Vec<f32> = turned.chunks_exact(n_turned).map(step).collect();
+        let byte = |x: f32, step: f32| if step > 0.0 { (x / step).round_ties_even() as i8 } else { 0 };
+        // The product of turned rows is that of the rows, times the block: a power of two, so this is exact.
+        let scales: Vec<f32> = steps.iter().map(|step| step / rotation::BLOCK as f32).collect();
+        let total = |(row, (&step, &scale)): (&[f32], (&f32, &f32))| {
+            let sum: i32 = row.iter().map(|&x| i32::from(byte(x, step))).sum();
             let broken = row.iter().any(|x| !x.is_finite());
             if broken { f32::NAN } else { sum as f32 * scale }
         };
-        let totals = weight.chunks_exact(n_inputs).zip(&scales).map(total).collect();
-        let packed = Packed::of(n_outputs, n_inputs, PER_WORD, |output, step| {
-            let row = &weight[output * n_inputs..][..n_inputs];
-            let byte = |k| row.get(step * PER_WORD + k).map_or(0, |&x| byte(x, scales[output]) as u8);
-            u32::from_le_bytes([byte(0), byte(1), byte(2), byte(3)])
+        let totals = turned.chunks_exact(n_turned).zip(steps.iter().zip(&scales)).map(total).collect();
+        let packed = Packed::of(n_outputs, n_turned, PER_WORD, |output, word| {
+            let row = &turned[output * n_turned..][..n_turned];
+            u32::from_le_bytes([0, 1, 2, 3].map(|k| byte(row[word * PER_WORD + k], steps[output]) as u8))
         });
-        Self { packed, scales, totals }
+        Self { packed, n_inputs, scales, totals }
     }
 
     pub(super) fn n_inputs(&self) -> usize {
-        self.packed.n_inputs()
+        self.n_inputs
     }
 
     pub(super) fn n_outputs(&self) -> usize {
@@ -95,38 +110,48 @@ impl Int8 {
         let weight = self;
         #[cfg(target_arch = "x86_64")]
         if let Some(proof) = simd.amx() {
-            return amx::Tiles::with(proof, |tiles| simd.run(Run { tile: tiles.of_bytes(), layer, weight }));
+            return amx::Tiles::with(proof, |tiles| simd.run(Run { simd, tile: tiles.of_bytes(), layer, weight }));
         }
         #[cfg(target_arch = "x86_64")]
         if let Some(proof) = simd.vnni() {
-            return simd.run(Run { tile: dot::ByteFours(proof), layer, weight });
+            return simd.run(Run { simd, tile: dot::ByteFours(proof), layer, weight });
         }
         #[cfg(target_arch = "x86_64")]
         if let Some(proof) = simd.avx2() {
-            return simd.run(Run { tile: dot::BytePairs(proof), layer, weight });
+            return simd.run(Run { simd, tile: dot::BytePairs(proof), layer, weight });
         }
-        simd.run(Run { tile: Plain, layer, weight });
+        simd.run(Run { simd, tile: Plain, layer, weight });
     }
 }
 
 /// A layer whose inputs become bytes.
 struct Quantised<'a> {
+    simd: Simd,
     weight: &'a Int8,
     bias: Option<&'a [f32]>,
     activation: Activation,
     rows: &'a [f32],
-    ranges: &'a [RowRange],
+    /// Of the rows encoded so far.
+    ranges: &'a mut Vec<RowRange>,
+    turned: &'a mut Buffer<f32>,
     outputs: Range<usize>,
     out: &'a mut [f32],
 }
 
 impl<T: Tile<Row = u8, Sum = i32>> packed::Layer<T> for Quantised<'_> {
     #[inline(always)]
-    fn encode(&self, _tile: T, row: usize, target: &mut [u8]) {
-        let n_inputs = self.weight.n_inputs();
-        let (target, rest) = target.split_at_mut(n_inputs);
-        self.ranges[row].encode(&self.rows[row * n_inputs..][..n_inputs], target);
+    fn encode(&mut self, _tile: T, row: usize, target: &mut [u8]) {
+        let n_inputs = self.weight.n_inputs;
+        let (values, padding) = self.turned.split_at_mut(n_inputs);
+        values.copy_from_slice(&self.rows[row * n_inputs..][..n_inputs]);
+        padding.fill(0.0);
+        rotate(self.simd, self.turned);
+        let range = RowRange::of(self.turned);
+        let (target, rest) = target.split_at_mut(self.turned.len());
+        range.encode(self.turned, target);
         rest.fill(0);
+        assert_eq!(self.ranges.len(), row, "rows are encoded in order");
+        self.ranges.push(range);
     }
 
     #[inline(always)]
@@ -137,7 +162,7 @@ impl<T: Tile<Row = u8, Sum = i32>> packed::Layer<T> for Quantised<'_> {
         }
         packed::load(&mut scales, &self.weight.scales[outputs.clone()]);
         packed::load(&mut totals, &self.weight.totals[outputs.clone()]);
-        let ranges = self.ranges;
+        let ranges = &*self.ranges;
         with_function!(self.activation, function => store_lines!(
             self.out, self.outputs, rows, outputs, |i, t, j| function.of(
                 (sums[i][j] as f32).mul_add(ranges[t].step * scales[j], ranges[t].min.mul_add(totals[j], bias[j]))
@@ -147,6 +172,7 @@ impl<T: Tile<Row = u8, Sum = i32>> packed::Layer<T> for Quantised<'_> {
 }
 
 struct Run<'a, T> {
+    simd: Simd,
     tile: T,
     layer: Dense<'a>,
     weight: &'a Int8,
@@ -156,14 +182,13 @@ impl<T: Tile<Row = u8, Sum = i32>> Kernel for Run<'_, T> {
     #[inline(always)]
     fn run(self) {
         let Dense { bias, activation, rows, n_rows, outputs, out, scratch, .. } = self.layer;
-        let Rows { bytes, ranges } = &mut scratch.bytes;
+        let (simd, weight) = (self.simd, self.weight);
+        let Rows { bytes, ranges, turned } = &mut scratch.bytes;
         ranges.clear();
-        for row in rows.chunks_exact(self.weight.n_inputs()) {
-            ranges.push(RowRange::of(row));
-        }
+        turned.resize(weight.packed.n_inputs());
         let mut layer =
-            Quantised { weight: self.weight, bias, activation, rows, ranges, outputs: outputs.clone(), out };
-        packed::multiply(self.tile, &self.weight.packed, n_rows, outputs, bytes, &mut layer);
+            Quantised { simd, weight, bias, activation, rows, ranges, turned, outputs: outputs.clone(), out };
+        packed::multiply(self.tile, &weight.packed, n_rows, outputs, bytes, &mut layer);
     }
 }
 

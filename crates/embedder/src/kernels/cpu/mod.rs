@@ -20,6 +20,7 @@ mod product;
 mod packed;
 mod bf16;
 mod int8;
+mod rotation;
 mod transpose;
 mod aligned;
 

@@ -55,7 +55,7 @@ impl Searcher {
         request: &RunRequest,
         settings: &RankSettings,
     ) -> Result<Vec<Vec<ChunkRef>>> {
-        let ids: Vec<String> = documents.iter().map(|found| found.id.id.clone()).collect();
+        let ids: Vec<String> = documents.iter().map(|found| found.id.id.to_string()).collect();
         let scope = self.source.scope(Wanted::Documents(&ids))?.scope.within(question.scope);
         let search = ChunkSearch {
             vector: question.vector.cloned(),
@@ -73,14 +73,14 @@ impl Searcher {
         let found = self.rank_within(&search, Some(&scope), &mut Timings::default())?;
         let mut of_document: HashMap<&str, Vec<ChunkRef>> = HashMap::new();
         for found in &found.fused {
-            let document = found.id.id.rsplit_once('#').map_or(found.id.id.as_str(), |(document, _)| document);
+            let document = found.id.id.rsplit_once('#').map_or(&*found.id.id, |(document, _)| document);
             let chunks = of_document.entry(document).or_default();
             if chunks.len() < PASSAGES {
                 chunks.push(found.id.chunk);
             }
         }
         let chunks =
-            |found: &Fused<ChunkKey>| of_document.remove(found.id.id.as_str()).unwrap_or_else(|| vec![found.id.chunk]);
+            |found: &Fused<ChunkKey>| of_document.remove(&*found.id.id).unwrap_or_else(|| vec![found.id.chunk]);
         Ok(documents.iter().map(chunks).collect())
     }
 }

@@ -108,7 +108,7 @@ mod tests {
     fn ranking(scores: &[(&str, f64)]) -> Vec<Fused<ChunkKey>> {
         let chunk = ChunkRef::first();
         let fused = |(id, score): &(&str, f64)| Fused {
-            id: ChunkKey { id: (*id).to_owned(), chunk },
+            id: ChunkKey { id: (*id).to_owned().into(), chunk },
             score: *score,
             contributions: Vec::new(),
         };
@@ -116,7 +116,7 @@ mod tests {
     }
 
     fn order(fused: &[Fused<ChunkKey>]) -> Vec<&str> {
-        fused.iter().map(|found| found.id.id.as_str()).collect()
+        fused.iter().map(|found| &*found.id.id).collect()
     }
 
     #[test]
@@ -139,6 +139,6 @@ mod tests {
         assert!(fused.is_sorted_by(|one, other| one.score >= other.score), "{fused:?}");
         let mut alone = ranking(&[("a", 21.0), ("b", 20.0)]);
         reorder(&mut alone, &[Some(0.0), Some(3.0)]);
-        assert!(alone[0].id.id == "b" && alone[1].score == 0.5, "nothing unread: the score is the probability");
+        assert!(*alone[0].id.id == *"b" && alone[1].score == 0.5, "nothing unread: the score is the probability");
     }
 }

@@ -76,24 +76,35 @@ impl Searcher {
         Followed { links: which, unit, scope }: Followed<'_>,
         cancel: &Cancel,
     ) -> Result<HashMap<String, NamedBy>> {
-        let mut best: HashMap<&str, usize> = HashMap::new();
         let mut sources: Vec<&Fused<ChunkKey>> = Vec::with_capacity(SOURCES);
+        for found in &*fused {
+            if sources.len() == SOURCES {
+                break;
+            }
+            let own = document(&found.id.id, unit);
+            if sources.iter().all(|source| document(&source.id.id, unit) != own) {
+                sources.push(found);
+            }
+        }
+        let links = self.links_of(&sources, which, unit, cancel)?;
+        // The best place of each document that a link leads to.
+        let to = links.iter().flat_map(|links| links.iter().map(|link| link.to.document.as_str()));
+        let mut best: HashMap<&str, Option<usize>> = to.map(|document| (document, None)).collect();
+        if best.is_empty() {
+            return Ok(HashMap::new());
+        }
         for (at, found) in fused.iter().enumerate() {
-            let document = document(&found.id.id, unit);
-            if !best.contains_key(document) {
-                best.insert(document, at);
-                if sources.len() < SOURCES {
-                    sources.push(found);
-                }
+            if let Some(best @ None) = best.get_mut(document(&found.id.id, unit)) {
+                *best = Some(at);
             }
         }
         let mut lifts: BTreeMap<String, Lift<'_>> = BTreeMap::new();
-        for (n, (source, links)) in sources.iter().zip(self.links_of(&sources, which, unit, cancel)?).enumerate() {
-            for link in &*links {
+        for (n, (source, links)) in sources.iter().zip(&links).enumerate() {
+            for link in &**links {
                 if scope.is_some_and(|scope| !scope.contains(link.to.chunk)) {
                     continue;
                 }
-                let at = best.get(link.to.document.as_str()).copied();
+                let at = best.get(link.to.document.as_str()).copied().flatten();
                 let own = at.map_or(0.0, |at| fused[at].score);
                 let lifted = (own + WEIGHT * source.score * link.strength).min(CEILING * source.score);
                 if lifted > own && lifts.get(&link.to.document).is_none_or(|known| lifted > known.lifted) {
@@ -122,12 +133,16 @@ impl Searcher {
                     Unit::Row => format!("{}#{}", to.document, to.number),
                     Unit::Document => to.document,
                 };
-                fused.push(Fused { id: ChunkKey { id, chunk: to.chunk }, score: 0.0, contributions: absent.clone() });
+                fused.push(Fused {
+                    id: ChunkKey { id: id.into(), chunk: to.chunk },
+                    score: 0.0,
+                    contributions: absent.clone(),
+                });
                 fused.len() - 1
             });
             fused[at].score += part.contribution;
             fused[at].contributions.push(part);
-            named.insert(fused[at].id.id.clone(), by);
+            named.insert(fused[at].id.id.to_string(), by);
         }
         fused.sort_unstable_by(|a, b| b.score.total_cmp(&a.score).then_with(|| b.id.cmp(&a.id)));
         Ok(named)

@@ -246,7 +246,7 @@ impl Source for Remote {
         all.dedup();
         let mut ids = HashSet::with_capacity(all.len());
         let are_distinct = all.array_windows().all(|[one, next]| one.chunk != next.chunk);
-        let are_distinct = are_distinct && all.iter().all(|key| ids.insert(key.id.as_str()));
+        let are_distinct = are_distinct && all.iter().all(|key| ids.insert(&*key.id));
         self.held(are_distinct, || "chunks of two ids, or ids of two chunks".to_owned())?;
         Ok(all)
     }

@@ -29,7 +29,7 @@ pub(super) fn ranking(words: RankingWords, asked: Ranked<'_>) -> Result<Ranking,
             number(&id)?;
         }
         match scope.is_none_or(|scope| scope.contains(chunk)) {
-            true => Ok((ChunkKey { id, chunk }, score(bits)?)),
+            true => Ok((ChunkKey { id: id.into(), chunk }, score(bits)?)),
             false => Err("what was not to be searched".to_owned()),
         }
     };
@@ -38,7 +38,7 @@ pub(super) fn ranking(words: RankingWords, asked: Ranked<'_>) -> Result<Ranking,
         b_score.total_cmp(a_score).then_with(|| b.id.cmp(&a.id)).is_le()
     };
     let (mut ids, mut chunks) = (HashSet::with_capacity(ranking.len()), HashSet::with_capacity(ranking.len()));
-    let are_distinct = ranking.iter().all(|(key, _)| ids.insert(key.id.as_str()) && chunks.insert(key.chunk));
+    let are_distinct = ranking.iter().all(|(key, _)| ids.insert(&*key.id) && chunks.insert(key.chunk));
     if !are_distinct || !ranking.array_windows().all(in_order) {
         return Err("a ranking that is in no order, or has one thing twice".to_owned());
     }

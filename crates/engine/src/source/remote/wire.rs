@@ -334,7 +334,7 @@ pub(super) fn score(bits: u64) -> Result<f64, Fault> {
 }
 
 pub(super) fn ranking_words(ranking: Ranking) -> RankingWords {
-    ranking.into_iter().map(|(key, score)| (key.id, key.chunk, score.to_bits())).collect()
+    ranking.into_iter().map(|(key, score)| (key.id.to_string(), key.chunk, score.to_bits())).collect()
 }
 
 pub(super) fn near_words(near: Near) -> NearWords {

@@ -120,8 +120,8 @@ impl Packed {
 ///
 /// A trait and no closures: only `#[inline(always)]` code is compiled for the instruction set in use.
 pub(super) trait Layer<T: Tile> {
-    /// Writes row `row` as the tile wants it, and zeros beyond its end.
-    fn encode(&self, tile: T, row: usize, target: &mut [T::Row]);
+    /// Writes row `row` as the tile wants it, and zeros beyond its end. Rows come in order, each once.
+    fn encode(&mut self, tile: T, row: usize, target: &mut [T::Row]);
     /// Turns the sums of some rows and outputs into the layer's outputs.
     fn finish(&mut self, rows: Range<usize>, outputs: Range<usize>, sums: &[[T::Sum; WIDTH]]);
 }
