@@ -45,7 +45,7 @@ function command({ verb, before, body = {}, collection, after }) {
 }
 
 function shells({ path, parameters, body, cli }, collection) {
-  const at = location.origin + route(path, { collection, ...parameters });
+  const at = location.origin + route(path, { collection: body && collection, ...parameters });
   const data = body && JSON.stringify(body);
   // A key is never copied: commands take it from the environment.
   const curl = ["curl --fail", key.get() && `--header "Authorization: Bearer $KEY"`, quoted(at), data && `--data ${quoted(data)}`];

@@ -143,6 +143,10 @@ export const Asked = ({ of: { busy, error, again }, children }) => html`<div><${
 /** A share of a whole as a bar. */
 export const Meter = ({ of, most, unit }) => html`<div class="meter" role="img" aria-label=${`${unit(of)} of ${unit(most)}`}><div style=${{ width: `${Math.min(100, (100 * of) / Math.max(1, most))}%` }}></div></div>`;
 
+/** A part of a view under its heading, with a `note` beside it. */
+export const Part = ({ id, head = "h2", title, note, children }) =>
+  html`<section aria-labelledby=${`${id}-title`}><${head} id=${`${id}-title`}>${title}${note && html` <small>${note}</small>`}</>${children}</section>`;
+
 /** Names and values. */
 export const Figures = ({ of }) => html`<dl class="figures">${of.map(([name, value]) => html`<div><dt><${Text}>${name}</></dt><dd><${Text}>${value}</></dd></div>`)}</dl>`;
 
@@ -169,21 +173,16 @@ export function Slider({ label, name, min, max, step, value, onInput }) {
     <input type="range" name=${name} min=${min} max=${max} step=${step} value=${held ?? value} onInput=${move} /></label>`;
 }
 
-/** Puts a text into the clipboard; false if the browser does not let it. */
-export async function copy(text) {
-  try {
-    await navigator.clipboard.writeText(text);
-    return true;
-  } catch {
-    return false;
-  }
-}
-
 /** A button that copies, and says so. */
 export function Copy({ text, label = "Copy" }) {
   const [told, tell] = useState("");
   const click = async () => {
-    tell((await copy(typeof text === "function" ? text() : text)) ? "Copied" : "Select it and copy: the browser does not let pages here");
+    try {
+      await navigator.clipboard.writeText(text);
+      tell("Copied");
+    } catch {
+      tell("Select it and copy: the browser does not let pages here");
+    }
     setTimeout(() => tell(""), 2500);
   };
   return html`<button type="button" class="small" onClick=${click}>${label}</button><span class="told" role="status">${told}</span>`;
