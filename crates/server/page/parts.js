@@ -83,7 +83,7 @@ function AskKey({ error, again }) {
   </form>`;
 }
 
-/** Warnings, each in its own words. */
+/** Warnings in their own words. */
 export const Warnings = ({ list }) =>
   list?.length ? html`<ul class="warnings" aria-label="Warnings">${list.map((text) => html`<li><${Text}>${text}</></li>`)}</ul>` : null;
 
@@ -140,7 +140,7 @@ export const Table = ({ label, caption, heads, rows, test }) => html`<div class=
 /** That an answer is awaited, or why there is none. */
 export const Asked = ({ of: { busy, error, again }, children }) => html`<div><${Busy} on=${busy}>${children}</><${Problem} error=${error} again=${again} /></div>`;
 
-/** A share of a whole as a bar. */
+/** A share as a bar. */
 export const Meter = ({ of, most, unit }) => html`<div class="meter" role="img" aria-label=${`${unit(of)} of ${unit(most)}`}><div style=${{ width: `${Math.min(100, (100 * of) / Math.max(1, most))}%` }}></div></div>`;
 
 /** A part of a view under its heading, with a `note` beside it. */
@@ -150,7 +150,7 @@ export const Part = ({ id, head = "h2", title, note, children }) =>
 /** Names and values. */
 export const Figures = ({ of }) => html`<dl class="figures">${of.map(([name, value]) => html`<div><dt><${Text}>${name}</></dt><dd><${Text}>${value}</></dd></div>`)}</dl>`;
 
-/** A choice of few words. */
+/** A choice of words. */
 export function Choice({ label, name, value, options, onChange }) {
   return html`<label>${label}
     <select name=${name} value=${value} onChange=${(event) => onChange(event.target.value)}>
