@@ -241,6 +241,13 @@ fn k_has_its_limits() {
     place.run(&["search", "moon", "-k", "1001"]).fails(2, &["1001", "1000"]);
     place.ok(&["search", "moon", "-k", "1001", "--candidates", "2000"]);
     place.run(&["search", "moon", "--candidates", "0"]).fails(2, &["candidates", "\"0\"", "at least one"]);
+    for flag in ["-n", "--top-k", "--limit=2", "--n-results"] {
+        let name = flag.split('=').next().unwrap();
+        let told = format!("unexpected argument '{name}' found");
+        place.run(&["search", "moon", flag, "2"]).fails(2, &[&told, "tip: the number of results is said with '-k'"]);
+    }
+    let ran = place.run(&["context", "moon", "-n", "2"]); // a context has tokens, not a number of results
+    assert!(!ran.err.contains("'-k'"), "{ran:?}");
 }
 
 #[test]

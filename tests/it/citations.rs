@@ -78,7 +78,13 @@ fn a_file_is_named_by_its_path_or_by_the_end_of_it() {
     place.write("notes/sub/bread.md", "# More bread\n");
     place.index(&["notes"]);
     place.run(&["get", "bread.md"]).fails(1, &["\"bread.md\"", "notes/bread.md, notes/sub/bread.md"]);
-    place.run(&["get", "loaf.md"]).fails(1, &["no document \"loaf.md\""]);
+    place.run(&["get", "loaf.md"]).fails(1, &["no document \"loaf.md\" in this collection; `cento list` shows all"]);
+    for ask in [&["why-not", "moon", "loaf.md"][..], &["delete", "loaf.md"], &["search", "moon", "--within", "loaf.md"]]
+    {
+        place.run(ask).fails(1, &["no document \"loaf.md\"", "; `cento list` shows all"]);
+    }
+    let ran = place.run(&["get", "notes/bred.md"]);
+    assert!(ran.err.contains("nearest: \"notes/bread.md\"\n"), "one that is near is way out enough: {ran:?}");
 }
 
 #[test]

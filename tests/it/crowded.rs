@@ -5,9 +5,10 @@ use std::fmt::Write as _;
 
 use serde_json::json;
 
-use crate::page::Shown;
+use crate::page::{MOON, Shown};
 use crate::serving::Serving;
 use crate::support::Place;
+use crate::writing::{TIDE, many};
 
 /// Sections of a long document.
 const SECTIONS: usize = 10_000;
@@ -155,6 +156,84 @@ fn jobs_are_seen_at_work_with_what_came_of_them() {
     shown.browser.until("document.querySelector('.jobs')?.textContent.includes('index of cento: done')");
     let order = "[...document.querySelectorAll('main h2')].map((head) => head.id).join(' ')";
     assert_eq!(shown.browser.value(order), "contents-title jobs-title cache-title files-title documents-title");
+    shown.expect_quiet();
+}
+
+#[test]
+fn an_idle_health_sees_a_job_that_begins_and_cancels_it() {
+    let Some(shown) = Shown::new(Place::indexed(), &["--writable"]) else { return };
+    let browser = &shown.browser;
+    let before = shown.place.read(".cento/manifest.json");
+    shown.open("health");
+    browser.until("document.querySelector('[data-test=cache]')");
+    let id = shown.serving.begun("documents", &many(10_000));
+    browser.until("document.querySelector('.jobs button')");
+    assert_eq!(shown.serving.job(&id)["state"], "running", "the test wants a job that is at work");
+    assert_eq!(browser.value("document.querySelector('.jobs button').ariaLabel"), "Cancel the add of cento");
+    browser.click(".jobs button");
+    browser.until("document.querySelector('.jobs [role=status]').textContent === 'cancelled'");
+    browser.until("!document.querySelector('.jobs button')");
+    assert_eq!(shown.serving.job(&id)["state"], "cancelled");
+    assert_eq!(shown.place.read(".cento/manifest.json"), before);
+    shown.serving.wrote("documents", &json!({"documents": [{"id": "fern", "text": "Ferns grow in the shade."}]}));
+    browser.until("document.querySelectorAll('.jobs li').length === 2");
+    browser.until("document.querySelector('.jobs').textContent.includes('add of cento: done')");
+    shown.expect_quiet();
+}
+
+#[test]
+fn health_follows_a_job_to_its_end_and_says_who_may_not_cancel_it() {
+    let place = Place::indexed();
+    place.write("keys", format!("read sha256:{MOON} ann\nwrite sha256:{TIDE} bob\n"));
+    let Some(shown) = Shown::new(place, &["--writable", "--api-keys", "keys"]) else { return };
+    let browser = &shown.browser;
+    shown.open("health");
+    browser.until("document.querySelector('[name=key]')");
+    browser.run("sessionStorage.setItem('cento.key', 'moon')");
+    browser.open("about:blank");
+    let begin = |n: usize| {
+        let body = many(n).to_string();
+        let key = [("Authorization", "Bearer tide"), ("Content-Type", "application/json")];
+        let begun = shown.serving.ask("POST", "/v1/collections/cento/documents", &key, body.as_bytes());
+        assert_eq!(begun.status, 202, "{}", begun.text());
+        begun.json()["id"].as_str().unwrap().to_owned()
+    };
+    begin(3000);
+    shown.open("health");
+    browser.until("document.querySelector('.jobs button')");
+    browser.click(".jobs button");
+    browser.until("document.querySelector('#jobs-title + .problem')?.textContent.includes('may read only')");
+    let generation = "[...document.querySelectorAll('.figures div')]
+        .find((pair) => pair.firstChild.textContent === 'generation').lastChild.textContent";
+    browser.until(&format!("{generation} === '2'"));
+    shown.expect_quiet();
+}
+
+#[test]
+fn jobs_are_not_looked_at_while_nobody_sees_the_page() {
+    let Some(shown) = Shown::new(Place::indexed(), &["--writable"]) else { return };
+    let browser = &shown.browser;
+    shown.open("health");
+    browser.until("document.querySelector('[data-test=cache]')");
+    browser.run(
+        "window.timers = [];
+         window.looks = 0;
+         const [wait, load] = [setTimeout, fetch];
+         window.setTimeout = (work, ms) => (ms >= 1000 ? void timers.push({ work, ms }) : wait(work, ms));
+         window.fetch = (to, how) => { if (to === '/v1/jobs') looks++; return load(to, how); };
+         window.see = (seen) => {
+             Object.defineProperty(document, 'hidden', { get: () => !seen, configurable: true });
+             document.dispatchEvent(new Event('visibilitychange'));
+         };
+         see(true);",
+    );
+    browser.until("looks === 1 && timers.length === 1");
+    assert_eq!(browser.value("timers[0].ms"), 5000, "seldom, as none is at work");
+    browser.run("see(false); timers[0].work();");
+    browser.outcome("requestAnimationFrame(() => setTimeout(() => setTimeout(done)))"); // effects have run
+    assert_eq!(browser.value("[looks, timers.length]"), json!([1, 1]), "hidden: nothing is asked, nor planned");
+    browser.run("see(true)");
+    browser.until("looks === 2 && timers.length === 2");
     shown.expect_quiet();
 }
 

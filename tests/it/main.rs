@@ -47,6 +47,7 @@
 //! | `page` | the page in a browser (`browser`): each view's numbers, the keyboard, hostile texts, what goes wrong |
 //! | `copied` | what the page lets people copy: right for any text, in a real shell |
 //! | `board` | the page in a browser: files of an evaluation, wins and losses, judgements that `cento eval` reads |
+//! | `repeats` | the page in a browser: gates of redundancy, named where they hold a passage and moved until it is in |
 //! | `crowded` | the page in a browser: ten thousand sections, long names, collections damaged or replaced under it |
 //! | `packed` | answers packed by gzip, excerpts of traces, the embedding cache, names of fields that were meant |
 //! | `mcp` | the Model Context Protocol over pipes and over HTTP |
@@ -93,6 +94,7 @@ mod priors;
 mod pull;
 mod quality;
 mod readme;
+mod repeats;
 mod reproduce;
 mod requests;
 mod reranked;

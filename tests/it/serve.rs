@@ -186,6 +186,8 @@ fn every_refusal_has_one_form() {
     serving.get("/v1/collections/cento/text?citation=a&citation=b").refused(400, "request");
     let unknown = serving.get("/v1/collections/cento/text?citation=notes/tide.md");
     assert!(unknown.refused(404, "unknown_document").contains("notes/tides.md"));
+    let far = serving.get("/v1/collections/cento/text?citation=elsewhere");
+    assert!(far.refused(404, "unknown_document").contains("GET /v1/collections/{collection}/documents lists them"));
     let answer = serving.post("/v1/search", &json!({"query": "tide"}));
     assert_eq!(answer.header("x-request-id").map(str::len), Some(36), "{}", answer.head);
 }

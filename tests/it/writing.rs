@@ -14,7 +14,7 @@ const PATIENCE: Duration = Duration::from_secs(120);
 
 /// The hashes of `moon` and of `tide`.
 const MOON: &str = "9e78b43ea00edcac8299e0cc8df7f6f913078171335f733a21d5d911b6999132";
-const TIDE: &str = "8a28929ac7f9a17e97a421ac2cd63ac73568ebe87bc0cee641a193d91c761577";
+pub(crate) const TIDE: &str = "8a28929ac7f9a17e97a421ac2cd63ac73568ebe87bc0cee641a193d91c761577";
 
 impl Serving {
     /// A job that a request begins, at its end.
@@ -76,7 +76,7 @@ fn failed(job: &Value, code: &str) -> String {
 }
 
 /// Documents of some length, each unlike all others.
-fn many(n: usize) -> Value {
+pub(crate) fn many(n: usize) -> Value {
     let text = |n: usize| (0..40).map(|word| format!("word{} ", n * 1000 + word)).collect::<String>();
     json!({"documents": (0..n).map(|n| json!({"id": format!("many/{n}"), "text": text(n)})).collect::<Vec<_>>()})
 }

@@ -75,6 +75,7 @@ pub(crate) fn way_out(error: &anyhow::Error) -> String {
         Some(Error::Model(error)) => model_way_out(error),
         Some(Error::Collection(error)) => collection_way_out(error),
         Some(Error::RootGone { .. } | Error::MostRemoved { .. }) => " with --allow-empty".to_owned(),
+        Some(Error::UnknownDocument { nearest: None, .. }) => "; `cento list` shows all".to_owned(),
         Some(Error::NoCacheFolder) => "; or go without, with --no-cache".to_owned(),
         Some(Error::TextTooLong { .. }) => "; --too-long truncate leaves its end out".to_owned(),
         Some(Error::InputChanged { .. } | Error::PlanDiffers { .. }) => " with --restart".to_owned(),

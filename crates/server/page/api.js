@@ -39,7 +39,7 @@ export const heard = new EventTarget();
 export const route = (path, parameters = {}) => path + written(parameters);
 
 /** Asks a route: `{ data, ms, stages }`, the stages in milliseconds where the server says them. */
-export async function ask(path, body, { signal, collection, accept, parameters } = {}) {
+export async function ask(path, body, { signal, collection, accept, parameters, method = body === undefined ? "GET" : "POST" } = {}) {
   const headers = {};
   if (key.get()) headers.authorization = `Bearer ${key.get()}`;
   if (body !== undefined) headers["content-type"] = "application/json";
@@ -47,7 +47,6 @@ export async function ask(path, body, { signal, collection, accept, parameters }
   const began = performance.now();
   let response, text;
   try {
-    const method = body === undefined ? "GET" : "POST";
     const to = body === undefined ? path : route(path, { collection, ...parameters }); // a GET has it in its path
     response = await fetch(to, { method, headers, body: body && JSON.stringify(body), signal, credentials: "omit" });
     text = await response.text();

@@ -12,7 +12,7 @@ import { Lost } from "./lost.js";
 import { Problem, To, Warnings } from "./parts.js";
 import { Scores } from "./scores.js";
 import { carried } from "./settings.js";
-import { useAddress } from "./state.js";
+import { useAddress, useHeard } from "./state.js";
 
 /** The views in the order of their keys: name, title, the question that it answers. */
 const VIEWS = [
@@ -31,12 +31,9 @@ function App() {
   const [turn, next] = useState(0);
   const known = useRoute("/v1/collections", undefined, { again: turn });
   const main = useRef();
-  useEffect(() => {
-    const retry = () => next((n) => n + 1);
-    addEventListener("key", retry);
-    return () => removeEventListener("key", retry);
-  }, []);
-  useKeys(state);
+  const retry = () => next((n) => n + 1);
+  useHeard(window, "key", retry);
+  useHeard(window, "keydown", press);
   const [name, title, about, View] = VIEWS.find(([name]) => name === state.view) ?? [state.view, "No such view", "", Nothing];
   const first = useRef(true);
   useEffect(() => {
@@ -56,10 +53,10 @@ function App() {
     </nav></header>
     <main id="main" tabindex="-1" ref=${main}>
       <h1>${title} <small>${about}</small></h1>
-      <${Problem} error=${known.error} again=${() => next((n) => n + 1)} />
+      <${Problem} error=${known.error} again=${retry} />
       ${moved && html`<${Warnings} list=${[moved]} />`}
       ${known.answer && !collections.length && html`<p class="hint" data-test="empty">There is no collection yet. Make one over HTTP, where the server runs with --writable, and look again; or with <code>cento index FOLDER</code>, and start the server anew.
-        ${" "}<button type="button" class="small" onClick=${() => next((n) => n + 1)}>Look again</button></p>`}
+        ${" "}<button type="button" class="small" onClick=${retry}>Look again</button></p>`}
       ${collection && known.answer && html`<${Guarded} key=${`${name} ${collection}`}><${View} state=${state} again=${`${again}.${turn}.`} collection=${collection} collections=${collections} /></>`}
     </main>
     <footer><p>Nobody but this server is asked. <kbd>/</kbd> goes to the question, <kbd>Alt</kbd>+<kbd>1</kbd>…<kbd>8</kbd> to a view.
@@ -79,36 +76,28 @@ function Guarded({ children }) {
 function useMoved(collection) {
   const seen = useRef({});
   const [moved, tell] = useState();
-  useEffect(() => {
-    const hear = ({ detail }) => {
-      const name = detail.collection ?? collection;
-      const before = seen.current[name];
-      seen.current[name] = detail.is;
-      if (before && before !== detail.is) tell({ name, text: `The collection has changed: generation ${detail.is} answers now, ${before} did before. What you see may mix both until you ask again.` });
-    };
-    heard.addEventListener("generation", hear);
-    return () => heard.removeEventListener("generation", hear);
-  }, [collection]);
+  const hear = ({ detail }) => {
+    const name = detail.collection ?? collection;
+    const before = seen.current[name];
+    seen.current[name] = detail.is;
+    if (before && before !== detail.is) tell({ name, text: `The collection has changed: generation ${detail.is} answers now, ${before} did before. What you see may mix both until you ask again.` });
+  };
+  useHeard(heard, "generation", hear, [collection]);
   return moved && moved.name === collection ? moved.text : undefined;
 }
 
 /** `/` to the question, Alt and a digit to a view; letters alone do nothing. */
-function useKeys(state) {
-  useEffect(() => {
-    const press = (event) => {
-      const inField = /^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName);
-      const digit = /^Digit([1-8])$/.exec(event.code)?.[1];
-      if (event.altKey && !event.ctrlKey && !event.metaKey && digit) {
-        window.document.querySelectorAll("header li a")[digit - 1].click();
-        event.preventDefault();
-      } else if (event.key === "/" && !inField && !event.altKey && !event.ctrlKey && !event.metaKey) {
-        (window.document.getElementById("question") ?? window.document.querySelector("main input"))?.focus();
-        event.preventDefault();
-      }
-    };
-    addEventListener("keydown", press);
-    return () => removeEventListener("keydown", press);
-  }, []);
+function press(event) {
+  if (event.ctrlKey || event.metaKey) return;
+  const inField = /^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName);
+  const digit = /^Digit([1-8])$/.exec(event.code)?.[1];
+  if (event.altKey && digit) {
+    window.document.querySelectorAll("header li a")[digit - 1].click();
+    event.preventDefault();
+  } else if (event.key === "/" && !inField && !event.altKey) {
+    (window.document.getElementById("question") ?? window.document.querySelector("main input"))?.focus();
+    event.preventDefault();
+  }
 }
 
 const place = window.document.getElementById("page");

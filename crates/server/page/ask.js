@@ -3,7 +3,7 @@
 import { html } from "./vendor/htm-preact.js";
 import { useRoute } from "./api.js";
 import { Copies } from "./copies.js";
-import { Asked, Copy, Meter, Text, Times, To, Warnings, below, documentState, number } from "./parts.js";
+import { Asked, Copy, Meter, Part, Text, Times, To, Warnings, below, documentState, number } from "./parts.js";
 import { Settings, carried, contextRequest, policy } from "./settings.js";
 
 const OUTCOMES = {
@@ -13,21 +13,21 @@ const OUTCOMES = {
   nothing_fits: "Nothing is delivered: no passage fits this budget.",
 };
 
-export function Ask({ state, collections, collection, again }) {
+export function Ask(of) {
+  const { state, collections, collection, again } = of;
   const request = contextRequest(state);
   const asked = useRoute("/v1/context", request, { collection, again, wanted: state.q && !policy(state).error });
   return html`
-    <${Settings} state=${state} collections=${collections} fields=${["budget", "strategy", "mode", "fusion", "filter", "links", "policy"]} />
+    <${Settings} state=${state} collections=${collections} />
     <${Asked} of=${asked} />
-    ${asked.answer && state.q && html`<${Answer} answer=${asked.answer} state=${state} request=${request} collection=${collection} collections=${collections} />`}
+    ${asked.answer && state.q && html`<${Answer} answer=${asked.answer} ...${of} request=${request} />`}
     ${!state.q && html`<p class="hint">Ask a question. The answer is the text that a model would read: passages of the collection within the budget, each with its source.</p>`}`;
 }
 
 function Answer({ answer, state, request, collection, collections }) {
   const { data } = answer;
   const { certificate, support } = data;
-  return html`<section aria-labelledby="context-title" class="answer">
-    <h2 id="context-title">Context <small><span data-test="tokens">${number(data.n_tokens)}</span> of ${number(data.budget_tokens)} tokens (${data.tokenizer})</small></h2>
+  return html`<${Part} id="context" title="Context" note=${html`<span data-test="tokens">${number(data.n_tokens)}</span> of ${number(data.budget_tokens)} tokens (${data.tokenizer})`}>
     <${Meter} of=${data.n_tokens} most=${data.budget_tokens} unit=${(n) => `${number(n)} tokens`} />
     <${Warnings} list=${data.warnings} />
     <p class=${`outcome ${data.outcome}`} data-test="outcome">${OUTCOMES[data.outcome] ?? data.outcome}
@@ -52,7 +52,7 @@ function Answer({ answer, state, request, collection, collections }) {
     <${Times} answer=${answer} />
     <${Copies} of=${[collection, collections]}
       what=${{ path: "/v1/context", body: request, cli: { verb: "context" } }} />
-  </section>`;
+  </>`;
 }
 
 const citedState = (state, cited) => documentState(state, { ...cited, span: [cited.span.start, cited.span.end] });

@@ -2,7 +2,7 @@
 
 import { html, useMemo } from "./vendor/htm-preact.js";
 import { column } from "./files.js";
-import { Choice, Long, Table, Text, To, Warnings, number } from "./parts.js";
+import { Choice, Long, Part, Table, Text, To, Warnings, number } from "./parts.js";
 import { carried } from "./settings.js";
 import { go } from "./state.js";
 
@@ -51,7 +51,7 @@ export function Board({ systems, qrels, queries, state }) {
   const b = pick("b") ?? rows.find((row) => row !== a);
   const set = (changes) => go({ ...state, ...changes }, "adjust");
   const names = rows.map(({ name }) => name);
-  return html`<section aria-labelledby="board-title"><h2 id="board-title">${number(qrels.size)} judged questions</h2>
+  return html`<${Part} id="board" title=${`${number(qrels.size)} judged questions`}>
     <${Warnings} list=${rows.filter(({ known }) => !known).map(({ name }) => `No document of ${name} is judged for its question: are the judgements of another corpus?`)} />
     <div class="fields"><${Choice} label="Measure" name="m" value=${measure} options=${Object.keys(MEASURES)} onChange=${(m) => set({ m })} />
       <${Choice} label="A" name="a" value=${a.name} options=${names} onChange=${(a) => set({ a })} />
@@ -59,7 +59,7 @@ export function Board({ systems, qrels, queries, state }) {
     <${Table} label="Systems" test="systems" heads=${`system, ${measure}, tokens, without an answer`}
       rows=${rows.map(({ name, worth, tokens, budget, without }) => [html`<${Text}>${name}</>`, html`<span data-figure=${mean([...worth.values()])}>${number(mean([...worth.values()]))}</span>`, budget ? number(Math.round(tokens)) : "–", number(without)])} />
     <${Questions} a=${a} b=${b} queries=${queries} state=${state} measure=${measure} />
-    <${Curves} rows=${rows} /></section>`;
+    <${Curves} rows=${rows} /></>`;
 }
 
 /** Each question: what B loses most against A first, or what one system answers worst. */

@@ -3,7 +3,7 @@
 import { html, useMemo, useState } from "./vendor/htm-preact.js";
 import { useRoute } from "./api.js";
 import { Copies } from "./copies.js";
-import { Asked, Long, Slider, Table, Text, Times, To, Warnings, below, documentState, number } from "./parts.js";
+import { Asked, Long, Part, Slider, Table, Text, Times, To, Warnings, below, documentState, number } from "./parts.js";
 import { Settings, carried, contextRequest, policy } from "./settings.js";
 import { go } from "./state.js";
 
@@ -16,20 +16,24 @@ const REASONS = {
   run_too_long: "too many in a row", excluded: "the request leaves it out", unlikely: "no likelier than chance", not_supported: "the collection has no answer",
 };
 
-/** The gate of redundancy that a strategy keeps to: a key of its policy, and its default. */
-const GATES = { cento: ["cento", "same_words", 0.8], bubble: [null, "delta", 0.9], flat: null };
+/** Gates of redundancy that a strategy keeps to: table, key and name. */
+const GATES = {
+  cento: [["cento", "same_words", "Same words, from (other documents: half)"], ["cento", "same_meaning", "Same meaning, from"]],
+  bubble: [[null, "delta", "Redundant, from"]],
+};
 
 /** Rejected candidates that are asked for at first. */
 const REJECTED = 100;
 
-export function Budget({ state, collections, collection, again }) {
+export function Budget(of) {
+  const { state, collections, collection, again } = of;
   const request = contextRequest(state);
   const parameters = { rejected: state.reason || state.all ? 1e6 : REJECTED };
   const asked = useRoute("/v1/explain/trace", request, { collection, again, parameters, wanted: state.q && !policy(state).error });
   return html`
-    <${Settings} state=${state} collections=${collections} fields=${["budget", "strategy", "mode", "fusion", "filter", "links", "policy"]} button="Assemble" />
+    <${Settings} state=${state} collections=${collections} button="Assemble" />
     <${Asked} of=${asked} />
-    ${asked.answer && state.q && html`<${Spent} answer=${asked.answer} state=${state} request=${request} collection=${collection} collections=${collections} again=${again} />`}
+    ${asked.answer && state.q && html`<${Spent} answer=${asked.answer} ...${of} request=${request} />`}
     ${!state.q && html`<p class="hint">Ask a question to see what its budget buys.</p>`}`;
 }
 
@@ -39,8 +43,7 @@ function Spent({ answer, state, request, collection, collections, again }) {
   const taken = useMemo(() => records.filter(({ final_decision: decision }) => decision === "selected")
     .sort((one, other) => (one.step_details.tokens_used ?? 0) - (other.step_details.tokens_used ?? 0) || one.rank - other.rank), [records]);
   const { certificate } = manifest;
-  return html`<section aria-labelledby="spent-title">
-    <h2 id="spent-title"><span data-test="tokens">${number(delivered.n_tokens)}</span> of ${number(config.budget_tokens)} tokens spent <small>${config.strategy}, counted by ${config.tokenizer}</small></h2>
+  return html`<${Part} id="spent" title=${html`<span data-test="tokens">${number(delivered.n_tokens)}</span> of ${number(config.budget_tokens)} tokens spent`} note=${`${config.strategy}, counted by ${config.tokenizer}`}>
     <${Warnings} list=${assembly.warnings} />
     <${Sliders} state=${state} config=${config} />
     <p class="certificate" data-test="certificate">${certificate
@@ -53,11 +56,11 @@ function Spent({ answer, state, request, collection, collections, again }) {
     </div>
     <${Curve} state=${state} request=${request} collection=${collection} again=${again} spent=${delivered.n_tokens} />
     <${Steps} taken=${taken} state=${state} budget=${config.budget_tokens} />
-    <${Decisions} records=${records} counts=${rejected} state=${state} />
+    <${Decisions} records=${records} counts=${rejected} state=${state} config=${config} />
     <${Times} answer=${answer} />
     <${Copies} of=${[collection, collections]}
       what=${{ path: "/v1/explain/trace", body: request, cli: { verb: "context", after: ["--trace", "trace.json"] } }} />
-  </section>`;
+  </>`;
 }
 
 function byDocument(taken) {
@@ -74,8 +77,9 @@ function Sliders({ state, config }) {
     const next = table ? { ...now, [table]: { ...now[table], [name]: value } } : { ...now, [name]: value };
     set({ policy: JSON.stringify(next) });
   };
-  const gate = GATES[config.strategy];
-  const [table, name, first] = gate ?? [];
+  const gates = GATES[config.strategy];
+  const said = (table, name) => (now[table] ?? now)[name] ?? (config.policy[table] ?? config.policy)[name];
+  const open = said(null, "gate") === "none";
   const top = Math.max(4000, Number(state.budget) || 0);
   const labels = (table, text) => {
     const pairs = text.split(";").map((pair) => /^\s*(.+?)\s*=\s*(-?[\d.]+)\s*$/.exec(pair)).filter(Boolean);
@@ -86,8 +90,9 @@ function Sliders({ state, config }) {
   const shown = (table) => Object.entries(now[table] ?? {}).map(([label, value]) => `${label} = ${value}`).join("; ");
   return html`<div class="sliders" role="group" aria-label="Assemble again with">
     <${Slider} label="Budget" name="budget-slider" min="0" max=${top} step="10" value=${/^\d+$/.test(state.budget) ? Number(state.budget) : config.budget_tokens} onInput=${(value) => set({ budget: String(value) })} />
-    ${gate && html`<${Slider} label=${table ? "Same words, from (if alike, half)" : "Redundant, from"} name="gate-slider" min="0.05" max="1" step="0.05" value=${now[table]?.[name] ?? now[name] ?? first} onInput=${(value) => change(table, name, value)} />`}
-    ${config.strategy === "cento" && html`<${Slider} label="Worth of meeting every need" name="coverage-slider" min="0" max="10" step="0.5" value=${now.cento?.coverage ?? 2} onInput=${(value) => change("cento", "coverage", value)} />`}
+    ${!open && gates?.map(([table, name, label]) => html`<${Slider} key=${name} label=${label} name=${name} min="0.05" max="1" step="0.01" value=${said(table, name)} onInput=${(value) => change(table, name, value)} />`)}
+    ${gates && html`<label><input type="checkbox" name="repeats" checked=${open} onChange=${({ target }) => change(null, "gate", target.checked ? "none" : "pairwise")} /> Take what is said already, too</label>`}
+    ${config.strategy === "cento" && html`<${Slider} label="Worth of meeting every need" name="coverage-slider" min="0" max="10" step="0.5" value=${said("cento", "coverage")} onInput=${(value) => change("cento", "coverage", value)} />`}
     <label>Shares of headings <input name="shares" placeholder="* = 0.5; appendix = 0.1" value=${shown("rho")} onChange=${(event) => labels("rho", event.target.value)} /></label>
     <label>Priors of headings <input name="priors" placeholder="scope of works = 0.5" value=${shown("priors")} onChange=${(event) => labels("priors", event.target.value)} /></label>
   </div>`;
@@ -152,27 +157,35 @@ function Steps({ taken, state, budget }) {
   const now = Math.min(step ?? taken.length, taken.length);
   if (!taken.length) return null;
   const used = taken.slice(0, now).reduce((all, { step_details: of, token_count }) => all + (of.tokens_needed ?? token_count), 0);
-  return html`<section aria-labelledby="steps-title"><h3 id="steps-title">Taken, in the order of the choice</h3>
+  return html`<${Part} id="steps" head="h3" title="Taken, in the order of the choice">
     <${Slider} label=${`Step ${now} of ${taken.length}: about ${number(used)} of ${number(budget)} tokens`} name="step" min="0" max=${taken.length} step="1" value=${now} onInput=${move} />
     <ol class="taken">${taken.slice(0, now).map((record) => html`<li><${To} state=${documentState(state, { ...record, span: [record.span.start, record.span.end], chunks: [record.chunk_id] })}><${Text}>${record.chunk_id}</></>${" "}
-      <span class="small">${number(record.token_count)} tokens${record.step_details.value !== undefined ? `, worth ${number(record.step_details.value)}` : ""}${record.is_neighbor ? ", beside what was found" : ""}${record.meets?.length ? `, meets ${record.meets.join(", ")}` : ""}</span></li>`)}</ol></section>`;
+      <span class="small">${number(record.token_count)} tokens${record.step_details.value !== undefined ? `, worth ${number(record.step_details.value)}` : ""}${record.is_neighbor ? ", beside what was found" : ""}${record.meets?.length ? `, meets ${record.meets.join(", ")}` : ""}</span></li>`)}</ol></>`;
 }
 
 /** Every candidate that was not taken, by reason, with the numbers of the decision. */
-function Decisions({ records, counts, state }) {
+function Decisions({ records, counts, state, config }) {
   const rejected = useMemo(() => records.filter(({ final_decision: decision }) => decision === "rejected"), [records]);
   const all = counts.reduce((sum, { n }) => sum + n, 0);
   const wanted = state.reason && counts.some(({ reason }) => reason === state.reason) ? state.reason : "";
   const shown = useMemo(() => (wanted ? rejected.filter(({ final_reason: reason }) => reason === wanted) : rejected), [rejected, wanted]);
-  return html`<section aria-labelledby="rejected-title"><h3 id="rejected-title">Rejected: ${number(all)}</h3>
+  return html`<${Part} id="rejected" head="h3" title=${`Rejected: ${number(all)}`}>
     <div class="tabs" role="group" aria-label="Reason">
       <button type="button" class="small" aria-pressed=${!wanted} onClick=${() => go({ ...state, reason: "" }, "adjust")}>all</button>
       ${counts.map(({ reason, n }) => html`<button type="button" class="small" aria-pressed=${reason === wanted} onClick=${() => go({ ...state, reason }, "adjust")}>${REASONS[reason] ?? reason}: ${number(n)}</button>`)}</div>
     <${Long} items=${shown} row=${52} most=${420} label="Rejected candidates">${(record) => html`<div class="decision">
       <span class="n">${number(record.rank)}</span>
       <${To} state=${{ ...carried(state), view: "lost", id: record.chunk_id }} title=${record.chunk_id}><${Text}>${record.chunk_id}</></>
-      <span class="small why" title=${details(record.step_details)}>${number(record.token_count)} tokens; ${REASONS[record.final_reason] ?? record.final_reason}${details(record.step_details)}</span></div>`}</>
-    ${!wanted && rejected.length < all && html`<p><button type="button" class="small" data-test="all" onClick=${() => go({ ...state, all: "1" }, "adjust")}>The first ${number(rejected.length)} stand here; show all ${number(all)}</button></p>`}</section>`;
+      <span class="small why" title=${details(record.step_details)}>${number(record.token_count)} tokens; ${REASONS[record.final_reason] ?? record.final_reason}${held(record, config)}${details(record.step_details)}</span></div>`}</>
+    ${!wanted && rejected.length < all && html`<p><button type="button" class="small" data-test="all" onClick=${() => go({ ...state, all: "1" }, "adjust")}>The first ${number(rejected.length)} stand here; show all ${number(all)}</button></p>`}</>`;
+}
+
+/** The gates of `cento` that a repeated passage does not pass. */
+function held({ document, final_reason: reason, step_details: { overlap, cosine, partner } }, { strategy, policy: { cento } }) {
+  if (strategy !== "cento" || reason !== "too_redundant") return "";
+  const [part, of] = partner?.startsWith(`${document}#`) ? [1, ""] : [2, "half of "];
+  const by = [overlap >= cento.same_words / part && `same words, ${of}${cento.same_words}`, cosine >= cento.same_meaning && `same meaning, ${cento.same_meaning}`];
+  return ` by ${by.filter(Boolean).join("; by ")}`;
 }
 
 /** The numbers of a decision, under the names that traces give them. */

@@ -4,7 +4,7 @@ import { html, useMemo } from "./vendor/htm-preact.js";
 import { useRoute } from "./api.js";
 import { Copies } from "./copies.js";
 import { Busy, Choice, Meter, Problem, Slider, Text, Times, To, Warnings, documentState, number } from "./parts.js";
-import { FUSIONS, LINKS, MODES, ORDERS, STRATEGIES, Settings, contextRequest, policy, searchRequest } from "./settings.js";
+import { FUSIONS, IN_SEARCH, LINKS, MODES, ORDERS, STRATEGIES, Settings, contextRequest, policy, searchRequest } from "./settings.js";
 import { go } from "./state.js";
 
 /** Passages among which arms are weighed anew. */
@@ -47,7 +47,7 @@ function Rankings({ state, collections, collection, again }) {
   const adjust = (changes) => go({ ...state, w: undefined, ...changes }, "adjust");
   const ready = left.answer && (weighed || right.answer) && state.q;
   return html`
-    <${Settings} state=${state} collections=${collections} fields=${["k", "mode", "fusion", "filter"]} button="Compare" />
+    <${Settings} state=${state} collections=${collections} fields=${IN_SEARCH} button="Compare" />
     <${Differs} state=${state} adjust=${adjust}>
       <${Slider} label="or: A's own candidates, weight of words" name="w" min="0" max="1" step="0.01" value=${state.w ?? 0.5} onInput=${(value) => adjust({ w: value })} />
       ${weighed && html`<button type="button" class="small" onClick=${() => adjust({})}>Retrieve for B again</button>`}
@@ -93,7 +93,7 @@ function Contexts({ state, collections, collection, again }) {
   const adjust = (changes) => go({ ...state, ...changes }, "adjust");
   const budget = Number(states[1].budget ?? 2000) || 2000;
   return html`
-    <${Settings} state=${state} collections=${collections} fields=${["budget", "strategy", "mode", "fusion", "filter", "links", "policy"]} button="Compare" />
+    <${Settings} state=${state} collections=${collections} button="Compare" />
     <${Differs} state=${state} adjust=${adjust}>
       <${Slider} label="Budget" name="b_budget" min="0" max=${Math.max(4000, budget)} step="10" value=${budget} onInput=${(value) => adjust({ b_budget: String(value) })} />
       ${state.b_budget && html`<button type="button" class="small" onClick=${() => adjust({ b_budget: "" })}>Budget as A</button>`}

@@ -4,10 +4,10 @@ import { html, useState } from "./vendor/htm-preact.js";
 import { Copy } from "./parts.js";
 import { key, route } from "./api.js";
 
-/** A word as a POSIX shell reads it back, whatever is in it. */
+/** A word as a POSIX shell reads it back. */
 const quoted = (text) => (/^[\w@%+=:,./-]+$/.test(text) ? text : `'${String(text).replaceAll("'", `'\\''`)}'`);
 
-/** A value as TOML writes it, in one line. */
+/** A value as a line of TOML. */
 function toml(value) {
   if (Array.isArray(value)) return `[${value.map(toml).join(", ")}]`;
   if (isTable(value)) return `{ ${Object.entries(value).map(pair).join(", ")} }`;
@@ -39,13 +39,14 @@ function flags(body) {
 function command({ verb, before, body = {}, collection, after }) {
   const of = collection ? ["--collection", collection] : [];
   const named = before.some((word) => word.startsWith("-")) ? [[], ["--", ...before]] : [before, []];
-  const words = ["cento", verb, ...named[0], ...flags(body), ...of, ...after, ...named[1]].map(quoted).join(" ");
+  const at = collection ? "# where the collections lie\n" : "";
+  const words = at + ["cento", verb, ...named[0], ...flags(body), ...of, ...after, ...named[1]].map(quoted).join(" ");
   if (!body.policy) return words;
   return `cat > policy.toml <<'END'\n${policyFile(body.policy)}\nEND\n${words}`;
 }
 
 function shells({ path, parameters, body, cli }, collection) {
-  const at = location.origin + route(path, { collection, ...parameters });
+  const at = location.origin + route(path, { collection: body && collection, ...parameters });
   const data = body && JSON.stringify(body);
   // A key is never copied: commands take it from the environment.
   const curl = ["curl --fail", key.get() && `--header "Authorization: Bearer $KEY"`, quoted(at), data && `--data ${quoted(data)}`];

@@ -3,7 +3,7 @@
 import { html, useEffect, useMemo, useRef, useState } from "./vendor/htm-preact.js";
 import { ask, route, useAnswer } from "./api.js";
 import { Copies } from "./copies.js";
-import { Asked, Figures, Long, Text, To, number } from "./parts.js";
+import { Asked, Figures, Long, Part, Text, To, number } from "./parts.js";
 import { go } from "./state.js";
 
 /** Bytes of a block of text, and blocks that are drawn at once. */
@@ -55,8 +55,7 @@ function Opened({ text, sections, report, near, hits, state, collection, collect
   const at = span(state.at);
   const outside = at && (at[1] > text.span[1] || at[0] > at[1]);
   const citation = at ? `${state.doc} bytes ${at[0]}-${at[1]}` : state.doc;
-  return html`<section aria-labelledby="document-title" class="opened">
-    <h2 id="document-title"><${Text}>${text.title || state.doc}</></h2>
+  return html`<${Part} id="document" title=${html`<${Text}>${text.title || state.doc}</>`}>
     <p class="small"><${Text}>${state.doc}</> · ${number(text.span[1])} bytes · ${number(text.n_chunks)} chunks ·
       ${" "}${text.text_kind === "source" ? "the text is the file's own bytes" : "the text was extracted from the file"}${text.origin && text.origin !== state.doc ? html` <${Text}>${text.origin}</>` : ""}</p>
     ${outside && html`<p class="problem" role="alert">The document has no bytes ${state.at}: it may have changed since that citation.</p>`}
@@ -67,11 +66,9 @@ function Opened({ text, sections, report, near, hits, state, collection, collect
       <${Outline} sections=${sections} hits=${hits} state=${state} />
       <${Body} text=${text} at=${outside ? undefined : at} near=${near} state=${state} />
     </div>
-    <${Copies} what=${{
-      path: `/v1/collections/${encodeURIComponent(collection)}/text`, parameters: { citation },
-      cli: { verb: "get", before: [citation], after: collections.length > 1 ? ["--collection", collection, "--json"] : ["--json"] },
-    }} />
-  </section>`;
+    <${Copies} of=${[collection, collections]}
+      what=${{ path: `/v1/collections/${encodeURIComponent(collection)}/text`, parameters: { citation }, cli: { verb: "get", before: [citation] } }} />
+  </>`;
 }
 
 const spanOf = (near, n) => near.find((one) => one.n === n).span.join("-");

@@ -5,7 +5,7 @@ import { html, useMemo, useRef, useState } from "./vendor/htm-preact.js";
 import { ask, useRoute } from "./api.js";
 import { Board } from "./board.js";
 import { column, parsed, read, within } from "./files.js";
-import { Asked, Busy, Problem, Text, To, documentState, number, save } from "./parts.js";
+import { Asked, Busy, Part, Problem, Text, To, documentState, number, save } from "./parts.js";
 import { Settings, contextRequest, searchRequest } from "./settings.js";
 
 const GRADES = [[0, "no"], [1, "related"], [2, "good"], [3, "best"]];
@@ -50,11 +50,11 @@ export function Judge({ state, collections, collection, again }) {
   return html`
     <${Settings} state=${state} collections=${collections} fields=${["mode", "fusion", "filter"]} button="Find" live />
     <${Asked} of=${asked} />
-    ${state.q && !asked.busy && documents.length > 0 && html`<section aria-labelledby="grade-title"><h2 id="grade-title">Does it answer? <small>the ${documents.length} best documents</small></h2>
+    ${state.q && !asked.busy && documents.length > 0 && html`<${Part} id="grade" title="Does it answer?" note=${`the ${documents.length} best documents`}>
       <ol class="graded">${documents.map((hit) => html`<li key=${hit.document}><fieldset><legend><${To} state=${documentState(state, hit)}><${Text}>${hit.title || hit.document}</></></legend>
         <p class="passage small"><${Text}>${hit.text}</></p>
         <div class="grades">${GRADES.map(([value, word]) => html`<label><input type="radio" name=${`grade ${hit.document}`} value=${value} checked=${(grades?.get(hit.document) ?? grades?.get(column(hit.document))) === value}
-          onChange=${() => grade(hit.document, value)} /> ${value} ${word}</label>`)}</div></fieldset></li>`)}</ol></section>`}
+          onChange=${() => grade(hit.document, value)} /> ${value} ${word}</label>`)}</div></fieldset></li>`)}</ol></>`}
     <${Files} files=${files} change=${change} />
     <${Kept} hand=${hand} keep=${keep} known=${known} />
     <div><${Measure} known=${known} change=${change} state=${state} collection=${collection} /></div>
@@ -105,22 +105,22 @@ function Files({ files, change }) {
     change((before) => [...before, ...outcomes.filter(({ value }) => value).map(({ value }) => value)]);
     target.value = "";
   };
-  return html`<section aria-labelledby="opened-title"><h2 id="opened-title">Files <small>read here, sent nowhere, forgotten with the page</small></h2>
+  return html`<${Part} id="opened" title="Files" note="read here, sent nowhere, forgotten with the page">
     <label class="file-choice">Queries, qrels, runs (TREC, MS MARCO) and contexts of <code>cento run</code>, any number <input type="file" multiple onChange=${load} /></label>
     ${wrong.map((text) => html`<p class="wrong" role="alert"><${Text}>${text}</></p>`)}
-    <ul class="opened-files">${files.map((file) => html`<li><strong><${Text}>${file.name}</></strong>: <${Text}>${SAID[file.kind](file)}</> <button type="button" class="small" aria-label=${`Close ${file.name}`} onClick=${() => change((before) => before.filter((one) => one !== file))}>Close</button></li>`)}</ul></section>`;
+    <ul class="opened-files">${files.map((file) => html`<li><strong><${Text}>${file.name}</></strong>: <${Text}>${SAID[file.kind](file)}</> <button type="button" class="small" aria-label=${`Close ${file.name}`} onClick=${() => change((before) => before.filter((one) => one !== file))}>Close</button></li>`)}</ul></>`;
 }
 
 function Kept({ hand, keep, known }) {
   const qrels = () => [...known.qrels].flatMap(([id, grades]) => [...grades].map(([document, grade]) => `${id} 0 ${column(document)} ${grade}\n`)).join("");
   const topics = () => [...known.queries].filter(([id]) => known.qrels.has(id)).map(([_id, text]) => `${JSON.stringify({ _id, text })}\n`).join("");
-  return html`<section aria-labelledby="kept-title"><h2 id="kept-title">Judgements <small>questions: ${number(known.qrels.size)}; by hand, kept in this browser alone: ${number(hand.size)}</small></h2>
+  return html`<${Part} id="kept" title="Judgements" note=${`questions: ${number(known.qrels.size)}; by hand, kept in this browser alone: ${number(hand.size)}`}>
     ${!known.qrels.size && html`<p class="hint">Ask a question and grade its results, or open files: what is judged can then be measured under any setting, and saved as qrels.</p>`}
     <div class="tools">
       <button type="button" data-test="qrels" disabled=${!known.qrels.size} onClick=${() => save("qrels.txt", qrels())}>Save qrels.txt</button>
       <button type="button" data-test="queries" disabled=${!known.qrels.size} onClick=${() => save("queries.jsonl", topics(), "application/jsonl")}>Save queries.jsonl</button>
       <button type="button" disabled=${!hand.size} onClick=${() => confirm(`Forget the judgements of ${hand.size} questions?`) && keep(() => new Map())}>Forget those by hand</button></div>
-    <p class="small">With the two files: <code>cento run --topics queries.jsonl --output run.txt</code> and <code>cento eval qrels.txt run.txt</code> give the same figures.</p></section>`;
+    <p class="small">With the two files: <code>cento run --topics queries.jsonl --output run.txt</code> and <code>cento eval qrels.txt run.txt</code> give the same figures.</p></>`;
 }
 
 /** Asks this server all judged questions whose text is known. */
@@ -157,9 +157,9 @@ function Measure({ known, change, state, collection }) {
     add("contexts", systems);
   });
   if (!asked.length) return null;
-  return html`<section aria-labelledby="measure-title"><h2 id="measure-title">Measure this server <small>${number(asked.length)} of ${number(known.qrels.size)} judged questions, with the settings above</small></h2>
+  return html`<${Part} id="measure" title="Measure this server" note=${`${number(asked.length)} of ${number(known.qrels.size)} judged questions, with the settings above`}>
     <div class="tools"><button type="button" class="main" disabled=${at.busy} onClick=${rank}>Measure the ranking</button>
       <button type="button" disabled=${at.busy} onClick=${assemble}>Measure contexts of ${BUDGETS[0]} to ${number(BUDGETS.at(-1))} tokens</button>
       ${at.busy && html`<button type="button" onClick=${() => stop.current.abort()}>Stop</button>`}</div>
-    <${Busy} on=${at.busy}>${at.busy}</><${Problem} error=${at.error} /></section>`;
+    <${Busy} on=${at.busy}>${at.busy}</><${Problem} error=${at.error} /></>`;
 }

@@ -3,13 +3,14 @@
 import { html, useState } from "./vendor/htm-preact.js";
 import { useRoute } from "./api.js";
 import { Copies } from "./copies.js";
-import { Asked, Text, Times, To, documentState, number } from "./parts.js";
+import { Asked, Part, Text, Times, To, documentState, number } from "./parts.js";
 import { Terms } from "./scores.js";
 import { Settings, carried, contextRequest, policy, said } from "./settings.js";
 
 const STAGES = { lexical: "Words (BM25)", dense: "Vectors", fused: "Fused ranking" };
 
-export function Lost({ state, collections, collection, again }) {
+export function Lost(of) {
+  const { state, collections, collection, again } = of;
   const request = { id: state.id ?? "", context: contextRequest(state) };
   const [typed, type] = useState();
   const wanted = state.q && state.id && !policy(state).error;
@@ -17,18 +18,16 @@ export function Lost({ state, collections, collection, again }) {
   const id = html`<div class="question"><label class="grow">Document, or passage (DOCUMENT#NUMBER)
     <input name="id" required dir="auto" autocomplete="off" spellcheck="false" value=${typed ?? state.id ?? ""} onInput=${(e) => type(e.target.value)} /></label></div>`;
   return html`
-    <${Settings} state=${state} collections=${collections} fields=${["budget", "strategy", "mode", "fusion", "filter", "links", "policy"]}
-      button="Follow it" extra=${typed === undefined ? {} : { id: typed }}>${id}</>
+    <${Settings} state=${state} collections=${collections} button="Follow it" extra=${typed === undefined ? {} : { id: typed }}>${id}</>
     <${Asked} of=${asked}>Following it. Changes are tried one by one, which may take seconds …</>
-    ${asked.answer && state.id && html`<${Way} answer=${asked.answer} state=${state} request=${request} collection=${collection} collections=${collections} />`}
+    ${asked.answer && state.id && html`<${Way} answer=${asked.answer} ...${of} request=${request} />`}
     ${!wanted && html`<p class="hint">Say which document you miss, by its id (Health lists them), and the question.</p>`}`;
 }
 
 function Way({ answer, state, request, collection, collections }) {
   const { data } = answer;
   const taken = data.assembly.filter(({ record }) => record.final_decision === "selected");
-  return html`<section aria-labelledby="way-title">
-    <h2 id="way-title"><${To} state=${documentState(state, { document: data.id.replace(/#\d+$/, "") })}><${Text}>${data.id}</></> <small>${number(data.n_chunks)} ${data.n_chunks === 1 ? "chunk" : "chunks"}</small></h2>
+  return html`<${Part} id="way" title=${html`<${To} state=${documentState(state, { document: data.id.replace(/#\d+$/, "") })}><${Text}>${data.id}</></>`} note=${`${number(data.n_chunks)} ${data.n_chunks === 1 ? "chunk" : "chunks"}`}>
     ${data.lost
       ? html`<div class="verdict lost" data-test="lost"><p><strong>Lost in ${data.lost.stage}.</strong> <${Text}>${data.lost.because}</></p><${Changes} of=${data.lost} state=${state} /></div>`
       : html`<div class="verdict found" data-test="lost"><p><strong>It is in the context</strong>, with ${taken.length} of its chunks.</p></div>`}
@@ -44,7 +43,7 @@ function Way({ answer, state, request, collection, collections }) {
     <${Times} answer=${answer} />
     <${Copies} of=${[collection, collections]}
       what=${{ path: "/v1/explain", body: request, cli: { verb: "why-not", before: [request.context.query, request.id], body: request.context } }} />
-  </section>`;
+  </>`;
 }
 
 function Stage({ title, standing, depth, parts }) {

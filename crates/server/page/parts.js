@@ -83,7 +83,7 @@ function AskKey({ error, again }) {
   </form>`;
 }
 
-/** Warnings, each in its own words. */
+/** Warnings in their own words. */
 export const Warnings = ({ list }) =>
   list?.length ? html`<ul class="warnings" aria-label="Warnings">${list.map((text) => html`<li><${Text}>${text}</></li>`)}</ul>` : null;
 
@@ -140,13 +140,17 @@ export const Table = ({ label, caption, heads, rows, test }) => html`<div class=
 /** That an answer is awaited, or why there is none. */
 export const Asked = ({ of: { busy, error, again }, children }) => html`<div><${Busy} on=${busy}>${children}</><${Problem} error=${error} again=${again} /></div>`;
 
-/** A share of a whole as a bar. */
+/** A share as a bar. */
 export const Meter = ({ of, most, unit }) => html`<div class="meter" role="img" aria-label=${`${unit(of)} of ${unit(most)}`}><div style=${{ width: `${Math.min(100, (100 * of) / Math.max(1, most))}%` }}></div></div>`;
+
+/** A part of a view under its heading, with a `note` beside it. */
+export const Part = ({ id, head = "h2", title, note, children }) =>
+  html`<section aria-labelledby=${`${id}-title`}><${head} id=${`${id}-title`}>${title}${note && html` <small>${note}</small>`}</>${children}</section>`;
 
 /** Names and values. */
 export const Figures = ({ of }) => html`<dl class="figures">${of.map(([name, value]) => html`<div><dt><${Text}>${name}</></dt><dd><${Text}>${value}</></dd></div>`)}</dl>`;
 
-/** A choice of few words. */
+/** A choice of words. */
 export function Choice({ label, name, value, options, onChange }) {
   return html`<label>${label}
     <select name=${name} value=${value} onChange=${(event) => onChange(event.target.value)}>
@@ -169,21 +173,16 @@ export function Slider({ label, name, min, max, step, value, onInput }) {
     <input type="range" name=${name} min=${min} max=${max} step=${step} value=${held ?? value} onInput=${move} /></label>`;
 }
 
-/** Puts a text into the clipboard; false if the browser does not let it. */
-export async function copy(text) {
-  try {
-    await navigator.clipboard.writeText(text);
-    return true;
-  } catch {
-    return false;
-  }
-}
-
 /** A button that copies, and says so. */
 export function Copy({ text, label = "Copy" }) {
   const [told, tell] = useState("");
   const click = async () => {
-    tell((await copy(typeof text === "function" ? text() : text)) ? "Copied" : "Select it and copy: the browser does not let pages here");
+    try {
+      await navigator.clipboard.writeText(text);
+      tell("Copied");
+    } catch {
+      tell("Select it and copy: the browser does not let pages here");
+    }
     setTimeout(() => tell(""), 2500);
   };
   return html`<button type="button" class="small" onClick=${click}>${label}</button><span class="told" role="status">${told}</span>`;

@@ -3,8 +3,8 @@
 import { html } from "./vendor/htm-preact.js";
 import { useRoute } from "./api.js";
 import { Copies } from "./copies.js";
-import { Asked, Table, Text, Times, To, Warnings, documentState, number } from "./parts.js";
-import { Settings, carried, policy, searchRequest } from "./settings.js";
+import { Asked, Part, Table, Text, Times, To, Warnings, documentState, number } from "./parts.js";
+import { IN_SEARCH, Settings, carried, policy, searchRequest } from "./settings.js";
 
 /** Constants that an answer does not repeat; a formula is shown only where it gives the number. */
 const RRF_K = 60;
@@ -14,13 +14,14 @@ const same = (one, other) => Math.abs(one - other) <= 1e-9 * Math.max(1, Math.ab
 
 export const ARMS = { dense: "vectors", lexical: "words", named: "named by", linked: "linked from", rerank: "reranker" };
 
-export function Scores({ state, collections, collection, again }) {
+export function Scores(of) {
+  const { state, collections, collection, again } = of;
   const request = { ...searchRequest(state), explain: true };
   const asked = useRoute("/v1/search", request, { collection, again, wanted: state.q && !policy(state).error });
   return html`
-    <${Settings} state=${state} collections=${collections} fields=${["k", "mode", "fusion", "filter"]} button="Rank" />
+    <${Settings} state=${state} collections=${collections} fields=${IN_SEARCH} button="Rank" />
     <${Asked} of=${asked} />
-    ${asked.answer && state.q && html`<${Ranking} answer=${asked.answer} state=${state} request=${request} collection=${collection} collections=${collections} />`}
+    ${asked.answer && state.q && html`<${Ranking} answer=${asked.answer} ...${of} request=${request} />`}
     ${!state.q && html`<p class="hint">Ask a question to see why passages stand where they stand: the parts of each bar add up to its score.</p>`}`;
 }
 
@@ -28,8 +29,7 @@ function Ranking({ answer, state, request, collection, collections }) {
   const { data } = answer;
   const arms = [...new Set(data.hits.flatMap(({ contributions }) => contributions.map(({ arm }) => arm)))];
   const most = Math.max(...data.hits.map(({ score }) => Math.abs(score)), 1e-12);
-  return html`<section aria-labelledby="ranking-title">
-    <h2 id="ranking-title">${number(data.hits.length)} passages <small>${data.mode}${data.fusion ? `, fused by ${data.fusion}` : ""}, vectors scanned: ${data.scanned}</small></h2>
+  return html`<${Part} id="ranking" title=${`${number(data.hits.length)} passages`} note=${html`${data.mode}${data.fusion ? `, fused by ${data.fusion}` : ""}, vectors scanned: ${data.scanned}`}>
     <${Warnings} list=${data.warnings} />
     ${data.hits.length === 0 && html`<p>Nothing was found. A filter may keep everything out, or no word of the question is in the collection.</p>`}
     <p class="legend" aria-hidden="true">${arms.map((arm) => html`<span><i class=${`swatch ${arm}`}></i>${ARMS[arm] ?? arm}</span>`)}</p>
@@ -38,7 +38,7 @@ function Ranking({ answer, state, request, collection, collections }) {
     <${Times} answer=${answer} />
     <${Copies} of=${[collection, collections]}
       what=${{ path: "/v1/search", body: request, cli: { verb: "search" } }} />
-  </section>`;
+  </>`;
 }
 
 /** What a part of a score is, in numbers. */

@@ -20,6 +20,10 @@ export const DEFAULTS = {
 const OF_SEARCH = ["mode", "fusion", "links", "filter", "candidates"];
 const OF_CONTEXT = ["budget", "strategy", "order", "format", "policy"];
 
+/** The fields of a search, and of a context. */
+export const IN_SEARCH = ["k", "mode", "fusion", "filter"];
+const IN_CONTEXT = ["budget", "strategy", "mode", "fusion", "filter", "links", "policy"];
+
 const numeric = (text) => (/^\d+$/.test(text) ? Number(text) : text);
 
 /** A policy of a state: an object, or an error in words. */
@@ -59,7 +63,7 @@ export function said(state, form) {
 }
 
 /** The form of a question; `fields` are the settings beside it. `live`: each is taken at once. */
-export function Settings({ state, collections, fields, button = "Ask", live, children, extra = {} }) {
+export function Settings({ state, collections, fields = IN_CONTEXT, button = "Ask", live, children, extra = {} }) {
   const [form, set] = useState({});
   const here = JSON.stringify(state);
   useEffect(() => set({}), [here]);

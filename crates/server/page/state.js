@@ -37,20 +37,19 @@ export function go(state, how = "step") {
   }
 }
 
+/** Calls `hear` of events while a part is shown; anew where `of` changes. */
+export const useHeard = (target, name, hear, of = []) =>
+  useEffect(() => {
+    target.addEventListener(name, hear);
+    return () => target.removeEventListener(name, hear);
+  }, of);
+
 /** The state of the address; `again` counts how often the same one was asked for. */
 export function useAddress() {
   const [now, set] = useState({ state: read(location.hash), again: 0 });
-  useEffect(() => {
-    const move = () => set((before) => ({ ...before, state: read(location.hash) }));
-    const repeat = () => set((before) => ({ ...before, again: before.again + 1 }));
-    addEventListener("hashchange", move);
-    changed.addEventListener("moved", move);
-    changed.addEventListener("again", repeat);
-    return () => {
-      removeEventListener("hashchange", move);
-      changed.removeEventListener("moved", move);
-      changed.removeEventListener("again", repeat);
-    };
-  }, []);
+  const move = () => set((before) => ({ ...before, state: read(location.hash) }));
+  useHeard(window, "hashchange", move);
+  useHeard(changed, "moved", move);
+  useHeard(changed, "again", () => set((before) => ({ ...before, again: before.again + 1 })));
   return now;
 }

@@ -131,6 +131,9 @@ impl From<Error> for Refusal {
         let hint = match &error {
             Error::Collection(_) => Some("ask another generation with \"on\"".to_owned()),
             Error::UnknownCollection { .. } => Some("GET /v1/collections lists them".to_owned()),
+            Error::UnknownDocument { nearest: None, .. } => {
+                Some("GET /v1/collections/{collection}/documents lists them".to_owned())
+            }
             Error::UnknownField { nearest: Some(nearest), .. } => Some(format!("the field {nearest:?} is near")),
             Error::NoEncoder => Some("send \"vector\": [...], or \"mode\": \"lexical\"".to_owned()),
             Error::NoWords => Some("send \"vector\": [...] and no query".to_owned()),

@@ -29,7 +29,7 @@ use clap::{ArgMatches, Command, FromArgMatches};
 use self::allowed::Refusal;
 pub(crate) use self::file::{Author, FILE, SettingsFile, of_user};
 use crate::args::{self, Cli};
-use crate::exit_code;
+use crate::{exit_code, usage};
 
 /// A parsed command line.
 pub(crate) struct Invocation {
@@ -72,7 +72,9 @@ impl Stop {
 pub(crate) fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Invocation, Stop> {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
     let settings = Settings::find(&arguments).map_err(Stop::File)?;
-    let matches = settings.command().try_get_matches_from(arguments).map_err(Stop::Clap)?;
+    let mut command = settings.command();
+    let matches = command.try_get_matches_from_mut(&arguments);
+    let matches = matches.map_err(|error| Stop::Clap(usage::meant(error, &arguments, &command)))?;
     let mut cli = Cli::from_arg_matches(&matches).map_err(Stop::Clap)?;
     cli.global.access = access(settings.author_of("model", &matches)).map_err(Stop::File)?;
     refuse_idle(&matches).map_err(Stop::File)?;

@@ -26,8 +26,11 @@ pub(super) enum Token {
 const MARKS: [&str; 9] = ["!=", "<=", ">=", "=", "<", ">", "(", ")", ","];
 
 /// Marks of other languages, each with its form here.
-const FOREIGN: [(&str, &str); 7] =
-    [("==", "="), ("<>", "!="), ("=>", ">="), ("=<", "<="), ("&", "and"), ("|", "or"), ("!", "not")];
+const FOREIGN: [(&str, &str); 8] =
+    [("==", "="), ("<>", "!="), ("=>", ">="), ("=<", "<="), ("&", "and"), ("|", "or"), ("!", "not"), (COLON, "=")];
+
+/// The mark between a field and an unquoted value of the query languages of search engines.
+const COLON: &str = ":";
 
 impl fmt::Display for Token {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -74,7 +77,7 @@ fn token(text: &str, at: usize) -> Result<(Token, usize), FilterError> {
     let rest = &text[at..];
     let Some(first) = rest.chars().next() else { return Ok((Token::End, 0)) };
     if first.is_alphabetic() || first == '_' {
-        let n_bytes = run(rest, |c| c.is_alphanumeric() || "_.-".contains(c));
+        let n_bytes = run(rest, is_of_word);
         return Ok((Token::Word(rest[..n_bytes].to_owned()), n_bytes));
     }
     let is_digit = |c: char| c.is_ascii_digit();
@@ -99,12 +102,33 @@ fn token(text: &str, at: usize) -> Result<(Token, usize), FilterError> {
     let mark = MARKS.iter().find(|mark| rest.starts_with(**mark));
     if let Some((foreign, ours)) = FOREIGN.iter().find(|(foreign, _)| rest.starts_with(*foreign) && mark != Some(&"!="))
     {
-        return Err(syntax(text, at..at + foreign.len(), format!("`{foreign}` is written `{ours}` here")));
+        let example = (*foreign == COLON).then(|| around(text, at)).flatten();
+        let example = example.map_or_else(String::new, |example| format!(", as in {example}"));
+        return Err(syntax(text, at..at + foreign.len(), format!("`{foreign}` is written `{ours}` here{example}")));
     }
     match mark {
         Some(mark) => Ok((Token::Mark(mark), mark.len())),
         None => Err(syntax(text, at..at + first.len_utf8(), format!("{first:?} means nothing here"))),
     }
+}
+
+fn is_of_word(c: char) -> bool {
+    c.is_alphanumeric() || "_.-".contains(c)
+}
+
+/// The condition that the words around a colon mean, as it is written here; none if one of them is missing.
+fn around(text: &str, at: usize) -> Option<String> {
+    let field = text[..at].trim_end().rsplit(|c| !is_of_word(c)).next().filter(|field| !field.is_empty())?;
+    let rest = text[at + COLON.len()..].trim_start();
+    let value = match rest.chars().next()? {
+        mark @ ('"' | '\'') => rest[..string(rest, 0, mark).ok()?.1].to_owned(),
+        _ => {
+            let value = &rest[..run(rest, |c| !c.is_whitespace() && !"(),".contains(c))];
+            let is_plain = ["true", "false"].contains(&value) || number_or_date(value, 0..value.len()).is_ok();
+            if is_plain { value.to_owned() } else { format!("{value:?}") }
+        }
+    };
+    (value != "\"\"").then(|| format!("{field} = {value}"))
 }
 
 /// Bytes of the characters at the start for which `is` holds.

@@ -124,6 +124,22 @@ fn what_was_expected_is_shown_where_it_was() {
         "filter: expected =, !=, <, <=, >, >=, `in`, `not in`, `starts with`, `exists` or `is missing`, found 2020\n  year 2020\n       ^^^^",
     );
     check_error("year == 2020", "filter: `==` is written `=` here\n  year == 2020\n       ^^");
+    check_error("type: pdf", "filter: `:` is written `=` here, as in type = \"pdf\"\n  type: pdf\n      ^");
+    for (written, meant) in [
+        ("(year:2020)", "year = 2020"),
+        ("by.name:'ann b' and a = 1", "by.name = 'ann b'"),
+        ("a = 1 or day :2020-05-17", "day = 2020-05-17"),
+        ("open: true", "open = true"),
+        ("type:application/pdf", "type = \"application/pdf\""),
+    ] {
+        let told = Filter::parse(written).unwrap_err().to_string();
+        assert!(told.contains(&format!("here, as in {meant}\n")), "{told}");
+        assert!(Filter::parse(meant).is_ok(), "{meant}");
+    }
+    for written in [": pdf", "type:", "type: \"", "`a b`: 1", "type:()"] {
+        let told = Filter::parse(written).unwrap_err().to_string();
+        assert!(told.contains("`:` is written `=` here\n"), "{told}");
+    }
     check_error("a = 1 && b = 2", "filter: `&` is written `and` here\n  a = 1 && b = 2\n        ^");
     check_error("", "filter: expected a field, `not` or `(`, found the end\n  \n  ^");
     check_error("(a = 1", "filter: expected `and`, `or` or `)`, found the end\n  (a = 1\n        ^");
