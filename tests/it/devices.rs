@@ -1,7 +1,8 @@
 //! Devices: the list, the one that is chosen, names that are none, and the same ranking on a GPU as on the CPU.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
+use crate::serving::Serving;
 use crate::support::{Place, Ran};
 
 /// The adapters that `cento devices` lists.
@@ -74,6 +75,30 @@ fn an_index_and_a_search_on_a_gpu_rank_as_on_the_cpu() {
     assert!(!run("cpu").is_empty());
     let bench = place.json(&["bench", "scan", "--n-rows", "3000", "--n-queries", "8", "--device", "gpu:0"]);
     assert_eq!(bench["equal"], true, "{bench}");
+}
+
+#[test]
+fn neighbours_of_many_vectors_come_from_the_device_that_was_named_and_are_those_of_the_cpu() {
+    let place = Place::new();
+    let value = |row: usize, at: usize| ((row * 37 + at * at * 11) % 19) as f32 - 9.0;
+    let row = |row: usize| (0..8).flat_map(|at| value(row, at).to_le_bytes()).collect::<Vec<u8>>();
+    let rows = (0..300).flat_map(|number| [8u32.to_le_bytes().to_vec(), row(number)].concat());
+    place.write("points.fvecs", rows.collect::<Vec<u8>>());
+    place.ok(&["index", "--from-vectors", "points.fvecs", "--normalize"]);
+    let asked = |n: usize| {
+        let vectors: Vec<Vec<f32>> = (0..n).map(|row| (0..8).map(|at| value(row + 5, at + 1)).collect()).collect();
+        json!({ "vectors": vectors, "k": 9 })
+    };
+    let on = |device: &str| Serving::start(&place, &["--device", device]);
+    let (cpu, absent) = (on("cpu"), on("gpu:99"));
+    absent.post("/v1/neighbors", &asked(2)).refused(500, "device");
+    assert_eq!(absent.told("/v1/neighbors", &asked(1)), cpu.told("/v1/neighbors", &asked(1)), "one is the CPU's");
+    if adapters(&place).is_empty() {
+        eprintln!("skipped: no Vulkan or Metal driver offers an adapter (Debian: libvulkan1, mesa-vulkan-drivers)");
+        return;
+    }
+    let expected = cpu.post("/v1/neighbors", &asked(70)).text();
+    assert_eq!(on("gpu:0").post("/v1/neighbors", &asked(70)).text(), expected);
 }
 
 #[test]

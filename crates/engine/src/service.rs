@@ -25,7 +25,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use cento_embedder::DeviceChoice;
+use cento_embedder::{Accelerator, DeviceChoice};
 
 use crate::api::{self, Request as _};
 use crate::cancel::Cancel;
@@ -155,6 +155,8 @@ pub struct Service {
     rerankers: Mutex<HashMap<String, Arc<Reranker>>>,
     /// By folder.
     changes: Mutex<HashMap<PathBuf, Arc<Mutex<Changes>>>>,
+    /// The device that was named, once it was wanted beside encoders.
+    accelerator: Mutex<Option<Accelerator>>,
 }
 
 /// A collection as it was when its manifest had this stamp.
@@ -181,9 +183,9 @@ impl Service {
         for (name, path) in &options.tokenizers {
             tokenizers.insert(name.clone(), BudgetTokenizer::named(&path.to_string_lossy())?);
         }
-        let (open, encoders, rerankers, changes) =
-            (Mutex::default(), Mutex::default(), Mutex::default(), Mutex::default());
-        Ok(Self { options, collections, sharded, tokenizers, open, encoders, rerankers, changes })
+        let (open, encoders, rerankers, changes, accelerator) =
+            (Mutex::default(), Mutex::default(), Mutex::default(), Mutex::default(), Mutex::default());
+        Ok(Self { options, collections, sharded, tokenizers, open, encoders, rerankers, changes, accelerator })
     }
 
     /// Says if a tokenizer needs no file: those that are built in, and the encoder's own.
@@ -287,11 +289,27 @@ impl Service {
         cancel: &Cancel,
     ) -> Result<api::NeighborsAnswer> {
         request.check()?;
-        let search = request.resolve(cancel)?;
+        let mut search = request.resolve(cancel)?;
         let searcher = self.searcher(which.into(), cancel)?;
+        if request.vectors.len() > 1 && searcher.reads_all(search.scan) {
+            search.accelerator = self.accelerator()?; // of one vector the way there is longer
+        }
         let (found, scanned) = searcher.neighbors(&request.vectors, &search)?;
         limits::answer(found.iter().flat_map(|found| found.ids.iter().map(String::len)))?;
         Ok(api::NeighborsAnswer::new(searcher.manifest(), scanned, found))
+    }
+
+    /// The device that was named for encoders, opened at the first call: it compares given vectors too. One that was
+    /// not named does not, since nobody has measured where it is faster than the CPU.
+    fn accelerator(&self) -> Result<Option<Accelerator>> {
+        if matches!(self.options.device, DeviceChoice::Auto | DeviceChoice::Cpu) {
+            return Ok(None);
+        }
+        let mut opened = self.accelerator.lock().unwrap_or_else(PoisonError::into_inner);
+        if opened.is_none() {
+            *opened = Some(Accelerator::open(self.options.device)?);
+        }
+        Ok(opened.clone())
     }
 
     /// Length of the vectors that a collection can be asked for.

@@ -111,6 +111,7 @@ impl NeighborsRequest {
             scan: self.scan,
             scope: (!self.within.is_empty()).then(|| self.within.clone()),
             filter: self.filter.as_deref().map(Filter::parse).transpose()?,
+            accelerator: None,
             cancel: cancel.clone(),
         })
     }

@@ -8,6 +8,7 @@
 //! so that a document's best chunk has the score the document was found with, and every chunk of a document that was
 //! found is a candidate. With one kind the formula is the cosine.
 
+use cento_embedder::Accelerator;
 use cento_lexical::Unit;
 use cento_vector::Lift;
 use rayon::prelude::*;
@@ -19,6 +20,7 @@ use crate::error::{Error, Result};
 use crate::limits::{self, CANDIDATES_MAX, EF_MAX};
 use crate::retrieve::request::{ChunkSearch, Mode, check_k};
 use crate::retrieve::searcher::Searcher;
+use crate::source::device_scan::SCAN_QUERIES;
 use crate::source::filter::Filter;
 use crate::source::ranking::Ranking;
 use crate::source::scope::{Scope, Scopes};
@@ -55,6 +57,9 @@ pub struct NeighborSearch {
     pub scope: Option<Vec<String>>,
     /// The filter that documents must pass, besides.
     pub filter: Option<Filter>,
+    /// A device that compares several vectors at once with all rows, where no graph is walked; the neighbours are those
+    /// that the CPU finds.
+    pub accelerator: Option<Accelerator>,
     /// Looked at while vectors are compared.
     pub cancel: Cancel,
 }
@@ -90,6 +95,7 @@ impl Searcher {
         })?;
         let column = self.vectors_used(None, None)?.find;
         let is_given = self.manifest().config.given.is_some();
+        let accelerator = search.accelerator.as_ref().filter(|device| !device.is_cpu() && self.reads_all(search.scan));
         let of = |vectors: &[Vec<f32>]| {
             let units = vectors.iter().map(|vector| self.unit(vector)).collect::<Result<Vec<_>>>()?.concat();
             let near = self.source.nearest(&DenseQueries {
@@ -100,15 +106,24 @@ impl Searcher {
                 depth: search.k,
                 scan: search.scan,
                 ef: search.ef,
-                accelerator: None,
+                accelerator,
                 cancel: &search.cancel,
             })?;
             Ok(near.into_iter().map(|near| neighbors(near, search.k, is_given)).collect::<Vec<_>>())
         };
-        let together = if self.source.is_far() { VECTORS_TOGETHER } else { 1 };
+        let together = match accelerator {
+            Some(_) => SCAN_QUERIES,
+            None if self.source.is_far() => VECTORS_TOGETHER,
+            None => 1,
+        };
         let found = vectors.par_chunks(together).map(of).collect::<Result<Vec<_>>>()?.concat();
         let (n_exact, n_graph) = found.iter().fold((0, 0), |sum, (_, exact, graph)| (sum.0 + exact, sum.1 + graph));
         Ok((found.into_iter().map(|(found, ..)| found).collect(), scanned(n_exact, n_graph)))
+    }
+
+    /// True if all vectors are compared for an answer, and lie here: work for a device.
+    pub(crate) fn reads_all(&self, scan: Scan) -> bool {
+        !self.source.is_far() && (scan == Scan::Exact || self.source.describe().n_graph_rows == 0)
     }
 
     /// A vector to search for, of unit length where the order is that of cosines.

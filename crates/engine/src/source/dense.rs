@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use cento_collection::format::config::VectorColumn;
 use cento_collection::format::segment::{Column, Segment};
 use cento_collection::keep::generation::Generation;
+use cento_embedder::Accelerator;
 use cento_lexical::Unit;
 use cento_vector::hnsw::{self, Found, Path, Wanted};
 use cento_vector::{Lift, Neighbor, exact};
@@ -13,7 +14,7 @@ use rayon::prelude::*;
 use roaring::RoaringBitmap;
 
 use crate::error::Result;
-use crate::source::device_scan;
+use crate::source::device_scan::{self, Compared, Units};
 use crate::source::keys;
 use crate::source::ranking::{Ranking, keep_larger, keep_within, score};
 use crate::source::seam::{DenseQueries, Near, Rescored, Scan};
@@ -38,6 +39,14 @@ struct Gathered {
     candidates: Candidates,
     n_exact: usize,
     n_graph: usize,
+}
+
+impl Gathered {
+    /// Takes in what the scan of a segment found.
+    fn scanned(&mut self, segment: usize, found: Vec<(u32, f64)>) {
+        self.n_exact += 1;
+        self.candidates.extend(found.into_iter().map(|(unit, score)| (segment, unit, score)));
+    }
 }
 
 pub(super) fn nearest(generation: &Generation, queries: &DenseQueries<'_>) -> Result<Vec<Near>> {
@@ -118,6 +127,15 @@ fn each<'q>(generation: &Generation, queries: &DenseQueries<'q>) -> impl ExactSi
 fn near_rows(generation: &Generation, queries: &DenseQueries<'_>) -> Result<Vec<Gathered>> {
     let (at, lift) = (position(generation, queries.column), generation.manifest.config.lift());
     let stop = || queries.cancel.is_cancelled();
+    let is_scanned_too = |segment: &Segment| is_scanned(&segment.columns[at], queries.scan);
+    if let Some(device) = device(generation, queries).filter(|_| generation.segments.iter().all(is_scanned_too)) {
+        let mut of_query: Vec<Gathered> = each(generation, queries).map(|_| Gathered::default()).collect();
+        for number in 0..generation.segments.len() {
+            let found = compared(device, generation, number, Units::Rows, queries)?;
+            of_query.iter_mut().zip(found).for_each(|(gathered, found)| gathered.scanned(number, found));
+        }
+        return Ok(of_query);
+    }
     let mut of_query = Vec::new();
     for (n, query) in each(generation, queries).enumerate() {
         let mut gathered = Gathered::default();
@@ -145,31 +163,44 @@ fn near_rows(generation: &Generation, queries: &DenseQueries<'_>) -> Result<Vec<
     Ok(of_query)
 }
 
+/// The device that compares all queries with all rows, if there is one for these: queries with scopes of their own are
+/// the CPU's, and of a lifted row a device would give the cosine alone.
+fn device<'q>(generation: &Generation, queries: &DenseQueries<'q>) -> Option<&'q Accelerator> {
+    let is_one =
+        generation.manifest.config.lift() == Lift::Cosine && queries.scopes.of_query.iter().all(Option::is_none);
+    queries.accelerator.filter(|device| is_one && !device.is_cpu())
+}
+
+/// For each query the units of a segment that can be among its best, as a device finds them.
+fn compared(
+    device: &Accelerator,
+    generation: &Generation,
+    number: usize,
+    units: Units<'_>,
+    queries: &DenseQueries<'_>,
+) -> Result<Vec<Vec<(u32, f64)>>> {
+    let segment = &generation.segments[number];
+    let allowed = allowed_rows(segment, queries.scopes.of_all.map(|scope| scope.rows(number)));
+    let (rows, allowed) = (&segment.columns[position(generation, queries.column)].rows, allowed.as_deref());
+    let compared = Compared { rows, units, depth: queries.depth, allowed, cancel: queries.cancel };
+    device_scan::best_units(device, &compared, queries.vectors)
+}
+
 /// For each query the units and their best chunk's score.
 fn near_documents(generation: &Generation, queries: &DenseQueries<'_>) -> Result<Vec<Gathered>> {
     let at = position(generation, queries.column);
     let mut of_query: Vec<Gathered> = each(generation, queries).map(|_| Gathered::default()).collect();
     let lift = generation.manifest.config.lift();
-    // Of a lifted row a device would give the cosine alone.
-    let device = queries.accelerator.filter(|device| !device.is_cpu() && lift == Lift::Cosine);
+    let device = device(generation, queries);
     for (number, segment) in generation.segments.iter().enumerate() {
         let column = &segment.columns[at];
         let n_rows = column.rows.len();
         let graph = column.graph.as_ref().filter(|_| queries.scan == Scan::Auto);
-        if let Some(device) = device.filter(|_| graph.is_none() && queries.scopes.of_query.iter().all(Option::is_none))
-        {
-            let found = device_scan::best_units(
-                device,
-                &column.rows,
-                &device_scan::Units { of_row: &segment.units()?.of_row, n_units: segment.units()?.documents.len() },
-                queries.vectors,
-                queries.depth,
-                allowed_rows(segment, queries.scopes.of_all.map(|scope| scope.rows(number))).as_deref(),
-            )?;
-            for (gathered, found) in of_query.iter_mut().zip(found) {
-                gathered.n_exact += 1;
-                gathered.candidates.extend(found.into_iter().map(|(unit, score)| (number, unit, score)));
-            }
+        if let Some(device) = device.filter(|_| graph.is_none()) {
+            let units = segment.units()?;
+            let units = Units::Documents { of_row: &units.of_row, n_units: units.documents.len() };
+            let found = compared(device, generation, number, units, queries)?;
+            of_query.iter_mut().zip(found).for_each(|(gathered, found)| gathered.scanned(number, found));
             continue;
         }
         let mut distances = Vec::new();

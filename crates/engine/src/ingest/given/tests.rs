@@ -6,6 +6,7 @@ use cento_collection::care::doctor::doctor;
 use cento_collection::format::config::Distance;
 use cento_collection::fs::OsFs;
 use cento_corpus as corpus;
+use cento_embedder::{Accelerator, DeviceChoice};
 use cento_vector::Scalar;
 
 use super::rows::length;
@@ -14,6 +15,7 @@ use crate::api::{NeighborsRequest, SearchRequest};
 use crate::ingest::delete::delete;
 use crate::ingest::repair::{RepairOptions, repair};
 use crate::ingest::{IndexOptions, compact, index};
+use crate::retrieve::dense::NeighborSearch;
 use crate::retrieve::request::{ChunkSearch, Mode};
 use crate::retrieve::searcher::{Searcher, SearcherOptions};
 use crate::source::seam::Scan;
@@ -137,6 +139,51 @@ fn neighbours_are_those_of_the_distance_with_its_own_scores_by_scan_and_by_graph
             hits.iter().map(|hit| &hit.document).collect::<Vec<_>>(),
             expected.iter().map(|(id, _)| id).collect::<Vec<_>>()
         );
+    }
+}
+
+/// The neighbours that the CPU finds, ties included, from several segments with rows that are gone.
+#[test]
+fn a_device_finds_the_neighbours_of_many_vectors_that_the_cpu_finds() {
+    let Ok(device) = Accelerator::open(DeviceChoice::Gpu(Some(0))) else {
+        eprintln!("skipped: no Vulkan or Metal driver offers an adapter (Debian: libvulkan1, mesa-vulkan-drivers)");
+        return;
+    };
+    let mut all = normalized(&rows(700, 21));
+    let tie = all[3].clone();
+    all.iter_mut().step_by(9).for_each(|row| row.clone_from(&tie));
+    let mut queries = normalized(&rows(40, 22));
+    queries.push(tie);
+    for (distance, scalar) in [
+        (Distance::Cosine, Scalar::F32),
+        (Distance::Cosine, Scalar::F16),
+        (Distance::InnerProduct, Scalar::F32), // which a device leaves to the CPU
+    ] {
+        let place = Place::new();
+        for (name, part) in [("a", &all[..400]), ("b", &all[400..])] {
+            let ids: Vec<String> = (0..part.len()).map(|n| format!("{name}{n}")).collect();
+            let options = GivenOptions {
+                distance: Some(distance),
+                scalar: Some(scalar),
+                ids: Some(place.write(&format!("{name}.ids"), ids.join("\n"))),
+                graph_rows_min: 350,
+                ..GivenOptions::new(place.vectors(&format!("{name}.fvecs"), part))
+            };
+            place.index(&options).unwrap();
+        }
+        let gone: Vec<String> = (0..60).map(|n| format!("a{}", n * 3)).collect();
+        delete(&place.collection(), &gone, &OsFs).unwrap();
+        let searcher = place.searcher();
+        for (k, scan) in [(1, Scan::Exact), (25, Scan::Exact), (640, Scan::Exact), (9, Scan::Auto)] {
+            let request = NeighborsRequest { k, scan, ..NeighborsRequest::default() };
+            let on = |accelerator: Option<Accelerator>| {
+                let search = NeighborSearch { accelerator, ..request.resolve(&Cancel::default()).unwrap() };
+                searcher.neighbors(&queries, &search).unwrap()
+            };
+            let (found, scanned) = on(Some(device.clone()));
+            assert_eq!((&found, scanned), (&on(None).0, on(None).1), "{distance}, k {k}");
+            assert!(found.iter().all(|found| found.ids.len() == k), "{distance}, k {k}");
+        }
     }
 }
 

@@ -11,7 +11,8 @@ use cento_vector::{NEVER, RowWriter, Rows, Scalar, exact};
 use rayon::prelude::*;
 use serde::Serialize;
 
-use super::{SCAN_QUERIES, Units, best_units};
+use super::{Compared, SCAN_QUERIES, Units, best_units};
+use crate::cancel::Cancel;
 use crate::error::{AtPath, Result};
 use crate::source::ranking;
 
@@ -69,11 +70,11 @@ pub fn bench_scan(request: &ScanBenchRequest) -> Result<ScanBench> {
     let rows = Rows::open(Mapped::open(&file.0, request.scalar.kind())?)?;
     let queries: Vec<f32> =
         (0..request.n_queries).flat_map(|n| vector(u64::MAX - n as u64, request.dimensions)).collect();
-    let of_row: Vec<u32> = (0..request.n_rows as u32).collect();
-    let units = Units { of_row: &of_row, n_units: request.n_rows };
+    let compared =
+        Compared { rows: &rows, units: Units::Rows, depth: request.k, allowed: None, cancel: &Cancel::default() };
     let scan = || -> Result<Vec<Ranking>> {
         let parts = queries.chunks(SCAN_QUERIES * request.dimensions);
-        let found = parts.map(|queries| best_units(&accelerator, &rows, &units, queries, request.k, None));
+        let found = parts.map(|queries| best_units(&accelerator, &compared, queries));
         let found = found.collect::<Result<Vec<_>>>()?.into_iter().flatten();
         Ok(found.map(|found| ranking(found, request.k)).collect())
     };

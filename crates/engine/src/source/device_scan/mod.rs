@@ -14,6 +14,7 @@ use cento_vector::{Rows, Scalar, exact};
 use rayon::prelude::*;
 use roaring::RoaringBitmap;
 
+use crate::cancel::Cancel;
 use crate::error::Result;
 use crate::source::ranking;
 
@@ -26,33 +27,47 @@ const SPARE_ROWS: usize = 64;
 /// The factor by which the lists grow for queries that were not done.
 const GROWTH: usize = 4;
 
-/// Rows that belong together: the chunks of a document.
-pub(crate) struct Units<'a> {
-    /// For each row its unit, ascending.
-    pub(crate) of_row: &'a [u32],
-    pub(crate) n_units: usize,
+/// Rows that belong together.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Units<'a> {
+    /// A row is a unit.
+    Rows,
+    /// Chunks of a document: for each row its unit, ascending.
+    Documents { of_row: &'a [u32], n_units: usize },
 }
 
-/// For each query \[Q, D\] the units that can be among its `depth` best, ties included, with the score of their best
-/// row. Rows that are not `allowed` do not count.
+/// Rows that queries are compared with, and what is wanted of them.
+pub(crate) struct Compared<'a> {
+    pub(crate) rows: &'a Rows,
+    pub(crate) units: Units<'a>,
+    /// Best units of each query.
+    pub(crate) depth: usize,
+    /// Rows that count; none for all.
+    pub(crate) allowed: Option<&'a RoaringBitmap>,
+    /// Looked at between blocks of rows.
+    pub(crate) cancel: &'a Cancel,
+}
+
+/// For each query \[Q, D\] the units that can be among its best, ties included, with the score of their best row.
 pub(crate) fn best_units(
     accelerator: &Accelerator,
-    rows: &Rows,
-    units: &Units<'_>,
+    compared: &Compared<'_>,
     queries: &[f32],
-    depth: usize,
-    allowed: Option<&RoaringBitmap>,
 ) -> Result<Vec<Vec<(u32, f64)>>> {
+    let &Compared { rows, units, depth, .. } = compared;
     let dimensions = rows.dimensions();
     let query = |n: usize| &queries[n * dimensions..(n + 1) * dimensions];
-    let rows_a_unit = rows.len().div_ceil(units.n_units.max(1));
+    let rows_a_unit = match units {
+        Units::Rows => 1,
+        Units::Documents { n_units, .. } => rows.len().div_ceil(n_units.max(1)),
+    };
     let mut limit = depth * rows_a_unit + depth / SPARE_SHARE + SPARE_ROWS;
     let mut found = vec![Vec::new(); queries.len() / dimensions];
     let mut open: Vec<usize> = (0..found.len()).collect();
     while !open.is_empty() && !rows.is_empty() {
         limit = limit.min(rows.len());
         let asked: Vec<f32> = open.iter().flat_map(|&n| query(n)).copied().collect();
-        let (kept, error) = keep(accelerator, rows, &asked, limit, allowed)?;
+        let (kept, error) = keep(accelerator, compared, &asked, limit)?;
         let bound = |kept: &Kept| match limit == rows.len() {
             true => f64::NEG_INFINITY, // nothing was left out
             false => f64::from(kept.floor) + f64::from(error),
@@ -78,7 +93,7 @@ pub(crate) fn best_units(
 /// The units of the kept rows with the scores of their best rows, which are the CPU's.
 fn scored(
     rows: &Rows,
-    units: &Units<'_>,
+    units: Units<'_>,
     query: &[f32],
     kept: &Kept,
     (accelerator, error): (&Accelerator, f32),
@@ -89,7 +104,7 @@ fn scored(
     let distances = exact::distances_to(rows, query, &chosen)?;
     let mut scored: Vec<(u32, f64)> = Vec::new();
     for ((row, product), distance) in kept.into_iter().zip(distances) {
-        let (unit, score) = (units.of_row[row as usize], ranking::score(distance));
+        let (unit, score) = (units.of(row), ranking::score(distance));
         let difference = (f64::from(product) - score).abs();
         if difference.is_nan() || difference > f64::from(error) {
             let reason = format!("computes wrongly: of row {row} its product is {product}, the CPU's {score}; use cpu");
@@ -111,31 +126,21 @@ fn above(bound: f64, mut scored: Vec<(u32, f64)>, depth: usize) -> Option<Vec<(u
 
 /// For each query its `limit` rows with the largest products, and how far off those can be. Where the device's memory
 /// is full, the queries are halved.
-fn keep(
-    accelerator: &Accelerator,
-    rows: &Rows,
-    queries: &[f32],
-    limit: usize,
-    allowed: Option<&RoaringBitmap>,
-) -> Result<(Vec<Kept>, f32)> {
-    match scan(accelerator, rows, queries, limit, allowed) {
-        Err(crate::Error::Embedder(error)) if error.is_out_of_memory() && queries.len() > rows.dimensions() => {
-            let half = queries.len() / rows.dimensions() / 2 * rows.dimensions();
-            let (mut kept, bound) = keep(accelerator, rows, &queries[..half], limit, allowed)?;
-            kept.extend(keep(accelerator, rows, &queries[half..], limit, allowed)?.0);
+fn keep(accelerator: &Accelerator, compared: &Compared<'_>, queries: &[f32], limit: usize) -> Result<(Vec<Kept>, f32)> {
+    let dimensions = compared.rows.dimensions();
+    match scan(accelerator, compared, queries, limit) {
+        Err(crate::Error::Embedder(error)) if error.is_out_of_memory() && queries.len() > dimensions => {
+            let half = queries.len() / dimensions / 2 * dimensions;
+            let (mut kept, bound) = keep(accelerator, compared, &queries[..half], limit)?;
+            kept.extend(keep(accelerator, compared, &queries[half..], limit)?.0);
             Ok((kept, bound))
         }
         other => other,
     }
 }
 
-fn scan(
-    accelerator: &Accelerator,
-    rows: &Rows,
-    queries: &[f32],
-    limit: usize,
-    allowed: Option<&RoaringBitmap>,
-) -> Result<(Vec<Kept>, f32)> {
+fn scan(accelerator: &Accelerator, compared: &Compared<'_>, queries: &[f32], limit: usize) -> Result<(Vec<Kept>, f32)> {
+    let &Compared { rows, allowed, cancel, .. } = compared;
     let row_type = match rows.scalar() {
         Scalar::F32 => RowType::F32,
         Scalar::F16 => RowType::F16,
@@ -143,12 +148,22 @@ fn scan(
     let block_rows = BLOCK_ROWS.min(rows.len());
     let mut scan = accelerator.scan(queries, rows.dimensions(), rows.stride(), row_type, limit, block_rows)?;
     for first in (0..rows.len()).step_by(block_rows) {
+        cancel.check()?;
         let last = rows.len().min(first + block_rows);
         let bits = allowed.map(|allowed| bits(allowed, first as u32, last as u32));
         scan.push(rows.bytes(first..last)?, first as u32, bits.as_deref())?;
     }
     let error = scan.error();
     Ok((scan.finish()?, error))
+}
+
+impl Units<'_> {
+    fn of(self, row: u32) -> u32 {
+        match self {
+            Self::Rows => row,
+            Self::Documents { of_row, .. } => of_row[row as usize],
+        }
+    }
 }
 
 /// The rows from `first` to `last` that are set, 32 to a number.
@@ -225,16 +240,17 @@ mod tests {
             let (_folder, rows) = open(&unit_rows(seed, n_rows, dimensions, levels), scalar);
             let queries = unit_rows(seed ^ 1, 3, dimensions, levels).concat();
             let of_row: Vec<u32> = (0..n_rows).map(|row| (row / rows_a_unit) as u32).collect();
-            let units = Units { of_row: &of_row, n_units: n_rows.div_ceil(rows_a_unit) };
+            let n_units = n_rows.div_ceil(rows_a_unit);
+            let units = if rows_a_unit == 1 { Units::Rows } else { Units::Documents { of_row: &of_row, n_units } };
             let allowed = some.then(|| (0..n_rows as u32).filter(|row| row % 3 != 0).collect::<RoaringBitmap>());
             let mut distances = vec![0.0; 3 * n_rows];
             exact::distances(&rows, &queries, &mut distances, cento_vector::NEVER).unwrap();
-            let found: Vec<Vec<_>> = ACCELERATORS
-                .iter()
-                .flat_map(|on| best_units(on, &rows, &units, &queries, depth, allowed.as_ref()).unwrap())
-                .collect();
+            let (cancel, allowed_rows) = (&Cancel::default(), allowed.as_ref());
+            let compared = Compared { rows: &rows, units, depth, allowed: allowed_rows, cancel };
+            let found: Vec<Vec<_>> =
+                ACCELERATORS.iter().flat_map(|on| best_units(on, &compared, &queries).unwrap()).collect();
             for (mut found, distances) in found.into_iter().zip(distances.chunks(n_rows).cycle()) {
-                let mut best = vec![None; units.n_units];
+                let mut best = vec![None; n_units];
                 for (row, &distance) in distances.iter().enumerate() {
                     if allowed.as_ref().is_none_or(|allowed| allowed.contains(row as u32)) {
                         ranking::keep_larger(&mut best[of_row[row] as usize], ranking::score(distance));
@@ -255,19 +271,21 @@ mod tests {
     fn a_device_whose_products_are_off_by_more_than_their_bound_is_refused() {
         let (_folder, rows) = open(&unit_rows(3, 8, 4, 2.0), Scalar::F32);
         let query = unit_rows(4, 1, 4, 2.0).concat();
-        let units = Units { of_row: &[0, 1, 2, 3, 4, 5, 6, 7], n_units: 8 };
-        let accelerator = Accelerator::cpu();
-        let (mut kept, error) = keep(&accelerator, &rows, &query, 3, None).unwrap();
+        let (units, cancel, accelerator) = (Units::Rows, Cancel::new(), Accelerator::cpu());
+        let compared = Compared { rows: &rows, units, depth: 3, allowed: None, cancel: &cancel };
+        let (mut kept, error) = keep(&accelerator, &compared, &query, 3).unwrap();
         let mut kept = kept.remove(0);
-        assert_eq!(scored(&rows, &units, &query, &kept, (&accelerator, error)).unwrap().len(), 3);
+        assert_eq!(scored(&rows, units, &query, &kept, (&accelerator, error)).unwrap().len(), 3);
         for wrong in [kept.rows[1].1 + 2.0 * error, f32::NAN] {
             kept.rows[1].1 = wrong;
-            let refused = scored(&rows, &units, &query, &kept, (&accelerator, error)).unwrap_err().to_string();
+            let refused = scored(&rows, units, &query, &kept, (&accelerator, error)).unwrap_err().to_string();
             assert!(
                 refused.contains(&format!("of row {}", kept.rows[1].0)) && refused.contains("computes wrongly"),
                 "{refused}"
             );
         }
+        cancel.cancel();
+        assert!(matches!(keep(&accelerator, &compared, &query, 3), Err(crate::Error::Cancelled)));
     }
 
     #[test]
