@@ -109,12 +109,12 @@ def test_killed_servers_are_replaced_and_no_answer_is_wrong(cluster, corpus):
         right = {question: [hit.id for hit in whole.search(question, k=20)] for question in QUESTIONS}
     served = cento.ray.serve(folders, replicas=2, model=TINY, name="killed", num_cpus=0.1)
     try:
-        until, seconds, refused, recovered = time.monotonic() + SECONDS, [], [], []
+        done, seconds, refused, recovered = threading.Event(), [], [], []
 
         def ask(from_):
             with served.client(retries=0) as client:
                 n = from_
-                while time.monotonic() < until:
+                while not done.is_set():
                     question, began = QUESTIONS[n % len(QUESTIONS)], time.monotonic()
                     try:
                         assert [hit.id for hit in client.search(question, k=20)] == right[question]
@@ -135,8 +135,8 @@ def test_killed_servers_are_replaced_and_no_answer_is_wrong(cluster, corpus):
         threads = [threading.Thread(target=guarded, args=(n,)) for n in range(2)]
         for thread in threads:
             thread.start()
-        n_killed = 0
-        while time.monotonic() < until:
+        n_killed, began = 0, time.monotonic()
+        while (took := time.monotonic() - began) < SECONDS or (n_killed < 2 and took < 20 * SECONDS):  # on any machine
             alive = servers_of(folders[n_killed % 2])
             if len(alive) > 1 or (alive and SECONDS > 60):
                 os.kill(alive[0], signal.SIGKILL)
@@ -149,12 +149,13 @@ def test_killed_servers_are_replaced_and_no_answer_is_wrong(cluster, corpus):
                 else:
                     recovered.append(time.monotonic() - killed)
             time.sleep(1)
+        done.set()
         for thread in threads:
             thread.join()
         assert not failures, failures
         seconds.sort()
         print(
-            f"{n_killed} killed in {SECONDS} s; {len(seconds)} right answers, {len(refused)} clear errors, none wrong; "
+            f"{n_killed} killed in {took:.0f} s; {len(seconds)} right answers, {len(refused)} clear errors, none wrong; "
             f"p50 {seconds[len(seconds) // 2] * 1000:.0f} ms, p99 {seconds[int(len(seconds) * 0.99)] * 1000:.0f} ms; "
             f"replaced in {', '.join(f'{second:.1f}' for second in recovered)} s"
         )
