@@ -21,6 +21,9 @@ Decision = Literal["selected", "rejected"]
 Distance = Literal["cosine", "inner-product", "euclidean"]
 """The order of neighbours, and the score that tells it; a larger score is nearer."""
 
+FieldOf = Literal["document", "chunk"]
+"""The things that have the values of a field."""
+
 FieldType = Literal["boolean", "integer", "float", "date", "string"]
 """The type of a value of metadata."""
 
@@ -222,7 +225,7 @@ class ContextOptions(TypedDict):
     """Ids of chunks, or of documents, that are not delivered."""
 
     filter: NotRequired[str | None]
-    """A filter that documents must pass, as `type = "md" and year >= 2020`."""
+    """A filter that documents, or their chunks, must pass, as `type = "pdf" and year >= 2020 and page <= 12`."""
 
     find_vectors: NotRequired[VectorColumn | None]
     """Vectors that find documents, of a collection with both kinds."""
@@ -303,7 +306,7 @@ class ContextRequest(TypedDict):
     """Ids of chunks, or of documents, that are not delivered."""
 
     filter: NotRequired[str | None]
-    """A filter that documents must pass, as `type = "md" and year >= 2020`."""
+    """A filter that documents, or their chunks, must pass, as `type = "pdf" and year >= 2020 and page <= 12`."""
 
     find_vectors: NotRequired[VectorColumn | None]
     """Vectors that find documents, of a collection with both kinds."""
@@ -469,7 +472,7 @@ class NeighborsOptions(TypedDict):
     """Width of the beam that walks a graph, at least `k`: wider is better and slower."""
 
     filter: NotRequired[str | None]
-    """A filter that documents must pass."""
+    """A filter that documents, or chunks of theirs, must pass."""
 
     k: NotRequired[int]
     """Neighbours of each."""
@@ -555,7 +558,7 @@ class SearchOptions(TypedDict):
     """Results carry the BM25 score term by term."""
 
     filter: NotRequired[str | None]
-    """A filter that documents must pass, as `type = "md" and year >= 2020`."""
+    """A filter that documents, or their chunks, must pass, as `type = "pdf" and year >= 2020 and page <= 12`."""
 
     find_vectors: NotRequired[VectorColumn | None]
     """Vectors that find documents, of a collection with both kinds."""
@@ -615,7 +618,7 @@ class SearchRequest(TypedDict):
     """Results carry the BM25 score term by term."""
 
     filter: NotRequired[str | None]
-    """A filter that documents must pass, as `type = "md" and year >= 2020`."""
+    """A filter that documents, or their chunks, must pass, as `type = "pdf" and year >= 2020 and page <= 12`."""
 
     find_vectors: NotRequired[VectorColumn | None]
     """Vectors that find documents, of a collection with both kinds."""
@@ -1317,10 +1320,13 @@ class FieldSummary:
     """A field that filters can speak of."""
 
     n_documents: int
-    """Documents that have it."""
+    """Documents that have it, or chunks with it."""
 
     name: str
     """Its name in filters."""
+
+    of: FieldOf
+    """The things that have its values."""
 
     types: list[FieldType]
     """The types of its values."""
@@ -1338,6 +1344,9 @@ class Filtered:
 
     n_documents: int
     """Documents there are."""
+
+    n_chunks: int | None = None
+    """Chunks it admits, where it asks for their place in the file: then documents are admitted that have such."""
 
 
 @dataclass(frozen=True, kw_only=True)

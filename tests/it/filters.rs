@@ -88,9 +88,15 @@ fn fields_and_documents_are_listed() {
     let place = place();
     let fields = place.json(&["fields"]);
     let field = |name: &str| fields["fields"].as_array().unwrap().iter().find(|field| field["name"] == name).cloned();
-    assert_eq!(field("year"), Some(json!({"name": "year", "types": ["integer", "float", "string"], "n_documents": 4})));
-    assert_eq!(field("draft"), Some(json!({"name": "draft", "types": ["boolean"], "n_documents": 2})));
-    assert_eq!(field("id"), Some(json!({"name": "id", "types": ["string"], "n_documents": 6})));
+    assert_eq!(
+        field("year"),
+        Some(json!({"name": "year", "of": "document", "types": ["integer", "float", "string"], "n_documents": 4}))
+    );
+    assert_eq!(
+        field("draft"),
+        Some(json!({"name": "draft", "of": "document", "types": ["boolean"], "n_documents": 2}))
+    );
+    assert_eq!(field("id"), Some(json!({"name": "id", "of": "document", "types": ["string"], "n_documents": 6})));
     assert!(place.ok(&["fields"]).out.contains("integer, float, string"));
     assert_eq!(place.ok(&["list"]).out.lines().count(), 6);
     let all = place.json(&["list"]);

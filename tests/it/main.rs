@@ -7,6 +7,7 @@
 //! | `answers` | search, context, run, get: content, budgets, citations, invariance |
 //! | `citations` | get, and where a context says its sources are: every spelling of a place opens it |
 //! | `filters` | filters, fields, list, delete: which documents answer, and what is said of a filter that cannot be |
+//! | `anchors` | filters on pages, sheets, rows and lines: at every door, and contexts that deliver nothing else |
 //! | `late` | late vectors: which a collection has, which a search uses |
 //! | `collection` | adding, changing, vanishing, deleting, killing, locking, damage |
 //! | `lifecycle` | compact, snapshot, earlier generations, doctor, repair |
@@ -56,6 +57,7 @@
 //! | `golden` | rankings and contexts of two small sets, held still with the default encoder, where both are there |
 //! | `quality` | figures on real data with the default encoder, where both are there |
 
+mod anchors;
 mod answers;
 mod assemble;
 mod bad_input;

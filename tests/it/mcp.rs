@@ -9,7 +9,7 @@ use crate::serving::Serving;
 use crate::support::Place;
 
 /// A server at the other end of two pipes.
-struct Pipes {
+pub(crate) struct Pipes {
     child: Child,
     input: Option<ChildStdin>,
     output: std::io::Lines<BufReader<std::process::ChildStdout>>,
@@ -17,7 +17,7 @@ struct Pipes {
 }
 
 impl Pipes {
-    fn start(place: &Place, arguments: &[&str]) -> Self {
+    pub(crate) fn start(place: &Place, arguments: &[&str]) -> Self {
         let mut command = place.command(&[&["mcp"], arguments].concat());
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let (input, output) = (child.stdin.take(), BufReader::new(child.stdout.take().unwrap()).lines());
@@ -48,7 +48,7 @@ impl Pipes {
     }
 
     #[track_caller]
-    fn greet(&mut self, version: &str) -> Value {
+    pub(crate) fn greet(&mut self, version: &str) -> Value {
         let client = json!({"name": "a test", "version": "1"});
         let answer =
             self.ask("initialize", &json!({"protocolVersion": version, "capabilities": {}, "clientInfo": client}));
@@ -63,7 +63,7 @@ impl Pipes {
 
     /// The one text that a tool answers with.
     #[track_caller]
-    fn told(&mut self, tool: &str, arguments: &Value) -> String {
+    pub(crate) fn told(&mut self, tool: &str, arguments: &Value) -> String {
         let result = self.call(tool, arguments);
         assert_ne!(result["isError"], true, "{result}");
         text(&result)

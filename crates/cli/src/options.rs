@@ -386,8 +386,9 @@ pub(crate) fn filter(expression: Option<&str>) -> anyhow::Result<Option<Filter>>
 
 /// Says how many documents a filter let through.
 pub(crate) fn remark_filter(global: &args::Global, filtered: Option<&Filtered>) {
-    if let Some(Filtered { n_admitted, n_documents, .. }) = filtered.filter(|_| !global.quiet) {
-        eprintln!("filter: {n_admitted} of {n_documents} documents");
+    if let Some(Filtered { n_admitted, n_documents, n_chunks, .. }) = filtered.filter(|_| !global.quiet) {
+        let chunks = n_chunks.map_or_else(String::new, |n| format!("{} in ", crate::output::counted(n, "chunk")));
+        eprintln!("filter: {chunks}{n_admitted} of {n_documents} documents");
     }
 }
 

@@ -152,7 +152,7 @@ pub use retrieve::run::{DocumentRanking, RankSettings, RunQuery, RunRequest};
 pub use retrieve::scope::{Filtered, NOT_REQUIRED, Required};
 pub use retrieve::search::{Hit, SearchResponse, Timings};
 pub use retrieve::searcher::{Names, Searcher, SearcherOptions};
-pub use retrieve::selection::FieldSummary;
+pub use retrieve::selection::{FieldOf, FieldSummary};
 pub use service::assembled::Assembled;
 pub use service::encoding::Embeddings;
 pub use service::roots::Writing;
@@ -160,6 +160,8 @@ pub use service::shards::{SHARD_KEY, SHARD_ROUTE, SHARD_TIMEOUT, ShardOptions, S
 pub use service::{Asked, Service, ServiceOptions, Which};
 pub use source::device_scan::bench::{ScanBench, ScanBenchRequest, bench_scan};
 pub use source::documents::{DocumentSection, Excerpt, ListedDocument};
-pub use source::filter::{FIELDS_NAMED_MAX, FILTER_BYTES_MAX, FILTER_DEPTH_MAX, Filter, FilterError, Place};
+pub use source::filter::{
+    FIELDS_NAMED_MAX, FILTER_BYTES_MAX, FILTER_DEPTH_MAX, FILTER_PLACES_MAX, Filter, FilterError, Place,
+};
 pub use source::seam::{LexicalScore, Scan};
 pub use source::selected::Selection;

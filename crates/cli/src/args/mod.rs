@@ -260,6 +260,13 @@ pub(crate) enum Command {
     /// A list is compared value by value: tags = "x" holds if one of them is x.
     /// Where a field is missing every comparison is false, != and not in too; `not`
     /// is the complement: not (year = 2020) holds where there is no year.
+    ///
+    /// Where answers are asked for, chunks can be named by where they stand in their
+    /// file: page (or slide), sheet, row, line: type = "xlsx" and sheet = "Scope".
+    /// The filter then holds chunk by chunk, and a context delivers no other chunk.
+    /// A field of a document with such a name counts in its place: chunk.page means
+    /// the page alone, meta.page the field alone. Lists and deletes take documents
+    /// whole, and no filter that asks where chunks stand.
     #[command(verbatim_doc_comment)]
     List(List),
     /// List the fields that filters can speak of, with their types

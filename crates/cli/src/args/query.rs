@@ -87,8 +87,9 @@ pub(crate) struct Retrieval {
     /// Answer from these documents only (ids, repeatable); applied before anything is ranked
     #[arg(long, value_name = "DOC")]
     pub(crate) within: Vec<String>,
-    /// Answer from documents of which this holds: 'type = "md" and year >= 2020'; applied before anything is ranked.
-    /// `cento fields` lists the fields, `cento list --help` says how filters are written
+    /// Answer from documents of which this holds, or their chunks: 'type = "pdf" and year >= 2020 and page <= 12';
+    /// applied before anything is ranked. `cento fields` lists the fields, `cento list --help` says how filters are
+    /// written
     #[arg(long, value_name = "EXPR")]
     pub(crate) filter: Option<String>,
     /// Load the collection's encoder from another place: a card, a folder, or openai:NAME@URL

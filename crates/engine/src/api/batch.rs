@@ -82,7 +82,7 @@ pub struct NeighborsRequest {
     pub scan: Scan,
     /// Ids of the documents that may answer; all, if there is none.
     pub within: Vec<String>,
-    /// A filter that documents must pass.
+    /// A filter that documents, or chunks of theirs, must pass.
     pub filter: Option<String>,
 }
 

@@ -88,7 +88,7 @@ pub struct ContextRequest {
     pub score_vectors: Option<VectorColumn>,
     /// Ids of the documents that may answer; all, if there is none.
     pub within: Vec<String>,
-    /// A filter that documents must pass, as `type = "md" and year >= 2020`.
+    /// A filter that documents, or their chunks, must pass, as `type = "pdf" and year >= 2020 and page <= 12`.
     pub filter: Option<String>,
     /// The model that reads the best candidates again; none: the ranking stands.
     #[serde(skip_serializing_if = "Option::is_none")]

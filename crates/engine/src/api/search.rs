@@ -54,7 +54,7 @@ pub struct SearchRequest {
     pub score_vectors: Option<VectorColumn>,
     /// Ids of the documents that may answer; all, if there is none.
     pub within: Vec<String>,
-    /// A filter that documents must pass, as `type = "md" and year >= 2020`.
+    /// A filter that documents, or their chunks, must pass, as `type = "pdf" and year >= 2020 and page <= 12`.
     pub filter: Option<String>,
     /// Results with a lower likelihood are left out, from 0 to 1; an error where results have none.
     pub min_score: Option<f64>,

@@ -25,12 +25,14 @@ use crate::context::seal::Retrieval;
 use crate::context::tokens::BudgetTokenizer;
 use crate::error::{Error, Result};
 use crate::limits::{self, BUDGET_TOKENS_MAX, CANDIDATES_MAX, NEIGHBORS_MAX};
+use crate::plural::counted;
 use crate::retrieve::likelihood::words_share;
 use crate::retrieve::request::{ChunkSearch, Mode};
 use crate::retrieve::rerank::reading::Reranking;
 use crate::retrieve::search::{DENSE, LEXICAL, Timings};
 use crate::retrieve::searcher::Searcher;
 use crate::source::refs::{Around, ChunkKey, ChunkRef};
+use crate::source::scope::Scope;
 use crate::source::seam::Scan;
 
 /// Where the time of one context went.
@@ -93,6 +95,7 @@ impl Searcher {
             searcher: self,
             search: search.clone(),
             warnings: ranking.warnings,
+            bounds: ranking.bounds,
             found: self.candidates(found)?,
             places: RefCell::new(places),
             further: RefCell::default(),
@@ -119,6 +122,8 @@ pub struct Pool<'s> {
     pub(super) search: ChunkSearch,
     /// Warnings about the question.
     warnings: Vec<String>,
+    /// The chunks that alone may stand beside what was found; none for all.
+    bounds: Option<Scope>,
     /// Chunks found.
     found: Vec<Candidate>,
     /// Chunks found, and those offered beside them, by id.
@@ -154,6 +159,8 @@ struct Offer {
     candidates: Vec<Candidate>,
     /// The part of the neighborhood that is missing.
     cut: Option<Cut>,
+    /// Chunks of the neighborhood that the filter does not admit.
+    n_outside: usize,
 }
 
 /// Tokens of the texts that one tokenizer has counted: contexts of several budgets count the same ones.
@@ -213,6 +220,7 @@ impl Pool<'_> {
             context.trace.manifest.searched_for.clone_from(&self.repaired(request)?.names);
         }
         context.trace.warnings.extend(offer.cut.map(|cut| cut.to_string()));
+        context.trace.warnings.extend(outside(offer.n_outside));
         for query in request.queries {
             context.trace.warnings.extend_from_slice(&self.further(query)?.warnings);
         }
@@ -258,19 +266,19 @@ impl Pool<'_> {
         }
         self.search.cancel.check()?;
         let (beside, mut cut) = neighborhood.beside(&self.found, exclude, NEIGHBORS_MAX);
-        let mut candidates = self.found.clone();
-        candidates.extend(self.read_beside(&self.found, beside)?);
+        let (mut candidates, mut outside) = (self.found.clone(), HashSet::new());
+        candidates.extend(self.read_beside(&self.found, beside, &mut outside)?);
         let mut known: HashSet<String> = candidates.iter().map(|candidate| candidate.id.clone()).collect();
         for query in request.queries {
             let further = self.further(query)?;
             let (beside, further_cut) = neighborhood.beside(&further.found, exclude, NEIGHBORS_MAX);
             cut = cut.or(further_cut);
-            let all = further.unasked().chain(self.read_beside(&further.found, beside)?);
+            let all = further.unasked().chain(self.read_beside(&further.found, beside, &mut outside)?);
             candidates.extend(all.filter(|candidate| known.insert(candidate.id.clone())));
         }
         candidates::sort(&mut candidates);
         let (queries, exclude) = (request.queries.to_vec(), exclude.to_vec());
-        let offer = Rc::new(Offer { neighborhood, queries, exclude, candidates, cut });
+        let offer = Rc::new(Offer { neighborhood, queries, exclude, candidates, cut, n_outside: outside.len() });
         self.offers.borrow_mut().push(Rc::clone(&offer));
         Ok(offer)
     }
@@ -286,8 +294,14 @@ impl Pool<'_> {
         Ok(found)
     }
 
-    /// Chunks that were not found, but stand beside some that were.
-    fn read_beside(&self, found: &[Candidate], beside: Vec<Beside>) -> Result<Vec<Candidate>> {
+    /// Chunks that were not found, but stand beside some that were. Those that the filter does not admit go to
+    /// `outside`.
+    fn read_beside(
+        &self,
+        found: &[Candidate],
+        beside: Vec<Beside>,
+        outside: &mut HashSet<ChunkRef>,
+    ) -> Result<Vec<Candidate>> {
         let mut places = self.places.borrow_mut();
         let around = |Beside { candidate, numbers, tokens_max }: Beside| Around {
             chunk: places[&found[candidate].id],
@@ -298,6 +312,11 @@ impl Pool<'_> {
         let is_found: HashSet<ChunkRef> = found.iter().map(|found| places[&found.id]).collect();
         let mut keys = self.searcher.source.around(&around)?;
         keys.retain(|key| !is_found.contains(&key.chunk));
+        if let Some(bounds) = &self.bounds {
+            let (inside, beyond): (Vec<_>, Vec<_>) = keys.into_iter().partition(|key| bounds.contains(key.chunk));
+            outside.extend(beyond.into_iter().map(|key| key.chunk));
+            keys = inside;
+        }
         let beside: Vec<Found> = keys.into_iter().map(Found::beside).collect();
         places.extend(beside.iter().map(Found::place));
         self.searcher.candidates(beside)
@@ -505,6 +524,17 @@ impl Pool<'_> {
         self.offers.borrow_mut().clear();
         self.further.borrow_mut().clear();
     }
+}
+
+/// The warning that a filter cut what stands beside the chunks found.
+fn outside(n_chunks: usize) -> Option<String> {
+    let chunks = counted(n_chunks as u64, "chunk");
+    (n_chunks > 0).then(|| {
+        format!(
+            "the filter holds chunk by chunk: {chunks} beside those found are outside it and left out, so sections and \
+             windows may be cut short"
+        )
+    })
 }
 
 /// A second search takes so many times the candidates of the first.

@@ -20,6 +20,7 @@ use crate::retrieve::request::{ChunkSearch, Mode};
 use crate::retrieve::scope::Allowed;
 use crate::retrieve::search::Timings;
 use crate::retrieve::searcher::Searcher;
+use crate::source::filter::Filter;
 use crate::source::refs::ChunkKey;
 use crate::source::scope::Scope;
 use crate::source::seam::Scan;
@@ -203,7 +204,7 @@ fn excluded(trials: &Trials<'_>, search: &ChunkSearch, target: &Target) -> Resul
             "filter",
             format!(
                 "the filter does not admit {}: {}",
-                target.document,
+                if filter.as_ref().is_some_and(Filter::is_of_chunks) { &target.id } else { &target.document },
                 filter.as_ref().map_or("", |filter| filter.as_str())
             ),
             vec![Retrieval::Unfiltered],

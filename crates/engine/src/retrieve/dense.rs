@@ -55,7 +55,7 @@ pub struct NeighborSearch {
     pub scan: Scan,
     /// Ids of the documents that may answer; `None` for all.
     pub scope: Option<Vec<String>>,
-    /// The filter that documents must pass, besides.
+    /// The filter that documents, or their chunks, must pass, besides.
     pub filter: Option<Filter>,
     /// A device that compares several vectors at once with all rows, where no graph is walked; the neighbours are those
     /// that the CPU finds.
@@ -194,7 +194,7 @@ impl Searcher {
         if used.find != used.score {
             let found: Vec<_> = ranking.iter().map(|(key, score)| (key.chunk, *score)).collect();
             let (column, depth, cancel) = (used.score, request.candidates, &request.cancel);
-            ranking = self.source.rescore(&Rescored { vector: query, found: &found, column, depth, cancel })?;
+            ranking = self.source.rescore(&Rescored { vector: query, found: &found, scope, column, depth, cancel })?;
         }
         ranking.truncate(request.candidates);
         Ok(DenseChunks { chunks: ranking, scanned: scanned(n_exact, n_graph), used })

@@ -48,7 +48,7 @@ pub struct ChunkSearch {
     pub score: Option<VectorColumn>,
     /// Ids of the documents that may answer; `None` for all. Applied before each arm takes its candidates.
     pub scope: Option<Vec<String>>,
-    /// The filter that documents must pass, besides, to answer; applied where the scope is.
+    /// The filter that documents, or their chunks, must pass, besides, to answer; applied where the scope is.
     pub filter: Option<Filter>,
     /// Results with a lower likelihood are left out, from 0 to 1; an error where results have none.
     pub min_score: Option<f64>,

@@ -66,7 +66,7 @@ pub struct RunRequest {
     pub ef: usize,
     /// Vectors that find documents; see [`Searcher::vectors_used`].
     pub find: Option<VectorColumn>,
-    /// The filter that documents must pass to answer any of the queries; applied where a scope is.
+    /// The filter that documents, or their chunks, must pass to answer any of the queries; applied where a scope is.
     pub filter: Option<Filter>,
     /// The vectors that are searched for, one for each query, in place of those of their texts.
     pub vectors: Option<Vec<Vec<f32>>>,

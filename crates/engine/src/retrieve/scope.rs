@@ -1,5 +1,5 @@
-//! Scope: the documents that may answer a query, by their ids or by a filter. Applied before any arm takes its best,
-//! never to a finished ranking.
+//! Scope: the documents that may answer a query, by their ids or by a filter, or their chunks by where they stand.
+//! Applied before any arm takes its best, never to a finished ranking.
 
 use cento_lexical::Unit;
 use schemars::JsonSchema;
@@ -22,6 +22,9 @@ pub struct Filtered {
     pub n_admitted: u64,
     /// Documents there are.
     pub n_documents: u64,
+    /// Chunks it admits, where it asks for their place in the file: then documents are admitted that have such.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub n_chunks: Option<u64>,
 }
 
 /// The beginning of the warning that a quotation is not required word by word.
@@ -32,6 +35,8 @@ pub const NOT_REQUIRED: &str = "no phrase is required";
 pub(crate) struct Allowed {
     /// `None` for all.
     pub(crate) scope: Option<Scope>,
+    /// The chunks that alone may be delivered, beside what is found too; `None` for all.
+    pub(crate) bounds: Option<Scope>,
     pub(crate) filtered: Option<Filtered>,
     /// Warnings about phrases, to whoever asks.
     pub(crate) warnings: Vec<String>,
@@ -60,6 +65,7 @@ impl Searcher {
             expression: filter.as_str().to_owned(),
             n_admitted: scoped.n_documents,
             n_documents: self.source.describe().n_documents,
+            n_chunks: filter.is_of_chunks().then(|| scoped.scope.n_chunks()),
         };
         Ok((scoped.scope, filtered))
     }
@@ -86,11 +92,14 @@ impl Searcher {
             Some((admitted, filtered)) => (Some(admitted.within(scope.as_ref())), Some(filtered)),
             None => (scope, None),
         };
+        let is_of_chunks = request.filter.as_ref().is_some_and(Filter::is_of_chunks);
+        let bounds = scope.as_ref().filter(|_| is_of_chunks).cloned();
         let Required { phrases, warnings } = self.required(request);
         let Some((having, absent)) = self.having(&phrases, Unit::Row, &request.cancel)? else {
-            return Ok(Allowed { scope, filtered, warnings });
+            return Ok(Allowed { scope, bounds, filtered, warnings });
         };
-        Ok(Allowed { scope: Some(having.within(scope.as_ref())), filtered, warnings: absent.into_iter().collect() })
+        let (scope, warnings) = (Some(having.within(scope.as_ref())), absent.into_iter().collect());
+        Ok(Allowed { scope, bounds, filtered, warnings })
     }
 
     /// The phrases that a request asks of what answers.

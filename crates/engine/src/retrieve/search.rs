@@ -142,6 +142,8 @@ pub(crate) struct Retrieved {
     pub(crate) scanned: &'static str,
     pub(crate) vectors: Option<VectorsUsed>,
     pub(crate) reranked: Option<RerankedBy>,
+    /// The chunks that alone may be delivered; none for all.
+    pub(crate) bounds: Option<Scope>,
     /// Warnings about this query, to whoever asks.
     pub(crate) warnings: Vec<String>,
 }
@@ -156,7 +158,7 @@ impl Searcher {
     pub fn search_timed(&self, request: &ChunkSearch) -> Result<(SearchResponse, Timings)> {
         check_k(request.k, request.candidates)?;
         let mut timings = Timings::default();
-        let Allowed { scope, filtered: filter, warnings: of_phrases } = self.allowed(request)?;
+        let Allowed { scope, filtered: filter, warnings: of_phrases, .. } = self.allowed(request)?;
         let mut ranking = self.rank_within(request, scope.as_ref(), &mut timings)?;
         self.rerank(request, &mut ranking, &mut timings)?;
         let start = Instant::now();
@@ -213,8 +215,9 @@ impl Searcher {
 
     /// Every candidate of a query, fused and reranked, best first.
     pub(crate) fn rank(&self, request: &ChunkSearch, timings: &mut Timings) -> Result<Retrieved> {
-        let Allowed { scope, warnings, .. } = self.allowed(request)?;
+        let Allowed { scope, bounds, warnings, .. } = self.allowed(request)?;
         let mut ranking = self.rank_within(request, scope.as_ref(), timings)?;
+        ranking.bounds = bounds;
         self.rerank(request, &mut ranking, timings)?;
         ranking.warnings.splice(0..0, warnings);
         Ok(ranking)
@@ -270,7 +273,7 @@ impl Searcher {
             (Mode::Hybrid, Links::None) | (Mode::Dense | Mode::Lexical, _) => HashMap::new(),
         };
         timings.fuse = start.elapsed();
-        Ok(Retrieved { fused, named, vector: embedded, scanned, vectors, reranked: None, warnings })
+        Ok(Retrieved { fused, named, vector: embedded, scanned, vectors, reranked: None, bounds: None, warnings })
     }
 
     pub(crate) fn lexical_chunks(&self, request: &ChunkSearch, scope: Option<&Scope>) -> Result<Ranking> {

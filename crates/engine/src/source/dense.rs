@@ -249,13 +249,16 @@ pub(super) fn rescored(generation: &Generation, rescored: &Rescored<'_>) -> Resu
         for (record, _) in &records {
             wanted.insert_range(record.rows());
         }
+        if let Some(scope) = rescored.scope {
+            wanted &= scope.rows(number);
+        }
         let (column, stop) = (&segment.columns[at], || rescored.cancel.is_cancelled());
         let wanted = Wanted { k: wanted.len() as usize, ef: 0, allowed: Some(&wanted), stop: &stop };
         let mut near = rows(column, rescored.vector, Scan::Exact, &wanted)?.neighbors;
         near.sort_unstable_by_key(|near| near.row); // rows of a document follow each other, and documents ascend
         let mut rest = near.as_slice();
         for (record, found_with) in records {
-            let (own, after) = rest.split_at(record.n_rows as usize);
+            let (own, after) = rest.split_at(rest.partition_point(|near| near.row < record.rows().end));
             rest = after;
             let best = own.iter().map(|near| score(near.distance)).fold(f64::NEG_INFINITY, f64::max);
             let inside = |distance| found_with + (score(distance) - best);

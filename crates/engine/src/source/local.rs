@@ -17,6 +17,7 @@ use crate::cancel::Cancel;
 use crate::error::Result;
 use crate::source::documents::{self, DocumentSection, Excerpt, ListedDocument, LocatedDocument, Part, Sought};
 use crate::source::filter::Schema;
+use crate::source::filter::rows::{n_documents, rows_of};
 use crate::source::links::names::Name;
 use crate::source::links::table::NameTable;
 use crate::source::links::{Heading, Linkers, Linking, stored};
@@ -100,10 +101,16 @@ impl Local {
                 let (rows, n_documents) = lexical::phrases::rows(generation, &phrases)?;
                 return Ok(Scoped { scope: Scope::new(rows), n_documents, unknown });
             }
+            Wanted::Filter(filter) if filter.is_of_chunks() => {
+                let rows = segments.iter().map(|segment| filter.rows(segment)).collect::<Result<Vec<_>, _>>()?;
+                let of_segments = segments.iter().zip(&rows).map(|(segment, rows)| n_documents(segment, rows));
+                let n_documents = of_segments.sum::<Result<u64, _>>()?;
+                return Ok(Scoped { scope: Scope::new(rows), n_documents, unknown });
+            }
             Wanted::Filter(filter) => picked(generation, &Pick::Filter(filter))?,
         };
         let rows = segments.iter().zip(&documents).map(|(segment, documents)| rows_of(segment, documents));
-        let scope = Scope::new(rows.collect::<Result<_>>()?);
+        let scope = Scope::new(rows.collect::<Result<_, _>>()?);
         Ok(Scoped { scope, n_documents: documents.iter().map(RoaringBitmap::len).sum(), unknown })
     }
 
@@ -264,18 +271,4 @@ impl Source for Local {
     fn labels(&self) -> Result<Vec<Labelled>> {
         self.asked(labels::labels)
     }
-}
-
-/// The rows of some documents; those of documents that follow each other are one range.
-fn rows_of(segment: &Segment, documents: &RoaringBitmap) -> Result<RoaringBitmap> {
-    let mut rows = RoaringBitmap::new();
-    let mut documents = documents.iter().peekable();
-    while let Some(first) = documents.next() {
-        let mut last = first;
-        while let Some(next) = documents.next_if(|&next| next == last + 1) {
-            last = next;
-        }
-        rows.insert_range(segment.document(first)?.first_row..segment.document(last)?.rows().end);
-    }
-    Ok(rows)
 }

@@ -16,7 +16,8 @@ pub(crate) enum Wanted<'a> {
     All,
     /// Those of these ids.
     Documents(&'a [String]),
-    /// Those that a filter admits, which was held against the schema of the whole source before.
+    /// Those that a filter admits, which was held against the schema of the whole source before; their chunks that it
+    /// admits, where it asks for their place.
     Filter(&'a Filter),
     /// Those that have all of some phrases.
     Phrases(Phrases<'a>),
@@ -69,6 +70,11 @@ impl Scope {
     /// The rows of a segment that may answer, in the scope of a single collection.
     pub(super) fn rows(&self, segment: usize) -> &RoaringBitmap {
         &self.shards[0][segment]
+    }
+
+    /// The number of chunks that may answer.
+    pub(crate) fn n_chunks(&self) -> u64 {
+        self.shards.iter().flat_map(|shard| &**shard).map(RoaringBitmap::len).sum()
     }
 
     pub(crate) fn contains(&self, chunk: ChunkRef) -> bool {

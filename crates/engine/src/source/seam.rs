@@ -21,7 +21,7 @@ use crate::source::links::names::Name;
 use crate::source::links::{Heading, Linkers, Linking};
 use crate::source::ranking::Ranking;
 use crate::source::refs::{Around, ChunkKey, ChunkRef, Chunks, Named};
-use crate::source::scope::{Scoped, Scopes, Wanted};
+use crate::source::scope::{Scope, Scoped, Scopes, Wanted};
 use crate::source::selected::Pick;
 use crate::source::titles::{Holder, Mention};
 
@@ -77,7 +77,7 @@ pub(crate) trait Source: Debug + Send + Sync {
     /// Ranks by vectors: for each query the units that may be among the best.
     fn nearest(&self, queries: &DenseQueries<'_>) -> Result<Vec<Near>>;
 
-    /// Ranks all chunks of the documents of `found`, scored inside their document by another kind of vectors.
+    /// Ranks all chunks in scope of the documents of `found`, scored inside their document by another kind of vectors.
     fn rescore(&self, rescored: &Rescored<'_>) -> Result<Ranking>;
 
     /// Reads chunks as assembly needs them, in the order given, without scores.
@@ -227,6 +227,8 @@ pub(crate) struct DenseQueries<'a> {
 pub(crate) struct Rescored<'a> {
     pub(crate) vector: &'a [f32],
     pub(crate) found: &'a [(ChunkRef, f64)],
+    /// The chunks that may answer; none for all.
+    pub(crate) scope: Option<&'a Scope>,
     pub(crate) column: VectorColumn,
     pub(crate) depth: usize,
     pub(crate) cancel: &'a Cancel,

@@ -103,6 +103,7 @@ pub(crate) fn picked(generation: &Generation, pick: &Pick<'_>) -> Result<Vec<Roa
         }),
         Pick::Matching(glob) => documents_where(generation, |origin| glob.is_match(origin)),
         Pick::Filter(filter) => {
+            filter.check_of_documents()?;
             let of_segment = |segment: &Segment| Ok(filter.documents(&segment.metadata)? - &segment.deleted);
             generation.segments.iter().map(of_segment).collect()
         }

@@ -288,7 +288,11 @@ impl Source for Shards {
         let of_shard = self.all(|shard, source| {
             let own = rescored.found.iter().filter(|(chunk, _)| chunk.shard() == shard);
             let found: Vec<_> = own.copied().collect();
-            if found.is_empty() { Ok(Ranking::new()) } else { source.rescore(&Rescored { found: &found, ..*rescored }) }
+            if found.is_empty() {
+                return Ok(Ranking::new());
+            }
+            let scope = rescored.scope.map(|scope| scope.of_shard(shard));
+            source.rescore(&Rescored { found: &found, scope: scope.as_ref(), ..*rescored })
         })?;
         let rankings = of_shard.into_iter().map(|(_, ranking)| ranking).collect();
         self.merge(rankings, Unit::Row, rescored.depth)

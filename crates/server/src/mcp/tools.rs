@@ -16,7 +16,7 @@ pub(super) struct SearchTool {
     pub(super) query: String,
     /// Needed if there are several
     pub(super) collection: Option<String>,
-    /// e.g. type = "markdown" and year >= 2020
+    /// e.g. type = "pdf" and year >= 2020 and page <= 9
     pub(super) filter: Option<String>,
     /// Default 8
     pub(super) k: Option<usize>,
@@ -48,7 +48,7 @@ pub(super) struct ContextTool {
     pub(super) question: String,
     /// Needed if there are several
     pub(super) collection: Option<String>,
-    /// e.g. type = "markdown" and year >= 2020
+    /// e.g. type = "pdf" and year >= 2020 and page <= 9
     pub(super) filter: Option<String>,
     /// Default 2000
     pub(super) budget_tokens: Option<usize>,

@@ -1,7 +1,7 @@
 //! `cento get`, `list`, `fields` and `delete`: the documents themselves.
 
 use cento_engine::api::{GetRequest, LinksRequest, ListRequest};
-use cento_engine::{At, Cancel, OsFs, Searcher, SearcherOptions, Selection, Service, ServiceOptions};
+use cento_engine::{At, Cancel, FieldOf, OsFs, Searcher, SearcherOptions, Selection, Service, ServiceOptions};
 
 use crate::args::{Delete, Get, Global, List, Which};
 use crate::exit_code::Outcome;
@@ -92,9 +92,13 @@ pub(crate) fn fields(global: &Global) -> anyhow::Result<Outcome> {
     }
     let rows = list.fields.iter().map(|field| {
         let types: Vec<String> = field.types.iter().map(ToString::to_string).collect();
-        vec![field.name.clone(), types.join(", "), output::count(field.n_documents)]
+        let of = match field.of {
+            FieldOf::Document => "documents",
+            FieldOf::Chunk => "chunks",
+        };
+        vec![field.name.clone(), of.to_owned(), types.join(", "), output::count(field.n_documents)]
     });
-    println!("{}", output::table(&["field", "type", "documents"], rows));
+    println!("{}", output::table(&["field", "of", "type", "documents"], rows));
     Ok(Outcome::Done)
 }
 

@@ -101,10 +101,11 @@ impl Searcher {
         let mut lifts: BTreeMap<String, Lift<'_>> = BTreeMap::new();
         for (n, (source, links)) in sources.iter().zip(&links).enumerate() {
             for link in &**links {
-                if scope.is_some_and(|scope| !scope.contains(link.to.chunk)) {
+                let at = best.get(link.to.document.as_str()).copied().flatten();
+                // What was ranked is in scope; of what was not, the first chunk would answer.
+                if at.is_none() && scope.is_some_and(|scope| !scope.contains(link.to.chunk)) {
                     continue;
                 }
-                let at = best.get(link.to.document.as_str()).copied().flatten();
                 let own = at.map_or(0.0, |at| fused[at].score);
                 let lifted = (own + WEIGHT * source.score * link.strength).min(CEILING * source.score);
                 if lifted > own && lifts.get(&link.to.document).is_none_or(|known| lifted > known.lifted) {

@@ -32,6 +32,26 @@ pub enum FilterError {
         /// The limit, [`crate::FILTER_BYTES_MAX`].
         limit_bytes: usize,
     },
+    /// More conditions ask where chunks stand than a filter may have: each looks at the chunks one by one.
+    #[error(
+        "filter: {n} conditions ask where chunks stand, the limit is {limit}; several values stand in one: page in (3, 4)"
+    )]
+    TooManyPlaces {
+        /// Conditions of the kind.
+        n: usize,
+        /// The limit, [`crate::FILTER_PLACES_MAX`].
+        limit: usize,
+    },
+    /// Whole documents are asked for, and the filter admits chunks by where they stand.
+    #[error(
+        "filter: `{field}` says where a chunk stands in its file, and documents are listed and deleted whole; name them by fields of their own, as path or type; where `{field}` is one, write `meta.{field}`{place}"
+    )]
+    OfChunks {
+        /// The field.
+        field: String,
+        /// Where.
+        place: Place,
+    },
     /// No document of the collection has the field.
     #[error("filter: no field `{field}` in this collection; nearest: `{nearest}`; it has {}{place}", some(known))]
     UnknownField {

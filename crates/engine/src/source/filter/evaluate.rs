@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use roaring::RoaringBitmap;
 use serde::{Deserialize, Serialize};
 
+use super::anchor::{Anchor, stored_names};
 use super::tree::{Condition, Constant, Filter, Literal, Node, Test};
 use super::{FilterError, Place};
 use cento_collection::Result;
@@ -63,15 +64,19 @@ impl Schema {
 
     fn check_condition(&self, condition: &Condition, text: &str) -> Result<(), FilterError> {
         let Condition { field, span, test } = condition;
-        let Some(types) = self.fields.get(field) else {
-            let nearest = self.fields.keys().min_by_key(|known| strsim::damerau_levenshtein(known, field));
+        let mut types: BTreeSet<FieldType> =
+            stored_names(field).filter_map(|name| self.fields.get(name)).flatten().copied().collect();
+        types.extend(Anchor::of(field).map(Anchor::kind));
+        if types.is_empty() {
+            let known = self.fields.keys().map(String::as_str).chain(Anchor::ALL.map(Anchor::name));
+            let nearest = known.min_by_key(|known| strsim::damerau_levenshtein(known, field));
             return Err(FilterError::UnknownField {
                 field: field.clone(),
-                nearest: nearest.cloned().unwrap_or_default(),
+                nearest: nearest.unwrap_or_default().to_owned(),
                 known: self.fields.keys().cloned().collect(),
                 place: Place::new(text, span),
             });
-        };
+        }
         let wrong = |literal: &&Literal| match test {
             Test::StartsWith(_) => !types.contains(&FieldType::String),
             _ => !types.iter().any(|one| literal.constant.compares_with(*one)),
@@ -80,7 +85,7 @@ impl Schema {
             None => Ok(()),
             Some(literal) => Err(FilterError::WrongType {
                 field: field.clone(),
-                types: types.iter().copied().collect(),
+                types: types.into_iter().collect(),
                 value: text[literal.span.clone()].to_owned(),
                 value_type: literal.constant.type_name(),
                 place: Place::new(text, &literal.span),
@@ -91,14 +96,15 @@ impl Schema {
 
 impl Filter {
     /// The documents of a segment that the filter admits, dead ones too. What the segment has no such field for is not
-    /// admitted: whether the collection has it is for [`Schema::check`] to say.
+    /// admitted: whether the collection has it is for [`Schema::check`] to say. A filter that asks where chunks stand
+    /// admits rows, and no documents.
     pub(crate) fn documents(&self, columns: &MetadataColumns) -> Result<RoaringBitmap> {
         self.root.documents(columns)
     }
 }
 
 impl Node {
-    fn documents(&self, columns: &MetadataColumns) -> Result<RoaringBitmap> {
+    pub(super) fn documents(&self, columns: &MetadataColumns) -> Result<RoaringBitmap> {
         match self {
             Self::And(nodes) => {
                 nodes.iter().try_fold(columns.all(), |found, node| Ok(found & node.documents(columns)?))
@@ -113,33 +119,43 @@ impl Node {
 }
 
 impl Condition {
-    fn documents(&self, columns: &MetadataColumns) -> Result<RoaringBitmap> {
+    /// By what documents have under the name of the field.
+    pub(super) fn documents(&self, columns: &MetadataColumns) -> Result<RoaringBitmap> {
         let field = self.field.as_str();
+        let matching = |comparison, position: &dyn Fn(Stored<'_>) -> Option<Ordering>| {
+            stored_names(field).try_fold(RoaringBitmap::new(), |found, name| {
+                Result::Ok(found | columns.matching(name, comparison, position)?)
+            })
+        };
         let any_of = |literals: &[Literal]| {
             literals.iter().try_fold(RoaringBitmap::new(), |found, literal| {
-                let equal = columns.matching(field, Comparison::Equal, |stored| literal.constant.position(stored))?;
+                let equal = matching(Comparison::Equal, &|stored| literal.constant.position(stored))?;
                 Result::Ok(found | equal | literal.constant.shown_path(field, columns, Constant::position)?)
             })
         };
         match &self.test {
-            Test::Compare(comparison, literal) => {
-                columns.matching(field, *comparison, |stored| literal.constant.position(stored))
-            }
+            Test::Compare(comparison, literal) => matching(*comparison, &|stored| literal.constant.position(stored)),
             Test::AnyOf(literals) => any_of(literals),
-            Test::NoneOf(literals) => Ok(columns.having(field)? - any_of(literals)?),
+            Test::NoneOf(literals) => Ok(self.having(columns)? - any_of(literals)?),
             Test::StartsWith(literal) => {
                 let constant = &literal.constant;
-                let begins = columns.matching(field, Comparison::Equal, |stored| constant.prefix_position(stored))?;
+                let begins = matching(Comparison::Equal, &|stored| constant.prefix_position(stored))?;
                 Ok(begins | constant.shown_path(field, columns, Constant::prefix_position)?)
             }
-            Test::Exists => columns.having(field),
-            Test::Missing => Ok(columns.all() - columns.having(field)?),
+            Test::Exists => self.having(columns),
+            Test::Missing => Ok(columns.all() - self.having(columns)?),
         }
+    }
+
+    /// The documents that have anything under the name of the field.
+    pub(super) fn having(&self, columns: &MetadataColumns) -> Result<RoaringBitmap> {
+        stored_names(&self.field)
+            .try_fold(RoaringBitmap::new(), |found, name| Result::Ok(found | columns.having(name)?))
     }
 }
 
 impl Test {
-    fn literals(&self) -> &[Literal] {
+    pub(super) fn literals(&self) -> &[Literal] {
         match self {
             Self::Compare(_, literal) | Self::StartsWith(literal) => std::slice::from_ref(literal),
             Self::AnyOf(literals) | Self::NoneOf(literals) => literals,
@@ -190,7 +206,7 @@ impl Constant {
     }
 
     /// Where a stored value stands: before this, in it, or after it; `None` if the two do not compare.
-    fn position(&self, stored: Stored<'_>) -> Option<Ordering> {
+    pub(super) fn position(&self, stored: Stored<'_>) -> Option<Ordering> {
         Some(match (stored, self) {
             (Stored::Boolean(value), Self::Boolean(constant)) => value.cmp(constant),
             (Stored::Integer(value), Self::Integer(constant)) => value.cmp(constant),
@@ -208,7 +224,7 @@ impl Constant {
     }
 
     /// The same for what begins with this string.
-    fn prefix_position(&self, stored: Stored<'_>) -> Option<Ordering> {
+    pub(super) fn prefix_position(&self, stored: Stored<'_>) -> Option<Ordering> {
         let (Stored::String(value), Self::String(prefix, _)) = (stored, self) else { return None };
         Some(if value.starts_with(prefix.as_str()) { Ordering::Equal } else { value.cmp(prefix.as_str()) })
     }

@@ -4,6 +4,7 @@ use std::ops::Range;
 use std::str::FromStr;
 
 use super::FilterError;
+use super::anchor::FILTER_PLACES_MAX;
 use super::lexer::{Token, syntax, tokens};
 use super::tree::{Condition, Constant, FILTER_BYTES_MAX, FILTER_DEPTH_MAX, Filter, Literal, Node, Test};
 use cento_collection::format::metadata::Comparison;
@@ -15,9 +16,14 @@ impl Filter {
     /// Reads a filter.
     ///
     /// # Errors
-    /// [`FilterError::Syntax`], with the place and what was expected there; [`FilterError::TooLong`].
+    /// [`FilterError::Syntax`], with the place and what was expected there; [`FilterError::TooLong`],
+    /// [`FilterError::TooManyPlaces`].
     pub fn parse(text: &str) -> Result<Self, FilterError> {
-        Ok(Self { text: text.to_owned(), root: parse(text)? })
+        let filter = Self { text: text.to_owned(), root: parse(text)? };
+        match filter.n_places() {
+            n if n > FILTER_PLACES_MAX => Err(FilterError::TooManyPlaces { n, limit: FILTER_PLACES_MAX }),
+            _ => Ok(filter),
+        }
     }
 }
 

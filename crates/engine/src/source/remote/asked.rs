@@ -207,10 +207,10 @@ impl Source for Remote {
 
     fn rescore(&self, rescored: &Rescored<'_>) -> Result<Ranking> {
         let found = rescored.found.iter().map(|(chunk, score)| (*chunk, score.to_bits())).collect();
-        let Rescored { vector, column, depth, cancel, .. } = *rescored;
-        let call = Call::Rescore { vector: wire::vector_words(vector), found, column, depth };
-        let words = self.ask_unless(call, cancel)?;
-        self.checked(ranking(words, self.ranked(Unit::Row, depth, None)))
+        let Rescored { vector, scope, column, depth, cancel, .. } = *rescored;
+        let (vector, words) = (wire::vector_words(vector), scope.map(wire::scope_words));
+        let words = self.ask_unless(Call::Rescore { vector, found, scope: words, column, depth }, cancel)?;
+        self.checked(ranking(words, self.ranked(Unit::Row, depth, scope)))
     }
 
     /// Asks in the order in which chunks are stored: then the parts of a long answer have few texts in common.

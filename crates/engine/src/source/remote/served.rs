@@ -13,7 +13,7 @@ use serde::Serialize;
 use super::QUERIES_MAX;
 use super::carrier::ANSWER_BYTES_MAX;
 use super::wire::{self, Answer, CENTO, COUNT_MAX, Call, DescriptionWords, Fault, LexicalWords, NearestWords};
-use super::wire::{PickWords, Question, ScopedWords, SoughtWords, Version, WIRE, WantedWords};
+use super::wire::{PickWords, Question, ScopeWords, ScopedWords, SoughtWords, Version, WIRE, WantedWords};
 use crate::cancel::Cancel;
 use crate::error::{Error, Result};
 use crate::limits::{self, EF_MAX, QUERY_BYTES_MAX, TEXT_BYTES_MAX};
@@ -87,7 +87,9 @@ impl Shard<'_> {
                 self.first(&chunks, |_| 0, explain, wire::explanation_words)
             }
             Call::Nearest(asked) => self.nearest(&asked),
-            Call::Rescore { vector, found, column, depth } => self.rescored(&vector, found, column, depth),
+            Call::Rescore { vector, found, scope, column, depth } => {
+                self.rescored(&vector, found, scope.as_ref(), (column, depth))
+            }
             Call::Chunks(chunks) => {
                 self.first(self.check(&chunks)?, |_| 0, |chunks| source.chunks(chunks), wire::candidate_words)
             }
@@ -308,8 +310,8 @@ impl Shard<'_> {
         &self,
         vector: &str,
         found: Vec<(ChunkRef, u64)>,
-        column: VectorColumn,
-        depth: usize,
+        scope: Option<&ScopeWords>,
+        (column, depth): (VectorColumn, usize),
     ) -> Result<Vec<u8>> {
         self.check_column(column)?;
         let vector = wire::vectors(vector, self.dimensions()).map_err(refused)?;
@@ -320,7 +322,9 @@ impl Shard<'_> {
         let depth = self.depth(depth);
         let scored = |(chunk, bits): (ChunkRef, u64)| Ok((chunk, wire::score(bits)?));
         let found: Vec<_> = found.into_iter().map(scored).collect::<Result<_, Fault>>().map_err(refused)?;
-        let rescored = Rescored { vector: &vector, found: &found, column, depth, cancel: self.cancel };
+        let scope = scope.map(|words| wire::scope(words, &self.segments)).transpose().map_err(refused)?;
+        let scope = scope.as_ref();
+        let rescored = Rescored { vector: &vector, found: &found, scope, column, depth, cancel: self.cancel };
         self.body(&wire::ranking_words(self.source.rescore(&rescored)?))
     }
 

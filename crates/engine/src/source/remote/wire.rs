@@ -25,7 +25,7 @@ use crate::source::scope::{Scope, Scopes};
 use crate::source::seam::{Counted, Given, LexicalScore, Near, Scan};
 
 /// The version of these words; another is refused.
-pub(super) const WIRE: u32 = 2;
+pub(super) const WIRE: u32 = 3;
 
 /// The version of Cento: another one may score otherwise, and is refused.
 pub(super) const CENTO: &str = env!("CARGO_PKG_VERSION");
@@ -115,6 +115,7 @@ pub(super) enum Call {
     Rescore {
         vector: String,
         found: Vec<(ChunkRef, u64)>,
+        scope: Option<ScopeWords>,
         column: VectorColumn,
         depth: usize,
     },
