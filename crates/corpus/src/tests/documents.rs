@@ -110,6 +110,22 @@ fn pages_of_a_pdf_are_anchors_and_its_outline_is_the_sections() {
 }
 
 #[test]
+fn the_numbers_that_pages_of_a_pdf_are_printed_with_are_no_part_of_its_text() {
+    let page = |text: &'static str, number: &'static str| [(11, text), (11, "In the year"), (11, "2020"), (11, number)];
+    let pages = [page("The moon pulls.", "11"), page("The sea rises.", "12"), page("The tide turns.", "13")];
+    let pages: Vec<&[(u32, &str)]> = pages.iter().map(|page| page.as_slice()).collect();
+    let (document, extraction) = one("sea.pdf", &pdf(&pages, &[]));
+    for kept in ["The moon pulls.", "The sea rises.", "The tide turns."] {
+        assert!(document.text.contains(kept), "{}", document.text);
+    }
+    assert_eq!(document.text.matches("2020").count(), 3, "{}", document.text);
+    for folio in ["11", "12", "13"] {
+        assert!(!document.text.contains(folio), "{folio} in {}", document.text);
+    }
+    assert_eq!((extraction.n_pages, extraction.pages_without_text.len()), (Some(3), 0));
+}
+
+#[test]
 fn large_type_is_a_heading_where_a_pdf_has_no_outline() {
     let body = (11, "The moon pulls the sea, and the sun pulls it too, and so it rises twice a day.");
     let pages: [&[(u32, &str)]; 2] =

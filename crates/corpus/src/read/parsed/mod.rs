@@ -15,6 +15,7 @@ mod epub;
 mod mail;
 mod notebook;
 mod office;
+mod folio;
 mod pdf;
 mod workbook;
 

@@ -14,7 +14,7 @@ use pdf_oxide::converters::ConversionOptions;
 use pdf_oxide::outline::{Destination, OutlineItem};
 
 use super::draft::{About, Draft, one_line};
-use super::{Fault, Parsed, Part};
+use super::{Fault, Parsed, Part, folio};
 use crate::anchor::Anchor;
 use crate::budget::{BLOCKS_MAX, Excess, HEADING_BYTES_MAX, within};
 use crate::document::BlockKind;
@@ -93,6 +93,7 @@ pub(super) fn read(part: &Part<'_>) -> Result<Parsed, Fault> {
     if !of_outline {
         titles = by_type(type_of_pages);
     }
+    folio::take_out(&mut pages);
     let mut draft = Draft::new(part.bytes.len() as u64);
     for (page, text) in pages.iter().enumerate() {
         draft.place(Anchor { page: Some(page as u32 + 1), ..Anchor::default() });
