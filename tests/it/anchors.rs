@@ -269,6 +269,14 @@ fn a_context_delivers_no_chunk_outside_whatever_the_strategy() {
         }
     }
     assert!(n_delivered > 50 && n_cut > 2, "{n_delivered} delivered, {n_cut} cut");
+
+    // What a request names itself is delivered, and nothing beside it.
+    let outside = &admitted(&place, "chunk.page = 6")[0].id;
+    let asked = ["context", QUERY, "--budget", "900", "--filter", "chunk.page in (2, 4)", "--include", outside];
+    assert_eq!(
+        pages_of(&place.json(&asked)).into_iter().filter(|page| ![2, 4].contains(page)).collect::<Vec<_>>(),
+        [6]
+    );
 }
 
 #[test]
