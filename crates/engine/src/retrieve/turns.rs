@@ -121,6 +121,12 @@ mod tests {
         turns.state.lock().waiting.len()
     }
 
+    /// Turns that are free, and queries that wait for one.
+    fn left(turns: &Turns) -> (usize, usize) {
+        let state = turns.state.lock();
+        (state.n_free, state.waiting.len())
+    }
+
     #[test]
     fn turns_are_taken_in_the_order_of_arrival_whoever_asks_first() {
         let turns = turns(1);
@@ -142,7 +148,7 @@ mod tests {
         });
         drop(tell);
         assert_eq!(told.into_iter().collect::<Vec<_>>(), [1, 2, 3]);
-        assert_eq!((turns.state.lock().n_free, n_waiting(turns)), (1, 0));
+        assert_eq!(left(turns), (1, 0));
     }
 
     #[test]
@@ -160,7 +166,7 @@ mod tests {
                 });
             }
         });
-        assert_eq!((turns.state.lock().n_free, n_waiting(turns)), (2, 0));
+        assert_eq!(left(turns), (2, 0));
     }
 
     #[test]
@@ -170,7 +176,7 @@ mod tests {
         let late = Cancel::after(Duration::from_millis(1));
         assert!(matches!(turns.arrive().turn(&late), Err(Error::Cancelled)));
         drop(first);
-        assert_eq!((turns.state.lock().n_free, n_waiting(turns)), (1, 0));
+        assert_eq!(left(turns), (1, 0));
     }
 
     #[test]
