@@ -38,7 +38,7 @@ use crate::ingest::cache::CacheOptions;
 use crate::limits;
 use crate::retrieve::links::DocumentLinks;
 use crate::retrieve::missing::Needed;
-use crate::retrieve::queue::SharedEncoder;
+use crate::retrieve::queue::encoder::SharedEncoder;
 use crate::retrieve::request::Mode;
 use crate::retrieve::rerank::reranker::Reranker;
 use crate::retrieve::run::{DocumentRanking, RunQuery, RunRequest};

@@ -2,7 +2,6 @@
 
 pub(crate) mod missing;
 pub(crate) mod queue;
-pub(crate) mod turns;
 pub(crate) mod resolved;
 pub(crate) mod searcher;
 

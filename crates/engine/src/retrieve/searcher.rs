@@ -14,7 +14,7 @@ use crate::error::{Error, Result};
 use crate::ingest::{other_model, precision_of};
 use crate::line::patience::Patience;
 use crate::retrieve::missing::MissingShard;
-use crate::retrieve::queue::SharedEncoder;
+use crate::retrieve::queue::encoder::SharedEncoder;
 use crate::retrieve::resolved::ResolvedContexts;
 use crate::retrieve::rules::known::KnownLinks;
 use crate::source::local::Local;

@@ -20,7 +20,6 @@ mod product;
 mod packed;
 mod bf16;
 mod int8;
-mod rotation;
 mod transpose;
 mod aligned;
 

@@ -137,7 +137,7 @@ fn dense_error(out: &[f32], rows: &[f32], weight: &[f32], bias: &[f32]) -> f64 {
 
 /// `values` with zeros to whole blocks, times the matrix of the rotation, entry by entry.
 fn turned(values: &[f32]) -> Vec<f64> {
-    const BLOCK: usize = super::rotation::BLOCK;
+    const BLOCK: usize = super::int8::rotation::BLOCK;
     let entry = |i: usize, j: usize| if (i & j).count_ones() % 2 == 0 { 1.0 } else { -1.0 };
     let block = |block: &[f32]| -> Vec<f64> {
         let sum = |i| block.iter().enumerate().map(|(j, &x)| entry(i, j) * f64::from(x)).sum();
@@ -158,7 +158,7 @@ fn int8_oracle(rows: &[f32], weight: &[f32], bias: &[f32]) -> Vec<[f64; 2]> {
         for (weights, &bias) in weights.iter().zip(bias) {
             let half_weight = weights.iter().fold(0.0, |most, w| f64::max(most, w.abs())) / 127.0 / 2.0;
             let products = row.iter().zip(weights);
-            let block = super::rotation::BLOCK as f64;
+            let block = super::int8::rotation::BLOCK as f64;
             let exact: f64 = products.clone().map(|(x, w)| x * w).sum();
             let bound: f64 = products.map(|(x, w)| x.abs() * half_weight + (w.abs() + half_weight) * half).sum();
             out.push([f64::from(bias) + exact / block, bound / block]);
@@ -530,7 +530,7 @@ fn fast() -> impl Iterator<Item = Simd> {
 /// would show.
 #[test]
 fn int8_is_exact_where_the_numbers_are() {
-    const BLOCK: usize = super::rotation::BLOCK;
+    const BLOCK: usize = super::int8::rotation::BLOCK;
     let (n_inputs, n_outputs) = (47 * BLOCK, 40);
     let byte = |i: usize, n: usize| (i * 7919 + i / 13) % n;
     let mut rows: Vec<f32> = (0..3 * n_inputs).map(|i| byte(i, 256) as f32 - 32.0).collect();
@@ -547,7 +547,7 @@ fn int8_is_exact_where_the_numbers_are() {
     // What becomes these numbers when it is turned.
     let before = |values: &[f32]| -> Vec<f32> {
         let mut values = values.to_vec();
-        super::rotation::rotate(Simd::available()[0], &mut values);
+        super::int8::rotation::rotate(Simd::available()[0], &mut values);
         values.iter().map(|x| x / BLOCK as f32).collect()
     };
     let (inputs, weights) = (before(&rows), before(&weight));

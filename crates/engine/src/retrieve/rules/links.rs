@@ -76,27 +76,11 @@ impl Searcher {
         Followed { links: which, unit, scope }: Followed<'_>,
         cancel: &Cancel,
     ) -> Result<HashMap<String, NamedBy>> {
-        let mut sources: Vec<&Fused<ChunkKey>> = Vec::with_capacity(SOURCES);
-        for found in &*fused {
-            if sources.len() == SOURCES {
-                break;
-            }
-            let own = document(&found.id.id, unit);
-            if sources.iter().all(|source| document(&source.id.id, unit) != own) {
-                sources.push(found);
-            }
-        }
+        let sources = sources(fused, unit);
         let links = self.links_of(&sources, which, unit, cancel)?;
-        // The best place of each document that a link leads to.
-        let to = links.iter().flat_map(|links| links.iter().map(|link| link.to.document.as_str()));
-        let mut best: HashMap<&str, Option<usize>> = to.map(|document| (document, None)).collect();
+        let best = places(fused, unit, &links);
         if best.is_empty() {
             return Ok(HashMap::new());
-        }
-        for (at, found) in fused.iter().enumerate() {
-            if let Some(best @ None) = best.get_mut(document(&found.id.id, unit)) {
-                *best = Some(at);
-            }
         }
         let mut lifts: BTreeMap<String, Lift<'_>> = BTreeMap::new();
         for (n, (source, links)) in sources.iter().zip(&links).enumerate() {
@@ -266,6 +250,36 @@ fn rarity(statistics: &Statistics, terms: &[String]) -> f64 {
     let most = (statistics.totals.n as f64).ln();
     let sum: f64 = terms.iter().map(|term| statistics.idf(term).unwrap_or_default()).sum();
     if most > 0.0 { (sum / most).min(1.0) } else { 0.0 }
+}
+
+/// The best of each of the first documents of a ranking.
+fn sources(fused: &[Fused<ChunkKey>], unit: Unit) -> Vec<&Fused<ChunkKey>> {
+    let mut sources: Vec<&Fused<ChunkKey>> = Vec::with_capacity(SOURCES);
+    for found in fused {
+        if sources.len() == SOURCES {
+            break;
+        }
+        let own = document(&found.id.id, unit);
+        if sources.iter().all(|source| document(&source.id.id, unit) != own) {
+            sources.push(found);
+        }
+    }
+    sources
+}
+
+/// The best place in a ranking of each document that a link leads to; nothing if it is not ranked.
+fn places<'l>(fused: &[Fused<ChunkKey>], unit: Unit, links: &'l [Arc<[Link]>]) -> HashMap<&'l str, Option<usize>> {
+    let to = links.iter().flat_map(|links| links.iter().map(|link| link.to.document.as_str()));
+    let mut best: HashMap<&str, Option<usize>> = to.map(|document| (document, None)).collect();
+    if best.is_empty() {
+        return best;
+    }
+    for (at, found) in fused.iter().enumerate() {
+        if let Some(best @ None) = best.get_mut(document(&found.id.id, unit)) {
+            *best = Some(at);
+        }
+    }
+    best
 }
 
 /// The document of a ranked id.

@@ -10,6 +10,8 @@
 //! Range: at most [`INPUTS_MAX`] inputs, beyond which a sum might not fit. A row that is not finite, or within a factor
 //! of [`rotation::BLOCK`] of the largest float, gives NaNs.
 
+mod rotation;
+
 use std::ops::Range;
 
 use super::aligned::{Buffer, prefetch};
@@ -18,8 +20,8 @@ use super::elementary::{Activation, Function as _, with_function};
 use super::packed::{self, Packed, Tile, TileRows, WIDTH, store_lines};
 #[cfg(target_arch = "x86_64")]
 use super::packed::{amx, dot};
-use super::rotation::{self, rotate};
 use super::simd::{Kernel, Simd};
+use rotation::rotate;
 
 /// Inputs in a word of weights.
 const PER_WORD: usize = 4;

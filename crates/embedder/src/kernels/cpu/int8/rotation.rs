@@ -8,7 +8,7 @@
 //! Bits: every sum is the same tree of additions on every instruction set.
 #![cfg_attr(target_arch = "x86_64", expect(unsafe_code, reason = "intrinsics on arrays, where the processor has them"))]
 
-use super::simd::Simd;
+use crate::kernels::cpu::Simd;
 
 /// Numbers that are mixed with each other.
 pub(super) const BLOCK: usize = 64;
