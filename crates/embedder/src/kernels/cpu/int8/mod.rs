@@ -10,7 +10,7 @@
 //! Range: at most [`INPUTS_MAX`] inputs, beyond which a sum might not fit. A row that is not finite, or within a factor
 //! of [`rotation::BLOCK`] of the largest float, gives NaNs.
 
-mod rotation;
+pub(super) mod rotation;
 
 use std::ops::Range;
 

@@ -11,14 +11,14 @@
 use crate::kernels::cpu::Simd;
 
 /// Numbers that are mixed with each other.
-pub(super) const BLOCK: usize = 64;
+pub(in crate::kernels::cpu) const BLOCK: usize = 64;
 
 /// Turns every block of `values`.
 ///
 /// # Panics
 /// If the last block is not whole.
 #[inline(always)]
-pub(super) fn rotate(simd: Simd, values: &mut [f32]) {
+pub(in crate::kernels::cpu) fn rotate(simd: Simd, values: &mut [f32]) {
     let (blocks, rest) = values.as_chunks_mut::<BLOCK>();
     assert!(rest.is_empty(), "{} numbers follow the last whole block", rest.len());
     #[cfg(target_arch = "x86_64")]
