@@ -16,7 +16,8 @@ pub(super) fn chunk_key(generation: &Generation, segment: usize, row: u32) -> Re
     Ok(ChunkKey { id: id.into(), chunk: ChunkRef::new(segment, row) })
 }
 
-/// The place of what has a key: the segment, the document in it, its first row or that of the chunk, and the number of the chunk.
+/// The place of what has a key: the segment, the document in it, its first row or that of the chunk, and the number of
+/// the chunk.
 type Keyed = (usize, u32, u32, Option<u32>);
 
 /// The (segment, unit, score) that may be among the `depth` best, ranked; public ids are made only for those.
