@@ -119,8 +119,8 @@ def test_killed_servers_are_replaced_and_no_answer_is_wrong(cluster, corpus):
                     try:
                         assert [hit.id for hit in client.search(question, k=20)] == right[question]
                         seconds.append(time.monotonic() - began)
-                    except cento.RequestError as error:
-                        assert error.code == "shard" and "none of its replicas answers" in str(error), error
+                    except cento.ApiError as error:  # of a shard with one server left, or with none that answers
+                        assert error.code == "shard" and "http://" in str(error), error
                         refused.append(str(error))
                     n += 1
 
@@ -139,7 +139,10 @@ def test_killed_servers_are_replaced_and_no_answer_is_wrong(cluster, corpus):
         while (took := time.monotonic() - began) < SECONDS or (n_killed < 2 and took < 20 * SECONDS):  # on any machine
             alive = servers_of(folders[n_killed % 2])
             if len(alive) > 1 or (alive and SECONDS > 60):
-                os.kill(alive[0], signal.SIGKILL)
+                try:
+                    os.kill(alive[0], signal.SIGKILL)
+                except ProcessLookupError:
+                    continue  # it was ending already
                 n_killed += 1
                 killed = time.monotonic()
                 while is_alive(alive[0]) or len(servers_of(folders[(n_killed - 1) % 2])) < len(alive):
