@@ -9,7 +9,6 @@ mod standing;
 mod race;
 
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -74,30 +73,33 @@ impl Replicas {
     /// [`Error::Cancelled`].
     pub(crate) fn open(self: &Arc<Self>, within: Option<Duration>, cancel: &Cancel) -> Result<Replicated> {
         let Some(known) = lock(&self.known).clone() else { return self.first_sight(within, cancel) };
-        let has_other = AtomicBool::new(false);
-        let opened = self.race("generation").run(|at, overtaken| {
-            let stop = || cancel.is_cancelled() || overtaken.is_cancelled();
-            if generation(&*self.carriers[at], within, &stop)? == known.generation() {
-                return Ok(None);
+        let mut has_other = false;
+        for _ in &self.carriers {
+            let answer = self.race("generation").run(|at, overtaken| {
+                let stop = || cancel.is_cancelled() || overtaken.is_cancelled();
+                generation(&*self.carriers[at], within, &stop).map(|generation| (at, generation))
+            });
+            let (at, generation) = match answer {
+                Ok(answer) => answer?,
+                Err(_) if has_other => break,
+                Err(failures) => return Err(self.unanswered(failures)),
+            };
+            if generation == known.generation() {
+                return Ok(Replicated { replicas: Arc::clone(self), known });
             }
-            let other = self.look(at, within, &stop)?;
-            match self.newer(at, &known, &other) {
-                Ok(()) => Ok(Some(other)),
-                Err(error) => {
-                    has_other.store(true, Ordering::Relaxed);
-                    Err(error)
+            // Out of the race: to say what is new takes longer than that nothing is, and would be overtaken each time.
+            let other = self.look(at, within, &|| cancel.is_cancelled());
+            match other.and_then(|other| self.newer(at, &known, &other).map(|()| other)) {
+                Ok(newer) => return Ok(self.at(newer)),
+                Err(error @ (Error::Shard { .. } | Error::ShardChanged { .. })) => {
+                    lock(&self.standing).failed(at, why(&error), Instant::now());
+                    has_other = true;
                 }
+                Err(error) => return Err(error),
             }
-        });
-        match opened {
-            Ok(other) => match other? {
-                Some(newer) => Ok(self.at(newer)),
-                None => Ok(Replicated { replicas: Arc::clone(self), known }),
-            },
-            // Nobody has the generation that was known: it was restored, or made anew.
-            Err(_) if has_other.load(Ordering::Relaxed) => self.first_sight(within, cancel),
-            Err(failures) => Err(self.unanswered(failures)),
         }
+        // Nobody has the generation that was known: it was restored, or made anew.
+        self.first_sight(within, cancel)
     }
 
     /// Asks all replicas what they have, and takes the newest.

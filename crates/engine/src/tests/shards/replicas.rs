@@ -4,6 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
@@ -30,6 +31,8 @@ enum Does {
     Lies,
     /// It says that it has more than it has.
     Counts,
+    /// It takes its time to say what it has.
+    Describes,
 }
 
 /// A server in this process.
@@ -82,7 +85,7 @@ impl Carrier for Server {
                 }
                 return Err(Uncarried::Stopped);
             }
-            Does::Answers | Does::Lies | Does::Counts => {}
+            Does::Answers | Does::Lies | Does::Counts | Does::Describes => {}
         }
         let source = Arc::clone(&self.source.lock().unwrap());
         let answer = served::answer(&*source, source.describe().clone(), call, &Cancel::default());
@@ -97,6 +100,14 @@ impl Carrier for Server {
             (Does::Lies, Value::Array(items)) => drop(items.pop()),
             (Does::Lies, Value::Object(fields)) if fields.contains_key("totals") => {
                 fields["totals"]["n"] = (1_u64 << 40).into();
+            }
+            (Does::Describes, Value::Object(fields)) if fields.contains_key("n_documents") => {
+                let began = Instant::now();
+                while began.elapsed() < Duration::from_millis(50) {
+                    if stop() {
+                        return Err(Uncarried::Stopped);
+                    }
+                }
             }
             (Does::Counts, Value::Object(fields)) if fields.contains_key("n_documents") => {
                 fields["n_documents"] = (fields["n_documents"].as_u64().unwrap() + 1).into();
@@ -269,6 +280,26 @@ fn a_request_sees_one_generation_and_the_newest_that_was_seen() {
     one.has(&place.collection());
     let error = found(&begun).unwrap_err();
     assert!(matches!(&error, Error::ShardChanged { shard } if shard == "http://a|http://b"), "{error}");
+}
+
+#[test]
+fn a_generation_that_takes_long_to_describe_is_seen_beside_a_replica_that_has_nothing_new() {
+    let place = whole(Pooling::Plain);
+    let old = copy(&place.collection(), &place.folder.path().join("old"));
+    let (one, other) = (Server::open("http://a", &old), Server::open("http://b", &old));
+    let shards = [replicas(&[&one, &other])];
+    for _ in 0..40 {
+        found(&searcher(&shards).unwrap()).unwrap(); // now it is known when an answer is late
+    }
+    place.write("new.md", "# New\n\nThe tide and the moon of Town 2, of a new day.\n");
+    place.index_with(&options(&place, Pooling::Plain), &QuickFs).unwrap();
+    one.now(Does::Describes);
+    one.has(&place.collection());
+    let expected = found(&Searcher::open_shards(&[place.collection()], SearcherOptions::default()).unwrap()).unwrap();
+    let began = Instant::now();
+    while found(&searcher(&shards).unwrap()).unwrap() != expected {
+        assert!(began.elapsed() < Duration::from_secs(20), "{:?}", shards[0].status());
+    }
 }
 
 #[test]
