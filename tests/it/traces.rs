@@ -463,7 +463,11 @@ fn why_knows_every_other_reason_too() {
     let few = ["--budget", "2000", "--candidates", "3", "--mode", "dense", "--strategy", "rse"];
     let (_, because, chunk) = why(&place, "", &few, "not_proposed");
     assert!(because.starts_with("not found by itself, and in no segment worth 0.5 or more"), "{because}");
-    assert!(chunk.to_string().contains("rse.minimum_value"), "{chunk:#}");
+    // A lower rse.minimum_value would need a lower penalty too, which does alone.
+    let settings = chunk["changes"].as_array().unwrap().iter().map(|change| change["settings"].as_array().unwrap());
+    let names: Vec<Vec<&str>> =
+        settings.map(|all| all.iter().map(|moved| moved["setting"].as_str().unwrap()).collect()).collect();
+    assert_eq!(names, [["policy.rse.irrelevant_chunk_penalty"]], "{chunk:#}");
     let (_, because, chunk) = why(&place, "gate = \"none\"\n[cento]\nrun_max = 1\n", &wide("cento"), "run_too_long");
     assert!(because.contains("more than 1 chunk"), "{because}");
     assert!(value(&chunk, "policy.cento.run_max").parse::<usize>().unwrap() > 1);
@@ -542,6 +546,25 @@ fn why_not_follows_a_document_to_the_stage_that_lost_it() {
     assert_eq!(assembly["lexical"]["score"], assembly["terms"]["score"]);
 
     assert_eq!(lost("notes/tides.md", &with(&["--strategy", "bubble"]))["lost"], Value::Null);
+}
+
+#[test]
+fn why_not_names_the_phrase_that_is_not_there_word_by_word() {
+    let place = tides();
+    let lost = |more: &[&str]| {
+        let asked = [&["why-not", "\"full moon\"", "notes/bread.md", "--budget", "2000"], more].concat();
+        let told = place.ok(&asked).out;
+        (place.json(&asked)["lost"].clone(), told)
+    };
+    let (phrase, told) = lost(&[]);
+    let words = json!({"settings": [{"setting": "phrases", "value": "words", "instead": null}]});
+    assert_eq!((&phrase["stage"], &phrase["changes"]), (&json!("phrases"), &json!([words])), "{phrase}");
+    assert!(told.contains("notes/bread.md does not have word by word: \"full moon\""), "{told}");
+    assert!(told.contains("--phrases words"), "{told}");
+    assert_eq!(lost(&["--phrases", "words"]).0, Value::Null);
+    let (filtered, told) = lost(&["--filter", "title = \"Bread\""]);
+    assert_eq!(filtered["stage"], "phrases", "the filter admits it: {told}");
+    assert_eq!(lost(&["--filter", "title = \"Moon\""]).0["stage"], "filter");
 }
 
 #[test]

@@ -21,6 +21,7 @@ use crate::context::pool::Pool;
 use crate::context::request::ContextSettings;
 use crate::error::{Error, Result};
 use crate::limits::{BUDGET_TOKENS_MAX, CANDIDATES_MAX};
+use crate::retrieve::quoted::Phrases;
 use crate::retrieve::request::{ChunkSearch, Mode};
 use crate::retrieve::rerank::reading::Reranking;
 use crate::retrieve::searcher::Searcher;
@@ -109,6 +110,8 @@ pub(crate) enum Retrieval {
     Anywhere,
     /// No filter.
     Unfiltered,
+    /// Quoted phrases as words.
+    Words,
 }
 
 /// A request with the settings that were moved.
@@ -407,6 +410,10 @@ impl<'a> Trials<'a> {
                 let before = search.filter.take().map(|filter| filter.as_str().to_owned());
                 (String::new(), before)
             }
+            Retrieval::Words => {
+                (search.phrases, search.required) = (Phrases::Words, None);
+                ("words".to_owned(), None)
+            }
         };
         changed.note(change.name(), &value, instead);
         self.found_again(changed)
@@ -467,6 +474,7 @@ impl Retrieval {
             Self::Exact => "scan",
             Self::Within(_) | Self::Anywhere => "within",
             Self::Unfiltered => "filter",
+            Self::Words => "phrases",
         }
     }
 }
@@ -496,11 +504,11 @@ fn candidates_scale(case: &Case<'_>, guess: usize) -> Scale {
 }
 
 /// A change that is told once.
+/// Adds a change, unless a part of it alone does; those of which it is a part go.
 fn add(undone: &mut Undone, settings: Vec<Moved>) {
-    let is_known = |change: &Change| {
-        change.settings.len() == settings.len() && settings.iter().all(|moved| change.settings.contains(moved))
-    };
-    if !undone.changes.iter().any(is_known) {
+    let holds = |of: &[Moved], part: &[Moved]| part.iter().all(|moved| of.contains(moved));
+    if !undone.changes.iter().any(|change| holds(&settings, &change.settings)) {
+        undone.changes.retain(|change| !holds(&change.settings, &settings));
         undone.changes.push(Change { settings });
     }
 }
@@ -529,5 +537,21 @@ fn refusable<T>(answer: Result<T>) -> Result<Option<T>> {
         Ok(answer) => Ok(Some(answer)),
         Err(Error::Assembly(_) | Error::Setting { .. }) => Ok(None),
         Err(error) => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_change_of_which_a_part_does_is_not_told() {
+        let moved = |setting: &str| Moved { setting: setting.to_owned(), value: "1".to_owned(), instead: None };
+        let mut undone = Undone::default();
+        for settings in [&["a", "b"][..], &["b"], &["c", "b"], &["c", "d"], &["d", "c"], &["b"]] {
+            add(&mut undone, settings.iter().map(|setting| moved(setting)).collect());
+        }
+        let told = |change: &Change| change.settings.iter().map(|moved| moved.setting.clone()).collect::<String>();
+        assert_eq!(undone.changes.iter().map(told).collect::<Vec<_>>(), ["b", "cd"]);
     }
 }

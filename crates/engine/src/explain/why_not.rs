@@ -1,8 +1,8 @@
 //! Why not: where the chunks of a document stand at every stage between a query and its context, and which stage lost
 //! them.
 //!
-//! The stages are scope and filter, the lexical arm, the dense arm, their fusion, the assembly. The arms are ranked to
-//! their ends, vectors exactly, so that a chunk has a place even where retrieval stops long before it.
+//! The stages are scope, filter and phrases, the lexical arm, the dense arm, their fusion, the assembly. The arms are
+//! ranked to their ends, vectors exactly, so that a chunk has a place even where retrieval stops long before it.
 //! Cost: every vector and every posting of the query's terms is read, and an id made for each row that has a score.
 
 use cento_assembly::fuse::Contribution;
@@ -80,7 +80,7 @@ pub struct Standing {
 /// The stage that lost a document.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct WhereLost {
-    /// `scope`, `filter`, `lexical`, `dense`, `lexical and dense` or `assembly`.
+    /// `scope`, `filter`, `phrases`, `lexical`, `dense`, `lexical and dense` or `assembly`.
     pub stage: &'static str,
     /// The reason, in a sentence with its numbers.
     pub because: String,
@@ -117,9 +117,9 @@ impl Searcher {
             return Err(Error::EmptyQuery);
         }
         let Allowed { scope, .. } = self.allowed(search)?;
-        if scope.as_ref().is_some_and(|scope| !target.chunks.iter().any(|chunk| scope.contains(chunk))) {
+        if scope.as_ref().is_some_and(|scope| !target.is_in(scope)) {
             let trials = Trials::new(self, search, request, None)?;
-            answer.lost = Some(excluded(&trials, search, &target)?);
+            answer.lost = Some(self.excluded(&trials, search, &target)?);
             return Ok(answer);
         }
         self.stand(&mut answer, search, scope.as_ref(), &target)?;
@@ -171,6 +171,36 @@ impl Searcher {
         }
         Ok(())
     }
+
+    /// The first of scope, filter and phrases that a document or chunk does not pass.
+    fn excluded(&self, trials: &Trials<'_>, search: &ChunkSearch, target: &Target) -> Result<WhereLost> {
+        let (stage, because, changes) = if let Some(scope) = within(search, target) {
+            let because = format!("{} is not among the {} documents that may answer", target.document, scope.len());
+            ("scope", because, vec![Retrieval::Within(target.document.clone()), Retrieval::Anywhere])
+        } else if let Some(filter) = self.filtering(search, target)? {
+            let kept_out = if filter.is_of_chunks() { &target.id } else { &target.document };
+            let because = format!("the filter does not admit {kept_out}: {}", filter.as_str());
+            ("filter", because, vec![Retrieval::Unfiltered])
+        } else {
+            let phrases: Vec<String> = self.required(search).phrases.iter().map(|one| format!("{one:?}")).collect();
+            let bounds = if search.filter.is_some() { " where the filter admits it" } else { "" };
+            let because = format!("{} does not have word by word{bounds}: {}", target.id, phrases.join(", "));
+            ("phrases", because, vec![Retrieval::Words])
+        };
+        Ok(WhereLost { stage, because, undone: trials.undo_search(wanted(target), &changes)? })
+    }
+
+    /// The filter, if it admits nothing of the target.
+    fn filtering<'a>(&self, search: &'a ChunkSearch, target: &Target) -> Result<Option<&'a Filter>> {
+        let Some(filter) = &search.filter else { return Ok(None) };
+        let (admitted, _) = self.filter_scope(filter)?;
+        Ok((!target.is_in(&admitted)).then_some(filter))
+    }
+}
+
+/// The documents that may answer, if the target's is none of them.
+fn within<'a>(search: &'a ChunkSearch, target: &Target) -> Option<&'a [String]> {
+    search.scope.as_deref().filter(|scope| !scope.contains(&target.document))
 }
 
 /// The chunks asked for, as decisions name them.
@@ -190,27 +220,6 @@ fn standing(ranking: &[(ChunkKey, f64)], target: &Target, depth: usize) -> Optio
         score: *score,
         score_needed: last,
     })
-}
-
-fn excluded(trials: &Trials<'_>, search: &ChunkSearch, target: &Target) -> Result<WhereLost> {
-    let within = search.scope.as_ref().filter(|scope| !scope.contains(&target.document));
-    let (stage, because, change) = match (within, &search.filter) {
-        (Some(scope), _) => (
-            "scope",
-            format!("{} is not among the {} documents that may answer", target.document, scope.len()),
-            vec![Retrieval::Within(target.document.clone()), Retrieval::Anywhere],
-        ),
-        (None, filter) => (
-            "filter",
-            format!(
-                "the filter does not admit {}: {}",
-                if filter.as_ref().is_some_and(Filter::is_of_chunks) { &target.id } else { &target.document },
-                filter.as_ref().map_or("", |filter| filter.as_str())
-            ),
-            vec![Retrieval::Unfiltered],
-        ),
-    };
-    Ok(WhereLost { stage, because, undone: trials.undo_search(wanted(target), &change)? })
 }
 
 /// Neither arm has a chunk of it among its candidates.

@@ -48,7 +48,7 @@ pub(crate) fn execute(args: &args::WhyNot, invocation: &Invocation) -> anyhow::R
 fn followed(answer: &WhyNot, mode: Mode) -> String {
     let WhyNot { id, n_chunks, candidates, lexical, dense, fused, assembly, lost, .. } = answer;
     let mut text = format!("{id}: {}\n", output::counted(*n_chunks as u64, "chunk"));
-    if lost.as_ref().is_none_or(|lost| !["scope", "filter"].contains(&lost.stage)) {
+    if lost.as_ref().is_none_or(|lost| !["scope", "filter", "phrases"].contains(&lost.stage)) {
         let _ = match (mode, lexical) {
             (Mode::Dense, _) => writeln!(text, "lexical      not asked"),
             (_, Some(at)) => writeln!(text, "lexical      {}", place(at, "BM25", *candidates)),

@@ -97,7 +97,7 @@ impl Carrier for Server {
         let mut answer: Value = serde_json::from_slice(&answer).unwrap();
         let said = &mut answer["answer"];
         match (does, said) {
-            (Does::Lies, Value::Array(items)) => drop(items.pop()),
+            (Does::Lies, Value::Array(items)) if is_counted(call) => drop(items.pop()),
             (Does::Lies, Value::Object(fields)) if fields.contains_key("totals") => {
                 fields["totals"]["n"] = (1_u64 << 40).into();
             }
@@ -116,6 +116,13 @@ impl Carrier for Server {
         }
         Ok(answer.to_string().into_bytes())
     }
+}
+
+/// True for a call whose answer has an item for each that was asked for. Nobody can tell that a list is too short.
+fn is_counted(call: &[u8]) -> bool {
+    let call: Value = serde_json::from_slice(call).unwrap();
+    let counted = ["at", "chunks", "find", "lexical", "named", "nearest", "openings", "texts", "titles"];
+    counted.iter().any(|kind| call["call"].get(kind).is_some())
 }
 
 fn replicas(servers: &[&Arc<Server>]) -> Arc<Replicas> {
@@ -193,9 +200,9 @@ fn whatever_one_of_two_replicas_does_answers_are_those_of_the_whole() {
                 assert_eq!(answer, expected, "{does:?} {odd}: {asked}");
             }
             let down = |at: usize| shards[0].status().replicas[at].down.clone();
-            // On a busy machine one that answers may be slower than the other now and then.
+            // On a busy machine either may be slower than the other now and then, and is not asked for a while.
             let is_at_fault = |at: usize| down(at).is_some_and(|why| !why.contains("slower"));
-            let is_found_out = if does == Does::Hangs { down(odd).is_some() } else { is_at_fault(odd) };
+            let is_found_out = if does == Does::Answers { is_at_fault(odd) } else { down(odd).is_some() };
             assert_eq!((is_found_out, is_at_fault(1 - odd)), (does != Does::Answers, false), "{does:?}");
             servers.iter().for_each(|pair| pair[odd].now(Does::Answers));
         }
