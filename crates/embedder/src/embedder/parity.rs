@@ -14,6 +14,7 @@ use crate::late::LateDocument;
 use crate::pack::pack;
 
 mod gpu;
+mod second;
 mod t5;
 
 /// Largest difference of one value of a token's vector.
