@@ -1,9 +1,9 @@
 //! A second oracle: the same folders as candle-transformers computes them, in the tensor library's own operations.
 //!
 //! It was not written after the same code as the goldens, so that a mistake of the one need not be one of the other.
-//! It has no MPNet and no GTE. Where it computes less than transformers, or something else, both are given settings that
-//! it computes: DistilBERT with the tanh of GELU, Qwen3 without local layers, Gemma 3 with scores scaled by the width of
-//! a head, in texts within the window, which there has a token more.
+//! It has no MPNet and no GTE. Where it computes less than transformers, or something else, both are given settings
+//! that it computes: DistilBERT with the tanh of GELU, Qwen3 without local layers, Gemma 3 with scores scaled by the
+//! width of a head, in texts within the window, which there has a token more.
 
 use candle_core::{DType, Result};
 use candle_nn::{Module, VarBuilder};
@@ -158,7 +158,7 @@ fn qwen3_agrees() {
     });
 }
 
-/// What it gives of the last token alone: a score for each word.
+/// Held by what is given there, for the last token alone: a score for each word.
 #[test]
 fn gemma3_agrees() {
     let folder = with_config("gemma3-causal", |config| config["query_pre_attn_scalar"] = config["head_dim"].clone());
