@@ -128,7 +128,18 @@ fn a_revision_is_a_model_of_its_own() {
 
 #[test]
 fn every_architecture_and_shards_come_whole() {
-    for name in ["mpnet", "xlm-roberta", "modernbert", "nomic-bert", "gte", "modules", "cross-bert", "cross-gte"] {
+    for name in [
+        "mpnet",
+        "xlm-roberta",
+        "modernbert",
+        "nomic-bert",
+        "gte",
+        "modules",
+        "mt5",
+        "sentence-t5",
+        "cross-bert",
+        "cross-gte",
+    ] {
         let machine = Machine::before(Hub::of_folder(&root().join("models/parity").join(name)));
         let ran = machine.pulls();
         let kind = if name.starts_with("cross") { "reranker" } else { "pooling" };
@@ -344,6 +355,7 @@ fn well_known_models_are_listed_with_what_is_known() {
     assert!(of_use("encoder") >= 20 && of_use("reranker") >= 6, "{known:?}");
     let one = |name: &str| known.iter().find(|known| known["name"] == json!(name)).unwrap();
     assert_eq!(one("bge-small-en-v1.5")["n_times_slower"], json!(2.0));
+    assert_eq!((&one("gtr-t5-base")["architecture"], one("gtr-t5-base").get("obstacle")), (&json!("t5"), None));
     assert!(one("mxbai-rerank-base-v1")["obstacle"].as_str().unwrap().contains("deberta-v2"));
     assert_eq!(
         (&one("potion-base-8m")["architecture"], one("potion-base-8m").get("obstacle")),

@@ -23,8 +23,8 @@ use checkpoint::Checkpoint;
 pub use hashes::{AlwaysHashed, WeightHashes};
 
 /// Tensors that published files hold besides the encoder's, by the beginning of their names: pooler, language model and
-/// other heads, and tables that follow from the configuration.
-const BESIDE_THE_ENCODER: [&str; 16] = [
+/// other heads, tables that follow from the configuration, and the second name of T5's word vectors.
+const BESIDE_THE_ENCODER: [&str; 17] = [
     "pooler.",
     "cls.",
     "lm_head.",
@@ -41,6 +41,7 @@ const BESIDE_THE_ENCODER: [&str; 16] = [
     "embeddings.position_ids",
     "embeddings.token_type_ids",
     "embeddings.rotary_emb.",
+    "encoder.embed_tokens.",
 ];
 /// Names of unknown tensors that an error lists.
 const LISTED_MAX: usize = 3;

@@ -26,7 +26,7 @@ struct Ratchet {
 
 const RATCHETS: [Ratchet; 11] = [
     ratchet("corpus", [0, 0, 0, 0, 0, 0]),
-    ratchet("embedder", [24, 0, 0, 0, 5, 0]),
+    ratchet("embedder", [20, 0, 0, 0, 5, 0]),
     ratchet("vector", [0, 0, 0, 0, 1, 0]),
     ratchet("lexical", [0, 0, 0, 0, 1, 0]),
     ratchet("assembly", [0, 0, 0, 0, 0, 0]),

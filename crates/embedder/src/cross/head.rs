@@ -55,9 +55,14 @@ impl ClassifierHead {
                 };
                 vec![Module::Dense(dense)]
             }
-            Config::Jina(_) | Config::Table(_) => {
+            Config::Jina(_) | Config::T5(_) | Config::Table(_) => {
                 let (path, what) = (folder.config_path.clone(), "cross-encoder");
-                let name = if config.table().is_some() { "a table" } else { "Jina's second BERT" }.to_owned();
+                let name = match config {
+                    Config::T5(_) => "T5",
+                    Config::Table(_) => "a table",
+                    _ => "Jina's second BERT",
+                };
+                let name = name.to_owned();
                 return Err(Error::Unsupported { path, what, name, supported: "the other architectures" });
             }
         };

@@ -14,6 +14,8 @@ use crate::late::LateDocument;
 use crate::pack::pack;
 
 mod gpu;
+mod second;
+mod t5;
 
 /// Largest difference of one value of a token's vector.
 const TOKEN_TOLERANCE: f32 = 2e-5;
@@ -152,7 +154,7 @@ fn copy_with(folder: &Path, mode: &str, prompt: &str) -> tempfile::TempDir {
         }
     }
     let config: serde_json::Value = serde_json::from_slice(&fs::read(folder.join("config.json")).unwrap()).unwrap();
-    let hidden = ["hidden_size", "dim", "n_embd"].iter().find_map(|key| config[*key].as_u64());
+    let hidden = ["hidden_size", "dim", "n_embd", "d_model"].iter().find_map(|key| config[*key].as_u64());
     let modes: Vec<&str> = mode.split('+').collect();
     let pooling = serde_json::json!({
         "embedding_dimension": hidden, "pooling_mode": modes, "include_prompt": prompt.is_empty(),
@@ -240,6 +242,8 @@ architectures! {
     qwen3: "qwen3",
     gemma3: "gemma3",
     gemma3_causal: "gemma3-causal",
+    t5_plain: "t5",
+    t5_gated: "mt5",
 }
 
 #[test]
@@ -285,8 +289,8 @@ fn decoders_of_transformers_4() {
 }
 
 #[test]
-fn a_decoder_gives_a_text_the_same_bits_in_any_company() {
-    for name in ["qwen3", "gemma3"] {
+fn decoders_and_t5_give_a_text_the_same_bits_in_any_company() {
+    for name in ["qwen3", "gemma3", "t5", "mt5"] {
         let model = Model::open(name);
         for precision in [Precision::F32, Precision::Bf16, Precision::Int8] {
             let load = |threads, max_batch_tokens| {
@@ -331,7 +335,7 @@ fn every_architecture_named_is_read() {
         let error = crate::encoder::Config::parse(path, serde_json::json!({"model_type": name})).unwrap_err();
         assert!(!matches!(error, Error::Unsupported { what: "architecture", .. }), "{name}: {error}");
     }
-    let other = crate::encoder::Config::parse(Path::new("config.json"), serde_json::json!({"model_type": "t5"}));
+    let other = crate::encoder::Config::parse(Path::new("config.json"), serde_json::json!({"model_type": "bart"}));
     let message = other.unwrap_err().to_string();
     assert!(crate::ARCHITECTURES.iter().all(|name| message.contains(name)), "{message}");
 }
@@ -449,7 +453,7 @@ fn a_folder_may_ask_for_a_longer_window_where_positions_are_computed() {
         let options = LoadOptions { device: DeviceChoice::Cpu, ..LoadOptions::default() };
         Embedder::load(copy.path(), &options).map(|embedder| embedder.max_tokens())
     };
-    for name in ["modernbert", "nomic-bert", "jina-bert-v2", "gte"] {
+    for name in ["modernbert", "nomic-bert", "jina-bert-v2", "gte", "t5"] {
         assert_eq!(window(name, 5000).unwrap(), 5000, "{name}");
         assert!(window(name, 1 << 20).unwrap_err().to_string().contains("65536 positions"), "{name}");
     }
@@ -514,6 +518,11 @@ fn settings_that_would_change_the_result_are_refused_by_name() {
     check("gemma3", "hidden_activation", "quick_gelu", &["quick_gelu"]);
     let scaled = serde_json::json!({"full_attention": {"rope_type": "linear", "factor": 8}});
     check("gemma3", "rope_parameters", scaled, &["linear", "default"]);
+    check("t5", "is_decoder", true, &["is_decoder = true"]);
+    check("t5", "feed_forward_proj", "gated-gelu-relu", &["feed-forward network \"gated-gelu-relu\"", "relu"]);
+    check("t5", "relative_attention_num_buckets", 3, &["3 buckets cannot part the distances up to 128"]);
+    check("t5", "relative_attention_max_distance", 8, &["32 buckets cannot part the distances up to 8"]);
+    check("t5", "num_heads", 1 << 20, &["num_heads is 1048576", "1024"]);
     check("gte", "layer_norm_type", "rms_norm", &["rms_norm", "layer_norm"]);
     check("gte", "logn_attention_scale", true, &["logn_attention_scale = true"]);
     check("gte", "rope_scaling", serde_json::json!({"type": "dynamic", "factor": 2}), &["dynamic", "ntk"]);

@@ -14,6 +14,7 @@ mod nomic;
 mod roberta;
 mod settings;
 pub(crate) mod stop;
+mod t5;
 pub(crate) mod table;
 pub(crate) mod transformer;
 
@@ -35,13 +36,14 @@ use modernbert::ModernBertConfig;
 use mpnet::MpnetConfig;
 use nomic::NomicConfig;
 use roberta::RobertaConfig;
-use settings::Shape;
+use settings::{Shape, SpecialIds};
+use t5::T5Config;
 use table::TableConfig;
 pub(crate) use transformer::Transformer;
 
 /// The architectures that can be loaded, as `config.json` names them in `model_type`. Jina's second BERT calls itself
 /// `bert`.
-pub const ARCHITECTURES: [&str; 12] = [
+pub const ARCHITECTURES: [&str; 14] = [
     "bert",
     "distilbert",
     "roberta",
@@ -54,6 +56,8 @@ pub const ARCHITECTURES: [&str; 12] = [
     "gte",
     "qwen3",
     "gemma3_text",
+    "t5",
+    "mt5",
 ];
 
 /// The settings of `config.json`, by architecture. Serialised, part of the model's fingerprint.
@@ -69,18 +73,8 @@ pub(crate) enum Config {
     Gte(GteConfig),
     Qwen3(DecoderConfig),
     Gemma3(DecoderConfig),
+    T5(T5Config),
     Table(TableConfig),
-}
-
-/// Ids of special tokens that the configuration names and that the tokenizer has to agree on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct SpecialIds {
-    /// Of the first token of a text.
-    pub(crate) start: Option<u32>,
-    /// Of the last token of a text.
-    pub(crate) end: Option<u32>,
-    /// Where it decides on positions.
-    pub(crate) padding: Option<u32>,
 }
 
 impl Config {
@@ -99,12 +93,14 @@ impl Config {
             "new" | "gte" => Ok(Self::Gte(GteConfig::parse(path, &json)?)),
             "qwen3" => Ok(Self::Qwen3(qwen3::parse(path, &json)?)),
             "gemma3_text" => Ok(Self::Gemma3(gemma3::parse(path, &json)?)),
+            "t5" => Ok(Self::T5(T5Config::parse(path, &json, "relu")?)),
+            "mt5" => Ok(Self::T5(T5Config::parse(path, &json, "gated-gelu")?)),
             other => Err(Error::Unsupported {
                 path: path.to_owned(),
                 what: "architecture",
                 name: other.to_owned(),
                 supported: "bert (Jina's v2, too), distilbert, roberta, xlm-roberta, camembert, mpnet, modernbert, \
-                            nomic_bert, new, gte, qwen3, gemma3_text",
+                            nomic_bert, new, gte, qwen3, gemma3_text, t5, mt5",
             }),
         }
     }
@@ -131,6 +127,7 @@ impl Config {
             Self::Jina(config) => config.n_positions,
             Self::Gte(config) => config.n_positions,
             Self::Qwen3(config) | Self::Gemma3(config) => config.n_positions,
+            Self::T5(config) => config.n_positions,
             Self::Table(config) => config.max_tokens,
         }
     }
@@ -148,6 +145,7 @@ impl Config {
             | Self::Gte(_)
             | Self::Qwen3(_)
             | Self::Gemma3(_)
+            | Self::T5(_)
             | Self::Table(_) => None,
         }
     }
@@ -165,6 +163,7 @@ impl Config {
             | Self::ModernBert(_)
             | Self::Qwen3(_)
             | Self::Gemma3(_)
+            | Self::T5(_)
             | Self::Table(_) => 0,
         }
     }
@@ -174,6 +173,7 @@ impl Config {
             Self::Roberta(config) => config.special_ids,
             Self::Mpnet(config) => config.special_ids,
             Self::ModernBert(config) => config.special_ids,
+            Self::T5(config) => config.special_ids,
             // others do not say, or say what was never true: multilingual models named BERT keep BERT's id of padding,
             // and language models name the tokens between which they write
             Self::Bert(_)
@@ -199,6 +199,7 @@ impl Config {
             Self::Jina(config) => jina::load(config, weights, n_positions, precision),
             Self::Gte(config) => gte::load(config, weights, n_positions, precision),
             Self::Qwen3(config) | Self::Gemma3(config) => decoder::load(config, weights, n_positions, precision),
+            Self::T5(config) => t5::load(config, weights, n_positions, precision),
             Self::Table(config) => table::load(config, weights, precision),
         }
     }
@@ -215,6 +216,7 @@ impl Config {
             | Self::Nomic(_)
             | Self::Jina(_)
             | Self::Gte(_)
+            | Self::T5(_)
             | Self::Table(_) => None,
         }
     }
@@ -232,7 +234,8 @@ impl Config {
             | Self::Jina(_)
             | Self::Gte(_)
             | Self::Qwen3(_)
-            | Self::Gemma3(_) => None,
+            | Self::Gemma3(_)
+            | Self::T5(_) => None,
         }
     }
 
@@ -247,6 +250,7 @@ impl Config {
             Self::Jina(config) => config.shape,
             Self::Gte(config) => config.shape,
             Self::Qwen3(config) | Self::Gemma3(config) => config.shape,
+            Self::T5(config) => config.shape,
             Self::Table(config) => config.shape,
         }
     }

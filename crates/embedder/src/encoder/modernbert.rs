@@ -9,8 +9,7 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::SpecialIds;
-use super::settings::{Reach, Settings, Shape, ShapeKeys};
+use super::settings::{Reach, Settings, Shape, ShapeKeys, SpecialIds};
 use super::transformer::{Layer, Norms, Transformer};
 use crate::error::Result;
 use crate::layers::attention::{Order, Rotary};

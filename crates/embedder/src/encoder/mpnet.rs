@@ -8,11 +8,11 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::SpecialIds;
-use super::settings::{Settings, Shape, ShapeKeys};
+use super::settings::{Settings, Shape, ShapeKeys, SpecialIds};
+use super::t5::Buckets;
 use super::transformer::{Layer, Norms, Transformer};
 use crate::error::Result;
-use crate::layers::attention::{Order, RelativeBias};
+use crate::layers::attention::Order;
 use crate::layers::embedding::{Embedding, Positions};
 use crate::layers::linear::Activation;
 use crate::precision::Precision;
@@ -20,10 +20,8 @@ use crate::weights::{Bias, Weights};
 
 /// The padding token's id wherever positions are counted, whatever the configuration says.
 const PADDING: u32 = 1;
-/// Buckets of distances, half of them for tokens to the right.
-const N_BUCKETS: usize = 32;
-/// From this distance on all are in the last bucket.
-const DISTANCE_MAX: f32 = 128.0;
+/// Of distances; the configuration may not say otherwise.
+const BUCKETS: Buckets = Buckets::USUAL;
 
 /// The part of `config.json` that shapes the computation.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -67,8 +65,8 @@ pub(super) fn load(config: &MpnetConfig, weights: &Weights, precision: Precision
     let (tables, encoder) = (weights.at("embeddings"), weights.at("encoder"));
     let words = tables.tensor("word_embeddings.weight", [vocab_size, hidden])?;
     let positions = tables.tensor("position_embeddings.weight", [config.n_position_rows, hidden])?;
-    let of_buckets = encoder.vector("relative_attention_bias.weight", [N_BUCKETS, n_heads])?;
-    let order = Order::Relative(Arc::new(by_distance(&of_buckets, n_heads, config.n_positions() - 1)));
+    let of_buckets = encoder.vector("relative_attention_bias.weight", [BUCKETS.n, n_heads])?;
+    let order = Order::Relative(Arc::new(BUCKETS.by_distance(&of_buckets, n_heads, config.n_positions() - 1)));
     let encoder = Transformer {
         embedding: Embedding::new(&words, Some((&positions, Positions::After { padding: PADDING })), None, precision)?,
         embedding_norm: Some(tables.at("LayerNorm").norm(hidden, Bias::With, epsilon, precision)?),
@@ -98,38 +96,4 @@ fn load_layer(config: &MpnetConfig, weights: &Weights, order: &Order, precision:
         gate: None,
         outer: linear(output.at("dense"), inner, hidden, Activation::None)?,
     })
-}
-
-/// Values of buckets \[32, A\] as values of distances up to `reach`.
-fn by_distance(of_buckets: &[f32], n_heads: usize, reach: usize) -> RelativeBias {
-    let distances = || (0..=2 * reach).map(|at| at as i64 - reach as i64);
-    let values = (0..n_heads).flat_map(|head| distances().map(move |d| of_buckets[bucket(d) * n_heads + head]));
-    RelativeBias { n_heads, reach, values: values.collect() }
-}
-
-/// The bucket of a key so far to the right of the query: one each for small distances, then wider and wider.
-fn bucket(distance: i64) -> usize {
-    const N_SIDE: usize = N_BUCKETS / 2;
-    const N_EXACT: usize = N_SIDE / 2;
-    let side = if distance > 0 { N_SIDE } else { 0 };
-    let far = distance.unsigned_abs() as usize;
-    if far < N_EXACT {
-        return side + far;
-    }
-    // in f32, as the reference, whose rounding decides at the borders
-    let share = (far as f32 / N_EXACT as f32).ln() / (DISTANCE_MAX / N_EXACT as f32).ln();
-    side + (N_EXACT + (share * (N_SIDE - N_EXACT) as f32) as usize).min(N_SIDE - 1)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn buckets_widen_with_the_distance() {
-        let buckets = |distances: [i64; 7]| distances.map(bucket);
-        assert_eq!(buckets([0, -1, -7, -8, -11, -12, -15]), [0, 1, 7, 8, 8, 9, 9]);
-        assert_eq!(buckets([-16, -22, -23, -32, -64, -127, -5000]), [10, 10, 11, 12, 14, 15, 15]);
-        assert_eq!(buckets([1, 7, 8, 16, 32, 64, 128]), [17, 23, 24, 26, 28, 30, 31]);
-    }
 }

@@ -7,9 +7,8 @@ use std::path::Path;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::SpecialIds;
 use super::bert::{self, BertConfig};
-use super::settings::Settings;
+use super::settings::{Settings, SpecialIds};
 use super::transformer::Transformer;
 use crate::error::Result;
 use crate::layers::embedding::Positions;

@@ -20,7 +20,7 @@ const SIZE_MAX: usize = 1 << 24;
 pub(crate) struct Shape {
     /// V.
     pub(crate) vocab_size: usize,
-    /// H, a multiple of the number of heads.
+    /// H, a multiple of the number of heads in all but T5.
     pub(crate) hidden: usize,
     pub(crate) n_layers: usize,
     pub(crate) n_heads: usize,
@@ -41,6 +41,17 @@ impl Shape {
     pub(super) fn head(&self) -> usize {
         self.hidden / self.n_heads
     }
+}
+
+/// Ids of special tokens that the configuration names and that the tokenizer has to agree on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct SpecialIds {
+    /// Of the first token of a text.
+    pub(crate) start: Option<u32>,
+    /// Of the last token of a text.
+    pub(crate) end: Option<u32>,
+    /// Where it decides on positions.
+    pub(crate) padding: Option<u32>,
 }
 
 /// Names of a shape's sizes in `config.json`; the first that is there counts.
@@ -178,12 +189,20 @@ impl<'a> Settings<'a> {
         }
     }
 
+    /// The sizes of an encoder whose heads part a row.
     pub(super) fn shape(&self, keys: &ShapeKeys, default_epsilon: f64) -> Result<Shape> {
-        let (hidden, n_heads) = (self.size(keys.hidden)?, self.size(keys.n_heads)?);
+        let shape = self.sizes(keys, default_epsilon)?;
+        let Shape { hidden, n_heads, .. } = shape;
         if !hidden.is_multiple_of(n_heads) {
             let (hidden_key, heads_key) = (keys.hidden[0], keys.n_heads[0]);
             return Err(self.damaged(format!("{hidden_key} {hidden} is not a multiple of {heads_key} {n_heads}")));
         }
+        Ok(shape)
+    }
+
+    /// The sizes of an encoder whose heads are as wide as they like.
+    pub(super) fn sizes(&self, keys: &ShapeKeys, default_epsilon: f64) -> Result<Shape> {
+        let (hidden, n_heads) = (self.size(keys.hidden)?, self.size(keys.n_heads)?);
         let n_layers = self.size(keys.n_layers)?;
         if n_layers > N_LAYERS_MAX {
             let key = keys.n_layers[0];

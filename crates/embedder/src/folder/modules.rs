@@ -62,9 +62,7 @@ impl Modules {
             None if table::is_table(folder)? => {
                 return Ok(Self { encoder: EncoderModule::Table(PathBuf::new()), rest: Vec::new() });
             }
-            None => {
-                return Err(Error::Missing { path, purpose: "the list of modules, as sentence-transformers saves it" });
-            }
+            None => return Err(no_modules(folder, path)),
         };
         entries.sort_by_key(|entry| entry.idx);
         let names: Vec<&str> = entries.iter().map(Entry::class_name).collect();
@@ -93,6 +91,18 @@ impl Modules {
         }
         Ok(Self { encoder, rest: modules })
     }
+}
+
+/// Why a folder without `modules.json` at `path` is no encoder.
+fn no_modules(folder: &Path, path: PathBuf) -> Error {
+    let config_path = folder.join("config.json");
+    let config: Value = read_optional(&config_path).ok().flatten().unwrap_or_default();
+    if config["is_encoder_decoder"] != true {
+        return Error::Missing { path, purpose: "the list of modules, as sentence-transformers saves it" };
+    }
+    let name = config["architectures"][0].as_str().unwrap_or_default().to_owned();
+    let supported = "an encoder without its decoder, in a folder with modules.json as sentence-transformers saves it";
+    Error::Unsupported { path: config_path, what: "model", name, supported }
 }
 
 impl Modules {

@@ -9,7 +9,7 @@ use crate::cross::CrossEncoder;
 use crate::kernels::gpu::{Pretence, Waited, adapters};
 use crate::weights::WeightHashes;
 
-const ARCHITECTURES: [&str; 13] = [
+const ARCHITECTURES: [&str; 15] = [
     "bert",
     "distilbert",
     "roberta",
@@ -23,6 +23,8 @@ const ARCHITECTURES: [&str; 13] = [
     "qwen3",
     "gemma3",
     "gemma3-causal",
+    "t5",
+    "mt5",
 ];
 
 /// Devices that passed their first check, so that a load does not repeat it.
@@ -101,7 +103,7 @@ fn a_text_has_the_same_bits_in_any_company() {
         return;
     }
     let precisions = [("bert", Precision::F16), ("gemma3", Precision::F16)];
-    let models = ["bert", "mpnet", "modernbert", "gemma3"].map(|name| (name, Precision::F32));
+    let models = ["bert", "mpnet", "modernbert", "gemma3", "t5"].map(|name| (name, Precision::F32));
     for (name, precision) in models.into_iter().chain(precisions) {
         let model = Model::open(name);
         let options = LoadOptions { precision, ..options(0) };
