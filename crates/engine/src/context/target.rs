@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::retrieve::searcher::Searcher;
-use crate::source::refs::{ChunkKey, ChunkRef, Chunks};
+use crate::source::refs::{ChunkRef, Chunks};
 
 /// The chunks that were asked for.
 #[derive(Debug)]
@@ -11,12 +11,6 @@ pub(crate) struct Target {
     pub(crate) id: String,
     pub(crate) document: String,
     pub(crate) chunks: Chunks,
-}
-
-impl Target {
-    pub(crate) fn has(&self, key: &ChunkKey) -> bool {
-        self.chunks.contains(key.chunk)
-    }
 }
 
 impl Searcher {
