@@ -132,8 +132,8 @@ pub fn fuse<I: Ord + Hash + Clone>(arms: &[Arm<I>], method: &Method) -> Result<V
     Ok(fused.into_iter().map(whole).collect())
 }
 
-/// Arms whose hits stand in their order, fused. Of most ids the score alone is asked for: what it is made of is told one
-/// by one.
+/// Arms whose hits stand in their order, fused. Of most ids the score alone is asked for: what it is made of is told
+/// one by one.
 #[derive(Debug)]
 pub struct Fusion<'a, I> {
     /// By name: sums do not depend on the order in which the arms are given.
@@ -214,8 +214,8 @@ impl<'a, I: Eq + Hash + Clone> Fusion<'a, I> {
         Ok(Self { columns, ids, places, ranks })
     }
 
-    /// The ids with their scores, best first, equal ones in the order in which they were met, arm by arm in the order of
-    /// their names; without contributions.
+    /// The ids with their scores, best first, equal ones in the order in which they were met, arm by arm in the order
+    /// of their names; without contributions.
     ///
     /// # Errors
     /// A sum that is not finite.

@@ -61,8 +61,8 @@ impl Searcher<'_> {
     }
 
     /// Explains the scores of units, each named by its part and its number there, in a collection that has these
-    /// statistics, or in that of the parts alone. The postings are read once for all of them; where statistics are given,
-    /// those of the units alone.
+    /// statistics, or in that of the parts alone. The postings are read once for all of them; where statistics are
+    /// given, those of the units alone.
     ///
     /// # Errors
     ///
