@@ -8,7 +8,7 @@
 
 use crate::error::{Error, Result};
 use crate::normalize;
-use crate::rank::best_first;
+use crate::rank::{best_first, greatest_first};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -84,7 +84,7 @@ pub struct Fused<I> {
     pub id: I,
     /// Sum of the contributions, added in the order in which they stand.
     pub score: f64,
-    /// One per arm, by name of the arm.
+    /// One per arm, by name of the arm; none in [`Fusion::ranking`].
     pub contributions: Vec<Contribution>,
 }
 
@@ -121,65 +121,164 @@ pub struct Contribution {
 /// # Ok::<(), cento_assembly::Error>(())
 /// ```
 pub fn fuse<I: Ord + Hash + Clone>(arms: &[Arm<I>], method: &Method) -> Result<Vec<Fused<I>>> {
-    let mut order: Vec<usize> = (0..arms.len()).collect();
-    // Sums do not depend on the order in which the arms are given.
-    order.sort_by(|&a, &b| arms[a].name.cmp(&arms[b].name));
-    check(arms, &order, method)?;
-    let mut rankings = Vec::with_capacity(arms.len());
-    for &arm in &order {
-        let hits = ranked(&arms[arm]);
-        let normalized = normalized(&hits, arm, method)?;
-        rankings.push((&arms[arm], hits, normalized));
-    }
-    let mut weights: Vec<f64> = rankings.iter().map(|(arm, ..)| arm.weight).collect();
-    if let Method::Adaptive { depth } = method {
-        for (weight, (.., normalized)) in weights.iter_mut().zip(&rankings) {
-            *weight *= contrast(normalized.as_deref().unwrap_or_default(), *depth);
-        }
-        share_out(&mut weights);
-    }
-    let mut place: HashMap<&I, usize> = HashMap::with_capacity(rankings.iter().map(|(_, hits, _)| hits.len()).sum());
-    // The ids, and the rank of each in each arm, 0 where that did not find it: \[ids, arms\].
-    let (mut ids, mut ranks): (Vec<&I>, Vec<usize>) = (Vec::new(), Vec::new());
-    for (column, (arm, hits, _)) in rankings.iter().enumerate() {
-        for (at, &(id, _)) in hits.iter().enumerate() {
-            let place = *place.entry(id).or_insert_with(|| {
-                ids.push(id);
-                ranks.resize(ids.len() * rankings.len(), 0);
-                ids.len() - 1
-            });
-            let rank = &mut ranks[place * rankings.len() + column];
-            if *rank > 0 {
-                return Err(Error::DuplicateHit { arm: arm.name.to_string(), rank: at + 1 });
-            }
-            *rank = at + 1;
-        }
-    }
-    let part = |column: usize, rank: usize| {
-        let ((arm, hits, normalized), weight) = (&rankings[column], weights[column]);
-        let at = rank.checked_sub(1);
-        let normalized = at.and_then(|at| normalized.as_ref().map(|values| values[at]));
-        let contribution = match (method, at) {
-            (_, None) => 0.0,
-            (Method::Rrf { k }, Some(_)) => weight / (k + rank as f64),
-            _ => weight * normalized.unwrap_or(0.0),
-        };
-        let (arm, rank, raw) = (arm.name.clone(), at.map(|_| rank), at.map(|at| *hits[at].1));
-        Contribution { arm, rank, raw, normalized, weight, contribution }
+    let arms: Vec<Arm<&I>> = arms.iter().map(ranked).collect();
+    let fusion = Fusion::new(&arms, method)?;
+    let mut fused = fusion.ranking()?;
+    fused.sort_by(|a, b| best_first((a.score, a.id), (b.score, b.id)));
+    let whole = |Fused { id, score, .. }: Fused<&I>| {
+        let contributions = fusion.contributions(&id);
+        Fused { id: id.clone(), score, contributions }
     };
-    let parts = |ranks: &[usize]| ranks.iter().enumerate().map(|(column, &rank)| part(column, rank)).collect();
-    let fused = ids.into_iter().zip(ranks.chunks(rankings.len().max(1)));
-    let fused = fused.map(|(id, ranks)| {
-        let score = ranks.iter().enumerate().fold(0.0, |sum, (column, &rank)| sum + part(column, rank).contribution);
-        if score.is_finite() { Ok((id, score, ranks)) } else { Err(Error::NotFinite { what: "a fused score".into() }) }
-    });
-    // What is moved is small: the parts of a score are made when its place is known.
-    let mut fused: Vec<(&I, f64, &[usize])> = fused.collect::<Result<_>>()?;
-    fused.sort_by(|a, b| best_first((a.1, a.0), (b.1, b.0)));
-    Ok(fused
-        .into_iter()
-        .map(|(id, score, ranks)| Fused { id: id.clone(), score, contributions: parts(ranks) })
-        .collect())
+    Ok(fused.into_iter().map(whole).collect())
+}
+
+/// Arms whose hits stand in their order, fused. Of most ids the score alone is asked for: what it is made of is told
+/// one by one.
+#[derive(Debug)]
+pub struct Fusion<'a, I> {
+    /// By name: sums do not depend on the order in which the arms are given.
+    columns: Vec<Column<'a, I>>,
+    /// In the order in which they are met.
+    ids: Vec<&'a I>,
+    places: HashMap<&'a I, usize>,
+    /// The rank of each id in each arm, 0 where that did not find it: \[ids, arms\].
+    ranks: Vec<usize>,
+}
+
+/// An arm with what its hits are worth.
+#[derive(Debug)]
+struct Column<'a, I> {
+    arm: &'a Arm<I>,
+    weight: f64,
+    worth: Worth,
+}
+
+#[derive(Debug)]
+enum Worth {
+    /// By their ranks.
+    Rrf { k: f64 },
+    /// By their scores on the common scale.
+    Normalized(Vec<f64>),
+}
+
+impl<'a, I: Eq + Hash + Clone> Fusion<'a, I> {
+    /// Fuses arms as [`fuse`] does.
+    ///
+    /// # Errors
+    /// Those of [`fuse`].
+    pub fn new(arms: &'a [Arm<I>], method: &Method) -> Result<Self> {
+        let mut order: Vec<usize> = (0..arms.len()).collect();
+        order.sort_by(|&a, &b| arms[a].name.cmp(&arms[b].name));
+        check(arms, &order, method)?;
+        let mut columns = Vec::with_capacity(arms.len());
+        for at in order {
+            let arm = &arms[at];
+            columns.push(Column { arm, weight: arm.weight, worth: worth(&arm.hits, at, method)? });
+        }
+        if let Method::Adaptive { depth } = method {
+            for Column { weight, worth, .. } in &mut columns {
+                *weight *= contrast(worth.normalized(), *depth);
+            }
+            share_out(&mut columns);
+        }
+        Self::of(columns)
+    }
+
+    /// One arm that keeps its own scores.
+    ///
+    /// # Errors
+    /// An id twice.
+    pub fn alone(arm: &'a Arm<I>) -> Result<Self> {
+        let worth = Worth::Normalized(arm.hits.iter().map(|(_, score)| *score).collect());
+        Self::of(vec![Column { arm, weight: 1.0, worth }])
+    }
+
+    fn of(columns: Vec<Column<'a, I>>) -> Result<Self> {
+        let n_columns = columns.len();
+        let mut places = HashMap::with_capacity(columns.iter().map(|column| column.arm.hits.len()).sum());
+        let (mut ids, mut ranks): (Vec<&I>, Vec<usize>) = (Vec::new(), Vec::new());
+        for (at, Column { arm, .. }) in columns.iter().enumerate() {
+            for (rank, (id, _)) in (1..).zip(&arm.hits) {
+                let place = *places.entry(id).or_insert_with(|| {
+                    ids.push(id);
+                    ranks.resize(ids.len() * n_columns, 0);
+                    ids.len() - 1
+                });
+                let known = &mut ranks[place * n_columns + at];
+                if *known > 0 {
+                    return Err(Error::DuplicateHit { arm: arm.name.to_string(), rank });
+                }
+                *known = rank;
+            }
+        }
+        Ok(Self { columns, ids, places, ranks })
+    }
+
+    /// The ids with their scores, best first, equal ones in the order in which they were met, arm by arm in the order
+    /// of their names; without contributions.
+    ///
+    /// # Errors
+    /// A sum that is not finite.
+    pub fn ranking(&self) -> Result<Vec<Fused<I>>> {
+        let mut fused = Vec::with_capacity(self.ids.len());
+        for (id, ranks) in self.ids.iter().zip(self.ranks.chunks(self.columns.len().max(1))) {
+            let contributions = self.columns.iter().zip(ranks).map(|(column, &rank)| column.contribution(rank));
+            let score = contributions.reduce(|sum, contribution| sum + contribution).unwrap_or_default();
+            if !score.is_finite() {
+                return Err(Error::NotFinite { what: "a fused score".into() });
+            }
+            fused.push(Fused { id: (*id).clone(), score, contributions: Vec::new() });
+        }
+        fused.sort_by(|a, b| greatest_first(a.score, b.score));
+        Ok(fused)
+    }
+
+    /// The contributions to the score of an id, one per arm, by name of the arm; of an id that no arm found too.
+    pub fn contributions(&self, id: &I) -> Vec<Contribution> {
+        let ranks = self.places.get(id).and_then(|place| self.ranks.chunks(self.columns.len().max(1)).nth(*place));
+        let part = |(at, column): (usize, &Column<'_, I>)| column.part(ranks.map_or(0, |ranks| ranks[at]));
+        self.columns.iter().enumerate().map(part).collect()
+    }
+}
+
+impl<I> Column<'_, I> {
+    /// The share of a hit, by its rank; 0 where there is none.
+    fn contribution(&self, rank: usize) -> f64 {
+        match (&self.worth, rank.checked_sub(1)) {
+            (_, None) => 0.0,
+            (Worth::Rrf { k }, Some(_)) => self.weight / (k + rank as f64),
+            (Worth::Normalized(values), Some(at)) => self.weight * values[at],
+        }
+    }
+
+    fn part(&self, rank: usize) -> Contribution {
+        let at = rank.checked_sub(1);
+        Contribution {
+            arm: self.arm.name.clone(),
+            rank: at.map(|_| rank),
+            raw: at.map(|at| self.arm.hits[at].1),
+            normalized: at.and_then(|at| self.worth.normalized().get(at).copied()),
+            weight: self.weight,
+            contribution: self.contribution(rank),
+        }
+    }
+}
+
+impl Worth {
+    /// Scores on the common scale; none where ranks count.
+    fn normalized(&self) -> &[f64] {
+        match self {
+            Self::Rrf { .. } => &[],
+            Self::Normalized(values) => values,
+        }
+    }
+}
+
+/// An arm whose hits stand best first. `-0.0` ranks as `0.0`.
+fn ranked<I: Ord>(arm: &Arm<I>) -> Arm<&I> {
+    let mut hits: Vec<(&I, f64)> = arm.hits.iter().map(|(id, score)| (id, *score)).collect();
+    hits.sort_by(|a, b| best_first((a.1 + 0.0, a.0), (b.1 + 0.0, b.0)));
+    Arm { name: arm.name.clone(), weight: arm.weight, hits }
 }
 
 fn check<I>(arms: &[Arm<I>], order: &[usize], method: &Method) -> Result<()> {
@@ -211,32 +310,23 @@ fn not_negative(what: String, value: f64) -> Result<()> {
     if value < 0.0 { Err(Error::Range { what, value, expected: "at least 0" }) } else { Ok(()) }
 }
 
-/// Hits of one arm, best first. `-0.0` ranks as `0.0`.
-fn ranked<I: Ord>(arm: &Arm<I>) -> Vec<(&I, &f64)> {
-    let mut hits: Vec<(&I, &f64)> = arm.hits.iter().map(|(id, score)| (id, score)).collect();
-    hits.sort_by(|a, b| best_first((*a.1 + 0.0, a.0), (*b.1 + 0.0, b.0)));
-    hits
-}
-
-fn normalized<I>(hits: &[(&I, &f64)], arm: usize, method: &Method) -> Result<Option<Vec<f64>>> {
-    let scores = || hits.iter().map(|(_, score)| **score).collect::<Vec<f64>>();
-    match method {
-        Method::Rrf { .. } => Ok(None),
-        Method::Convex { normalize: Normalize::MinMax } | Method::Adaptive { .. } => {
-            normalize::min_max(&scores()).map(Some)
-        }
-        Method::Convex { normalize: Normalize::ZScore } => normalize::z_score(&scores()).map(Some),
+fn worth<I>(hits: &[(I, f64)], arm: usize, method: &Method) -> Result<Worth> {
+    let scores = || hits.iter().map(|(_, score)| *score).collect::<Vec<f64>>();
+    Ok(Worth::Normalized(match method {
+        Method::Rrf { k } => return Ok(Worth::Rrf { k: *k }),
+        Method::Convex { normalize: Normalize::MinMax } | Method::Adaptive { .. } => normalize::min_max(&scores())?,
+        Method::Convex { normalize: Normalize::ZScore } => normalize::z_score(&scores())?,
         Method::Convex { normalize: Normalize::TheoreticalMin(minima) } => {
-            normalize::theoretical_min(&scores(), minima[arm]).map(Some)
+            normalize::theoretical_min(&scores(), minima[arm])?
         }
-    }
+    }))
 }
 
 /// Makes weights add up to 1, unless all are 0.
-fn share_out(weights: &mut [f64]) {
-    let sum: f64 = weights.iter().sum();
+fn share_out<I>(columns: &mut [Column<'_, I>]) {
+    let sum: f64 = columns.iter().map(|column| column.weight).sum();
     if sum > 0.0 {
-        weights.iter_mut().for_each(|weight| *weight /= sum);
+        columns.iter_mut().for_each(|column| column.weight /= sum);
     }
 }
 
@@ -331,6 +421,29 @@ mod tests {
         assert_eq!(weights(&[arm("a", 3.0, &flat), arm("b", 1.0, &flat)]), [0.75, 0.25]);
         assert_eq!(weights(&[arm("a", 1.0, &[]), arm("b", 1.0, &flat)]), [0.0, 1.0]);
         assert!(fuse(&[arm("a", 1.0, &flat)], &Method::Adaptive { depth: 1 }).is_err());
+    }
+
+    #[test]
+    fn an_id_that_no_arm_found_has_a_part_of_each_that_is_nothing() {
+        let arms = [arm("lexical", 2.0, &[(1, 7.0)]), arm("dense", 1.0, &[(1, 0.5), (2, 0.4)])];
+        let fusion = Fusion::new(&arms, &Method::Rrf { k: 60.0 }).unwrap();
+        let parts = fusion.contributions(&3).into_iter().map(|part| (part.arm, part.rank, part.raw, part.contribution));
+        assert_eq!(parts.collect::<Vec<_>>(), [("dense".into(), None, None, 0.0), ("lexical".into(), None, None, 0.0)]);
+        assert_eq!(fusion.contributions(&2)[0].raw, Some(0.4));
+    }
+
+    #[test]
+    fn an_arm_alone_keeps_its_scores_and_its_order() {
+        let arms = [arm("dense", 9.0, &[(1, 0.5), (3, -0.0), (2, -0.0), (4, -3.0)])];
+        let fusion = Fusion::alone(&arms[0]).unwrap();
+        let scores: Vec<_> = fusion.ranking().unwrap().iter().map(|one| (one.id, one.score.to_bits())).collect();
+        assert_eq!(
+            scores,
+            [(1, 0.5), (3, -0.0), (2, -0.0), (4, -3.0)].map(|(id, score): (u32, f64)| (id, score.to_bits()))
+        );
+        let part = fusion.contributions(&2).remove(0);
+        assert_eq!((part.rank, part.weight, part.normalized), (Some(3), 1.0, Some(-0.0)));
+        assert!(Fusion::alone(&arm("dense", 1.0, &[(1, 0.5), (1, 0.4)])).is_err());
     }
 
     #[test]

@@ -61,7 +61,8 @@ impl Searcher<'_> {
     }
 
     /// Explains the scores of units, each named by its part and its number there, in a collection that has these
-    /// statistics, or in that of the parts alone. The postings are read once for all of them.
+    /// statistics, or in that of the parts alone. The postings are read once for all of them; where statistics are
+    /// given, those of the units alone.
     ///
     /// # Errors
     ///
@@ -93,12 +94,17 @@ impl Searcher<'_> {
             Ok(scope.lengths.length(unit, self.beside_weight))
         };
         let lengths = units.iter().map(length).collect::<Result<Vec<f64>>>()?;
+        let of_part = |part| units.iter().filter(move |unit| unit.0 == part).map(|unit| unit.1);
+        let rows = given.map(|_| {
+            let rows = self.scopes.iter().enumerate().map(|(part, scope)| scope.rows_of(of_part(part)));
+            rows.collect::<Vec<_>>()
+        });
         let mut postings = Postings::default();
         let mut frequencies = vec![Vec::new(); self.scopes.len()];
         let mut explanations: Vec<Explanation> =
             units.iter().map(|_| Explanation { score: 0.0, terms: Vec::new() }).collect();
         for term in self.query_terms(query) {
-            let own = self.frequencies(&term, &mut postings, &mut frequencies)?;
+            let own = self.frequencies(&term, rows.as_deref(), &mut postings, &mut frequencies)?;
             let df = given.map_or(Ok(own), |given| given.df(&term.text))?;
             for ((explanation, &(part, unit)), &length) in explanations.iter_mut().zip(units).zip(&lengths) {
                 let found = frequencies[part].binary_search_by_key(&unit, |frequency| frequency.unit);

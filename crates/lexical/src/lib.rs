@@ -50,7 +50,7 @@ pub use error::{Error, Result};
 pub use explain::{Explanation, TermExplanation};
 pub use language::Language;
 pub use scored::Scored;
-pub use searcher::{Searcher, Stop, text_statistics, units_with};
+pub use searcher::{Found, Searcher, Stop, text_statistics, units_with};
 pub use segment::{Part, Segment, Unit};
 pub use statistics::{Statistics, Totals};
 pub use tantivy::directory::OwnedBytes;

@@ -27,6 +27,18 @@ pub type Stop<'a> = &'a (dyn Fn() -> bool + Sync);
 /// The answer is wanted, however long it takes.
 const NEVER: Stop<'static> = &|| false;
 
+/// Scored units of each part, and the statistics that the scores are under.
+pub type Found = (Vec<Vec<Scored>>, Statistics);
+
+/// The postings of a term that are read.
+#[derive(Clone, Copy)]
+pub(crate) enum Wanted<'a> {
+    /// All, block by block, unless it is said to stop.
+    All(Stop<'a>),
+    /// Those of these rows, which ascend: what lies between them is passed over.
+    Rows(&'a [u32]),
+}
+
 /// Scores queries over a snapshot.
 pub struct Searcher<'a> {
     pub(crate) scopes: Vec<Scope<'a>>,
@@ -128,7 +140,7 @@ impl<'a> Searcher<'a> {
     ///
     /// [`Error::Io`], [`Error::Corrupt`] if a segment cannot be read.
     pub fn score(&self, query: &str) -> Result<Vec<Vec<Scored>>> {
-        guarded(|| self.found(query, None, None))
+        Ok(guarded(|| self.found(query, None, None))?.0)
     }
 
     /// Scores as [`Searcher::score`] does in a collection that has these statistics, of which the parts are some.
@@ -137,28 +149,29 @@ impl<'a> Searcher<'a> {
     ///
     /// [`Error::Statistics`] where they lack a term of the query, and those of [`Searcher::score`].
     pub fn score_under(&self, query: &str, statistics: &Statistics) -> Result<Vec<Vec<Scored>>> {
-        guarded(|| self.found(query, Some(statistics), None))
+        Ok(guarded(|| self.found(query, Some(statistics), None))?.0)
     }
 
     /// Of what [`Searcher::score`] finds, or [`Searcher::score_under`] where statistics are given, the `depth` best of
-    /// all parts and whatever scores as the last of them.
+    /// all parts and whatever scores as the last of them; with the statistics of the query's terms.
     ///
     /// # Errors
     ///
     /// Those of [`Searcher::score_under`].
-    pub fn best(&self, query: &str, statistics: Option<&Statistics>, depth: usize) -> Result<Vec<Vec<Scored>>> {
+    pub fn best(&self, query: &str, statistics: Option<&Statistics>, depth: usize) -> Result<Found> {
         guarded(|| self.found(query, statistics, Some(depth)))
     }
 
     /// Without given statistics the postings are read once: their number is the document frequency.
-    fn found(&self, query: &str, given: Option<&Statistics>, depth: Option<usize>) -> Result<Vec<Vec<Scored>>> {
+    fn found(&self, query: &str, given: Option<&Statistics>, depth: Option<usize>) -> Result<Found> {
         let totals = given.map_or(self.totals, |given| given.totals);
         let average_length = totals.average_length(self.beside_weight);
         let mut scores: Vec<Vec<f64>> = self.scopes.iter().map(|scope| vec![0.0; scope.n_units as usize]).collect();
         let mut frequencies: Vec<Vec<Frequency>> = vec![Vec::new(); self.scopes.len()];
         let mut postings = Postings::default();
+        let mut statistics = Statistics { totals, df: BTreeMap::new() };
         for term in self.query_terms(query) {
-            let own = self.frequencies(&term, &mut postings, &mut frequencies)?;
+            let own = self.frequencies(&term, None, &mut postings, &mut frequencies)?;
             let df = given.map_or(Ok(own), |given| given.df(&term.text))?;
             let weight = term.weight(totals.n, df);
             for ((scope, scores), frequencies) in self.scopes.iter().zip(&mut scores).zip(&frequencies) {
@@ -167,19 +180,20 @@ impl<'a> Searcher<'a> {
                     scores[unit as usize] += weight * self.bm25.saturation(tf, length, average_length);
                 }
             }
+            statistics.df.insert(term.text, df);
         }
         let Some(depth) = depth else {
             let mut found = vec![Vec::new(); self.scopes.len()];
             for ((scope, scores), found) in self.scopes.iter().zip(&scores).zip(&mut found) {
                 scope.each_scored(scores, |scored| found.push(scored));
             }
-            return Ok(found);
+            return Ok((found, statistics));
         };
         let mut best = Best::new(depth);
         for (part, (scope, scores)) in self.scopes.iter().zip(&scores).enumerate() {
             scope.each_scored(scores, |scored| best.push(part, scored));
         }
-        Ok(best.into_parts(self.scopes.len()))
+        Ok((best.into_parts(self.scopes.len()), statistics))
     }
 
     /// The totals of the parts, and how many of their live units have each of some terms.
@@ -197,7 +211,7 @@ impl<'a> Searcher<'a> {
         let mut postings = Postings::default();
         for text in terms {
             let term = QueryTerm { text: text.clone(), n_occurrences: 1 };
-            let df = self.frequencies(&term, &mut postings, &mut frequencies)?;
+            let df = self.frequencies(&term, None, &mut postings, &mut frequencies)?;
             statistics.df.insert(term.text, df);
         }
         Ok(statistics)
@@ -220,16 +234,19 @@ impl<'a> Searcher<'a> {
         terms
     }
 
-    /// Fills in the frequencies of a term, a list for each part, and counts the units that have it.
+    /// Fills in the frequencies of a term, a list for each part, and counts the units that have it: all of them, or
+    /// those with some rows of each part, which ascend.
     pub(crate) fn frequencies(
         &self,
         term: &QueryTerm,
+        rows: Option<&[Vec<u32>]>,
         postings: &mut Postings,
         frequencies: &mut [Vec<Frequency>],
     ) -> Result<u64> {
         let mut df = 0;
-        for (scope, frequencies) in self.scopes.iter().zip(frequencies) {
-            scope.frequencies(term, self, postings, frequencies)?;
+        for (part, (scope, frequencies)) in self.scopes.iter().zip(frequencies).enumerate() {
+            let wanted = rows.map_or(Wanted::All(self.stop), |rows| Wanted::Rows(&rows[part]));
+            scope.frequencies(term, self, wanted, postings, frequencies)?;
             df += frequencies.len() as u64;
         }
         Ok(df)
@@ -255,7 +272,7 @@ fn text_statistics_unguarded(parts: &[Part<'_>], terms: &[String]) -> Result<Sta
         statistics.totals.n += part.live.map_or(u64::from(part.segment.n_rows()), RoaringBitmap::len);
         for (term, df) in &mut statistics.df {
             *df += if part.live.is_some() {
-                read(part, &inverted, TEXT, term, Unit::Row, &mut list, NEVER)?;
+                read(part, &inverted, TEXT, term, Unit::Row, &mut list, Wanted::All(NEVER))?;
                 list.len() as u64
             } else {
                 u64::from(inverted.doc_freq(&Term::from_field_text(part.segment.field(TEXT), term))?)
@@ -283,7 +300,7 @@ fn units_with_unguarded(
     let inverted = part.segment.inverted(TEXT)?;
     let (mut units, mut list): (Option<RoaringBitmap>, _) = (None, Vec::new());
     for term in terms {
-        read(part, &inverted, TEXT, term, unit, &mut list, stop)?;
+        read(part, &inverted, TEXT, term, unit, &mut list, Wanted::All(stop))?;
         let of_term = RoaringBitmap::from_iter(list.iter().map(|(unit, _)| *unit));
         units = Some(match units {
             Some(units) => units & of_term,
@@ -355,6 +372,22 @@ impl Scope<'_> {
         }
     }
 
+    /// The rows of these units, ascending, each once.
+    pub(crate) fn rows_of(&self, units: impl Iterator<Item = u32>) -> Vec<u32> {
+        let rows = |unit: u32| match &self.lengths {
+            UnitLengths::Rows(_) => unit..unit + 1,
+            UnitLengths::Documents(_) => {
+                let of_row = self.part.document_of_row;
+                let start = of_row.partition_point(|document| *document < unit);
+                start as u32..(start + of_row[start..].partition_point(|document| *document == unit)) as u32
+            }
+        };
+        let mut all: Vec<u32> = units.flat_map(rows).collect();
+        all.sort_unstable();
+        all.dedup();
+        all
+    }
+
     /// True if the unit exists and has a live row.
     pub(crate) fn is_live(&self, unit: u32) -> bool {
         match &self.lengths {
@@ -363,18 +396,19 @@ impl Scope<'_> {
         }
     }
 
-    /// Replaces `frequencies` by those of a term in the live units, by ascending unit; none is 0.
+    /// Replaces `frequencies` by those of a term in the live units that are wanted, by ascending unit; none is 0.
     fn frequencies(
         &self,
         term: &QueryTerm,
-        &Searcher { unit, beside_weight, stop, .. }: &Searcher<'_>,
+        &Searcher { unit, beside_weight, .. }: &Searcher<'_>,
+        wanted: Wanted<'_>,
         postings: &mut Postings,
         frequencies: &mut Vec<Frequency>,
     ) -> Result<()> {
         frequencies.clear();
         let Postings { text, beside: other } = postings;
-        read(&self.part, &self.inverted[0], TEXT, &term.text, unit, text, stop)?;
-        read(&self.part, &self.inverted[1], beside(unit), &term.text, unit, other, stop)?;
+        read(&self.part, &self.inverted[0], TEXT, &term.text, unit, text, wanted)?;
+        read(&self.part, &self.inverted[1], beside(unit), &term.text, unit, other, wanted)?;
         let mut other = other.iter().copied().peekable();
         let mut push = |unit, text, beside| {
             let tf = combined(text, beside, beside_weight);
@@ -394,7 +428,7 @@ impl Scope<'_> {
     }
 }
 
-/// Replaces `list` by the frequencies of a term in one field of the live units, by ascending unit.
+/// Replaces `list` by the frequencies of a term in one field of the live units that are wanted, by ascending unit.
 fn read(
     part: &Part<'_>,
     inverted: &InvertedIndexReader,
@@ -402,12 +436,37 @@ fn read(
     term: &str,
     unit: Unit,
     list: &mut Vec<(u32, u64)>,
-    stop: Stop<'_>,
+    wanted: Wanted<'_>,
 ) -> Result<()> {
     list.clear();
     let term = Term::from_field_text(part.segment.field(field), term);
     let Some(mut block) = inverted.read_block_postings(&term, IndexRecordOption::WithFreqs)? else {
         return Ok(());
+    };
+    let mut take = |row: u32, frequency: u32| {
+        if part.live.is_some_and(|live| !live.contains(row)) {
+            return;
+        }
+        let unit = match unit {
+            Unit::Row => row,
+            Unit::Document => part.document_of_row[row as usize],
+        };
+        match list.last_mut() {
+            Some((last, sum)) if *last == unit => *sum += u64::from(frequency),
+            _ => list.push((unit, u64::from(frequency))),
+        }
+    };
+    let stop = match wanted {
+        Wanted::All(stop) => stop,
+        Wanted::Rows(rows) => {
+            for &row in rows {
+                let at = block.seek(row);
+                if block.doc(at) == row {
+                    take(row, block.freq(at));
+                }
+            }
+            return Ok(());
+        }
     };
     let n_rows = part.segment.n_rows();
     while let Some(&last) = block.docs().last() {
@@ -418,19 +477,7 @@ fn read(
             let reason = format!("a posting is of row {last}, but there are {n_rows} rows");
             return Err(Error::Corrupt { name: "postings".to_owned(), reason });
         }
-        for (&row, &frequency) in block.docs().iter().zip(block.freqs()) {
-            if part.live.is_some_and(|live| !live.contains(row)) {
-                continue;
-            }
-            let unit = match unit {
-                Unit::Row => row,
-                Unit::Document => part.document_of_row[row as usize],
-            };
-            match list.last_mut() {
-                Some((last, sum)) if *last == unit => *sum += u64::from(frequency),
-                _ => list.push((unit, u64::from(frequency))),
-            }
-        }
+        block.docs().iter().zip(block.freqs()).for_each(|(&row, &frequency)| take(row, frequency));
         block.advance();
     }
     Ok(())

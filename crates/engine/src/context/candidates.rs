@@ -5,48 +5,42 @@ use std::collections::HashMap;
 use cento_assembly::Candidate;
 use cento_assembly::fuse::{Contribution, Fused};
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::retrieve::searcher::Searcher;
-use crate::source::refs::{ChunkKey, ChunkRef};
+use crate::source::refs::{ChunkRef, RankedChunk};
 
 /// A chunk among the candidates, with what retrieval gave it; neither score nor arms if it only stands beside one that
 /// was found.
+#[derive(Debug)]
 pub(crate) struct Found {
-    pub(crate) key: ChunkKey,
+    ranked: RankedChunk,
     relevance: Option<f64>,
     arms: Vec<Contribution>,
 }
 
 impl Found {
     /// A chunk that retrieval did not find.
-    pub(crate) fn beside(key: ChunkKey) -> Self {
-        Self { key, relevance: None, arms: Vec::new() }
-    }
-
-    /// Its id, and the chunk itself.
-    pub(crate) fn place(&self) -> (String, ChunkRef) {
-        (self.key.id.to_string(), self.key.chunk)
+    pub(crate) fn beside(ranked: impl Into<RankedChunk>) -> Self {
+        Self { ranked: ranked.into(), relevance: None, arms: Vec::new() }
     }
 }
 
-impl From<Fused<ChunkKey>> for Found {
-    fn from(fused: Fused<ChunkKey>) -> Self {
-        Self { key: fused.id, relevance: Some(fused.score), arms: fused.contributions }
+impl From<Fused<RankedChunk>> for Found {
+    fn from(fused: Fused<RankedChunk>) -> Self {
+        Self { ranked: fused.id, relevance: Some(fused.score), arms: fused.contributions }
     }
 }
 
 impl Searcher {
-    /// Facts assembly needs of each chunk, document by document.
-    pub(crate) fn candidates(&self, found: Vec<Found>) -> Result<Vec<Candidate>> {
-        let chunks: Vec<ChunkRef> = found.iter().map(|found| found.key.chunk).collect();
-        let mut given: HashMap<ChunkRef, Found> = found.into_iter().map(|found| (found.key.chunk, found)).collect();
-        let mut candidates = self.source.chunks(&chunks)?;
-        for (candidate, chunk) in candidates.iter_mut().zip(chunks) {
-            let Some(Found { key, relevance, arms }) = given.remove(&chunk) else { continue };
-            if *key.id != *candidate.id {
-                let reason = format!("its answers cannot be: {} is {} too", key.id, candidate.id);
-                return Err(Error::Shard { shard: self.source.whose(chunk), reason });
-            }
+    /// Facts assembly needs of each chunk, document by document; the chunks go to `places`, by their ids.
+    pub(crate) fn candidates(
+        &self,
+        found: Vec<Found>,
+        places: &mut HashMap<String, ChunkRef>,
+    ) -> Result<Vec<Candidate>> {
+        let mut candidates = self.read(found.iter().map(|found| &found.ranked))?;
+        for (candidate, Found { ranked, relevance, arms }) in candidates.iter_mut().zip(found) {
+            places.insert(candidate.id.clone(), ranked.chunk);
             let Some(relevance) = relevance else { continue };
             (candidate.relevance, candidate.arms, candidate.is_neighbor) = (relevance, arms, false);
         }

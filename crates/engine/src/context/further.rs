@@ -4,6 +4,7 @@
 //! first.
 //! Cost: a search for each, once for contexts of all budgets.
 
+use std::collections::HashMap;
 use std::rc::Rc;
 
 use cento_assembly::{Candidate, Further, Strategy};
@@ -21,7 +22,7 @@ use crate::source::refs::ChunkRef;
 pub(super) struct FurtherFound {
     pub(super) found: Vec<Candidate>,
     /// Ids and places of the chunks found.
-    pub(super) places: Vec<(String, ChunkRef)>,
+    pub(super) places: HashMap<String, ChunkRef>,
     /// Warnings about the question.
     pub(super) warnings: Vec<String>,
 }
@@ -31,9 +32,8 @@ impl FurtherFound {
     pub(super) fn of(query: &str, searcher: &Searcher, search: &ChunkSearch, removed: &[String]) -> Result<Rc<Self>> {
         let search = ChunkSearch { query: query.to_owned(), ..search.clone() };
         let ranking = searcher.rank(&search, &mut Timings::default())?;
-        let found: Vec<Found> = ranking.fused.into_iter().map(Found::from).collect();
-        let places = found.iter().map(Found::place).collect();
-        let mut found = searcher.candidates(found)?;
+        let mut places = HashMap::with_capacity(ranking.fused.len());
+        let mut found = searcher.candidates(ranking.fused.into_iter().map(Found::from).collect(), &mut places)?;
         found.retain(|candidate| !removed.contains(&candidate.document));
         Ok(Rc::new(Self { found, places, warnings: ranking.warnings }))
     }

@@ -14,7 +14,8 @@ use crate::context::candidates::Found;
 use crate::error::Result;
 use crate::retrieve::request::{ChunkSearch, Mode};
 use crate::retrieve::searcher::Searcher;
-use crate::source::refs::{ChunkKey, ChunkRef};
+use crate::source::refs::{ChunkRef, RankedChunk};
+use crate::source::seam::Matched;
 use crate::source::titles::Mention;
 
 /// Chunks looked at for a name.
@@ -53,27 +54,20 @@ impl Searcher {
         let scope = self.allowed(&request)?.scope;
         let rankings = self.lexical_chunks_of(&titles, &request, scope.as_ref())?;
         request.cancel.check()?;
+        let chunks = |matched: &Matched| matched.ranking.iter().map(|(ranked, _)| ranked.chunk).collect();
+        let of_name: Vec<HashSet<ChunkRef>> = rankings.iter().map(chunks).collect();
+        let all: HashSet<RankedChunk> =
+            rankings.into_iter().flat_map(|matched| matched.ranking).map(|(ranked, _)| ranked).collect();
         let mut places: HashMap<String, ChunkRef> = HashMap::new();
-        let of_name: Vec<HashSet<String>> = rankings
-            .into_iter()
-            .map(|ranking| ranking.into_iter().map(|(key, _)| keep(&mut places, key)).collect())
-            .collect();
-        let keys = places.iter().map(|(id, chunk)| Found::beside(ChunkKey { id: id.clone().into(), chunk: *chunk }));
-        let read = self.candidates(keys.collect())?;
+        let read = self.candidates(all.into_iter().map(Found::beside).collect(), &mut places)?;
         let mut known: HashSet<&str> = found.iter().map(|candidate| candidate.id.as_str()).collect();
         let mut candidates = Vec::new();
-        for (name, ids) in titles.iter().zip(&of_name) {
-            let own = read.iter().filter(|candidate| ids.contains(&candidate.id));
+        for (name, chunks) in titles.iter().zip(&of_name) {
+            let own = read.iter().filter(|candidate| chunks.contains(&places[&candidate.id]));
             let titled = own.filter(|candidate| bridge::has_title(candidate, name));
             let fresh = titled.filter(|found| !removed.contains(&found.document) && known.insert(&found.id));
             candidates.extend(fresh.cloned());
         }
         Ok(Repaired { names, candidates, places })
     }
-}
-
-/// Keeps the place of a chunk; its id.
-fn keep(places: &mut HashMap<String, ChunkRef>, ChunkKey { id, chunk }: ChunkKey) -> String {
-    places.insert(id.to_string(), chunk);
-    id.to_string()
 }

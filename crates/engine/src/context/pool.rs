@@ -31,7 +31,7 @@ use crate::retrieve::request::{ChunkSearch, Mode};
 use crate::retrieve::rerank::reading::Reranking;
 use crate::retrieve::search::{DENSE, LEXICAL, Timings};
 use crate::retrieve::searcher::Searcher;
-use crate::source::refs::{Around, ChunkKey, ChunkRef};
+use crate::source::refs::{Around, ChunkRef};
 use crate::source::scope::Scope;
 use crate::source::seam::Scan;
 
@@ -89,14 +89,14 @@ impl Searcher {
         let ranking = self.rank(search, &mut timings)?;
         search.cancel.check()?;
         let start = Instant::now();
-        let found: Vec<Found> = ranking.fused.into_iter().map(Found::from).collect();
-        let places = found.iter().map(Found::place).collect();
+        let mut places = HashMap::with_capacity(ranking.fused.len());
+        let found = self.candidates(ranking.fused.into_iter().map(Found::from).collect(), &mut places)?;
         let pool = Pool {
             searcher: self,
             search: search.clone(),
             warnings: ranking.warnings,
             bounds: ranking.bounds,
-            found: self.candidates(found)?,
+            found,
             places: RefCell::new(places),
             further: RefCell::default(),
             offers: RefCell::default(),
@@ -289,7 +289,7 @@ impl Pool<'_> {
             return Ok(Rc::clone(known));
         }
         let found = FurtherFound::of(query, self.searcher, &self.search, &self.removed)?;
-        self.places.borrow_mut().extend(found.places.iter().cloned());
+        self.places.borrow_mut().extend(found.places.clone());
         self.further.borrow_mut().insert(query.to_owned(), Rc::clone(&found));
         Ok(found)
     }
@@ -317,9 +317,7 @@ impl Pool<'_> {
             outside.extend(beyond.into_iter().map(|key| key.chunk));
             keys = inside;
         }
-        let beside: Vec<Found> = keys.into_iter().map(Found::beside).collect();
-        places.extend(beside.iter().map(Found::place));
-        self.searcher.candidates(beside)
+        self.searcher.candidates(keys.into_iter().map(Found::beside).collect(), &mut places)
     }
 
     fn seal(&self, request: &ContextSettings<'_>) -> Result<Context> {
@@ -472,13 +470,12 @@ impl Pool<'_> {
         for (candidate, chunk) in self.searcher.source.chunks(&chunks)?.into_iter().zip(chunks) {
             let id = candidate.id;
             if candidates.iter().all(|candidate| candidate.id != id) {
-                missing.push(Found::beside(ChunkKey { id: id.clone().into(), chunk }));
+                missing.push(Found::beside(chunk));
             }
             ids.push(id);
         }
         if !missing.is_empty() {
-            self.places.borrow_mut().extend(missing.iter().map(Found::place));
-            candidates.to_mut().extend(self.searcher.candidates(missing)?);
+            candidates.to_mut().extend(self.searcher.candidates(missing, &mut self.places.borrow_mut())?);
         }
         Ok(ids)
     }

@@ -243,8 +243,8 @@ impl<'s> Tally<'s> {
     }
 
     fn found(&self, request: &ChunkSearch, scope: &Scope, n: usize) -> Result<Vec<ChunkRef>> {
-        let ranking = self.searcher.rank_within(request, Some(scope), &mut Timings::default())?;
-        Ok(ranking.fused.iter().take(n).map(|hit| hit.id.chunk).collect())
+        let ranking = self.searcher.rank_within(request, Some(scope), n, &mut Timings::default())?;
+        Ok(ranking.fused.iter().map(|hit| hit.id.chunk).collect())
     }
 
     /// Counts a question: its answers, each the rows that hold it, and where it is looked for.

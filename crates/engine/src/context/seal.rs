@@ -207,11 +207,11 @@ impl Retrieval<'_> {
                 self.allowed.get_or_init(|| allowed)
             }
         };
-        let mut ranking = self.searcher.rank_within(&request, allowed.scope.as_ref(), &mut Timings::default())?;
+        let n = if request.rerank.is_none() { depth } else { usize::MAX };
+        let mut ranking = self.searcher.rank_within(&request, allowed.scope.as_ref(), n, &mut Timings::default())?;
         self.searcher.rerank(&request, &mut ranking, &mut Timings::default())?;
-        let best: Vec<Found> = ranking.fused.into_iter().take(depth).map(Found::from).collect();
-        self.places.borrow_mut().extend(best.iter().map(Found::place));
-        let mut found = self.searcher.candidates(best)?;
+        let best: Vec<Found> = ranking.fused.into_iter().map(Found::from).collect();
+        let mut found = self.searcher.candidates(best, &mut self.places.borrow_mut())?;
         found.retain(|candidate| !self.without.contains(&candidate.document));
         if self.searcher.source.is_far() {
             self.texts_ahead.add(std::iter::once(request.query).chain(found.iter().map(|found| found.text.clone())));

@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::retrieve::searcher::Searcher;
-use crate::source::refs::{ChunkKey, ChunkRef, Chunks};
+use crate::source::refs::{ChunkRef, Chunks};
 use crate::source::scope::Scope;
 
 /// The chunks that were asked for.
@@ -15,10 +15,6 @@ pub(crate) struct Target {
 }
 
 impl Target {
-    pub(crate) fn has(&self, key: &ChunkKey) -> bool {
-        self.chunks.contains(key.chunk)
-    }
-
     /// True if one of them at least may answer.
     pub(crate) fn is_in(&self, scope: &Scope) -> bool {
         self.chunks.iter().any(|chunk| scope.contains(chunk))

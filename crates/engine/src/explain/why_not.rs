@@ -3,11 +3,11 @@
 //!
 //! The stages are scope, filter and phrases, the lexical arm, the dense arm, their fusion, the assembly. The arms are
 //! ranked to their ends, vectors exactly, so that a chunk has a place even where retrieval stops long before it.
-//! Cost: every vector and every posting of the query's terms is read, and an id made for each row that has a score.
+//! Cost: every vector and every posting of the query's terms is read, and the ids of rows whose scores are equal.
 
 use cento_assembly::fuse::Contribution;
 use cento_assembly::{Why, explain};
-use cento_lexical as lexical;
+use cento_lexical::{self as lexical, Unit};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -21,7 +21,8 @@ use crate::retrieve::scope::Allowed;
 use crate::retrieve::search::Timings;
 use crate::retrieve::searcher::Searcher;
 use crate::source::filter::Filter;
-use crate::source::refs::ChunkKey;
+use crate::source::ranking::{Ranking, name};
+use crate::source::refs::RankedChunk;
 use crate::source::scope::Scope;
 use crate::source::seam::Scan;
 
@@ -124,9 +125,9 @@ impl Searcher {
         }
         self.stand(&mut answer, search, scope.as_ref(), &target)?;
         let ranking = self.rank(search, &mut Timings::default())?;
-        let fused: Vec<(ChunkKey, f64)> = ranking.fused.iter().map(|fused| (fused.id.clone(), fused.score)).collect();
-        answer.fused = standing(&fused, &target, fused.len());
-        if let Some(found) = ranking.fused.into_iter().find(|fused| target.has(&fused.id)) {
+        let fused: Ranking = ranking.fused.iter().map(|fused| (fused.id.clone(), fused.score)).collect();
+        answer.fused = self.standing(fused, &target, usize::MAX)?;
+        if let Some(found) = ranking.fused.into_iter().find(|fused| target.chunks.contains(fused.id.chunk)) {
             answer.contributions = found.contributions;
         }
         search.cancel.check()?;
@@ -154,7 +155,7 @@ impl Searcher {
         let n_rows = usize::try_from(self.source.describe().n_rows).unwrap_or(usize::MAX).max(1);
         let all = ChunkSearch { candidates: n_rows, scan: Scan::Exact, ef: 0, ..search.clone() };
         if search.mode != Mode::Dense {
-            answer.lexical = standing(&self.lexical_chunks(&all, scope)?, target, search.candidates);
+            answer.lexical = self.standing(self.lexical_chunks(&all, scope)?.ranking, target, search.candidates)?;
             let best = answer.lexical.as_ref().and_then(|standing| standing.chunk_id.rsplit_once('#')?.1.parse().ok());
             let chunk = match best {
                 Some(number) => self.chunk(&target.document, number)?,
@@ -167,7 +168,7 @@ impl Searcher {
         if search.mode != Mode::Lexical {
             let vector = self.embed_query(&search.query, &search.cancel)?.vector;
             let found = self.dense_chunks(&vector, &all, scope)?;
-            answer.dense = standing(&found.chunks, target, search.candidates);
+            answer.dense = self.standing(found.chunks, target, search.candidates)?;
         }
         Ok(())
     }
@@ -196,6 +197,23 @@ impl Searcher {
         let (admitted, _) = self.filter_scope(filter)?;
         Ok((!target.is_in(&admitted)).then_some(filter))
     }
+
+    /// The best place of the chunks asked for in a ranking whose first `depth` go on.
+    fn standing(&self, mut ranking: Ranking, target: &Target, depth: usize) -> Result<Option<Standing>> {
+        let Some(at) = ranking.iter().position(|(ranked, _)| target.chunks.contains(ranked.chunk)) else {
+            return Ok(None);
+        };
+        name(&mut ranking[at..=at], |chunks| self.source.ids(Unit::Row, chunks))?;
+        let (RankedChunk { id, .. }, score) = ranking[at].clone();
+        let last = ranking[..depth.min(ranking.len())].last().map_or(score, |(_, score)| *score);
+        Ok(id.map(|id| Standing {
+            chunk_id: id.to_string(),
+            rank: at + 1,
+            n_ranked: ranking.len(),
+            score,
+            score_needed: last,
+        }))
+    }
 }
 
 /// The documents that may answer, if the target's is none of them.
@@ -206,20 +224,6 @@ fn within<'a>(search: &'a ChunkSearch, target: &Target) -> Option<&'a [String]> 
 /// The chunks asked for, as decisions name them.
 fn wanted(target: &Target) -> Wanted<'_> {
     Wanted { id: &target.id, document: &target.document }
-}
-
-/// The best place of the chunks asked for in a ranking whose first `depth` go on.
-fn standing(ranking: &[(ChunkKey, f64)], target: &Target, depth: usize) -> Option<Standing> {
-    let at = ranking.iter().position(|(key, _)| target.has(key))?;
-    let (key, score) = &ranking[at];
-    let last = ranking[..depth.min(ranking.len())].last().map_or(*score, |(_, score)| *score);
-    Some(Standing {
-        chunk_id: key.id.to_string(),
-        rank: at + 1,
-        n_ranked: ranking.len(),
-        score: *score,
-        score_needed: last,
-    })
 }
 
 /// Neither arm has a chunk of it among its candidates.

@@ -22,7 +22,8 @@ use crate::retrieve::request::{ChunkSearch, Mode, check_k};
 use crate::retrieve::searcher::Searcher;
 use crate::source::device_scan::SCAN_QUERIES;
 use crate::source::filter::Filter;
-use crate::source::ranking::Ranking;
+use crate::source::ranking::{Ranking, name};
+use crate::source::refs::{RankedChunk, document_of};
 use crate::source::scope::{Scope, Scopes};
 use crate::source::seam::{DenseQueries, Near, Rescored, Scan};
 use cento_collection::format::config::{FIND, Pooling, SCORE, VectorColumn};
@@ -94,7 +95,6 @@ impl Searcher {
             ..ChunkSearch::new(String::new())
         })?;
         let column = self.vectors_used(None, None)?.find;
-        let is_given = self.manifest().config.given.is_some();
         let accelerator = search.accelerator.as_ref().filter(|device| !device.is_cpu() && self.reads_all(search.scan));
         let of = |vectors: &[Vec<f32>]| {
             let units = vectors.iter().map(|vector| self.unit(vector)).collect::<Result<Vec<_>>>()?.concat();
@@ -109,7 +109,7 @@ impl Searcher {
                 accelerator,
                 cancel: &search.cancel,
             })?;
-            Ok(near.into_iter().map(|near| neighbors(near, search.k, is_given)).collect::<Vec<_>>())
+            near.into_iter().map(|near| self.named_neighbors(near, search.k)).collect::<Result<Vec<_>>>()
         };
         let together = match accelerator {
             Some(_) => SCAN_QUERIES,
@@ -119,6 +119,21 @@ impl Searcher {
         let found = vectors.par_chunks(together).map(of).collect::<Result<Vec<_>>>()?.concat();
         let (n_exact, n_graph) = found.iter().fold((0, 0), |sum, (_, exact, graph)| (sum.0 + exact, sum.1 + graph));
         Ok((found.into_iter().map(|(found, ..)| found).collect(), scanned(n_exact, n_graph)))
+    }
+
+    /// The neighbours of a vector, and the segments that were scanned and walked. Where vectors were given, a document
+    /// has one chunk, and is named by its own id.
+    fn named_neighbors(&self, near: Near, k: usize) -> Result<(VectorNeighbors, usize, usize)> {
+        let is_given = self.manifest().config.given.is_some();
+        let Near { mut ranking, n_exact, n_graph } = near;
+        ranking.truncate(k);
+        name(&mut ranking, |chunks| self.source.ids(Unit::Row, chunks))?;
+        let named = |(RankedChunk { id, .. }, score)| {
+            let id = id?;
+            Some((if is_given { document_of(&id, Unit::Row) } else { &*id }.to_owned(), score))
+        };
+        let (ids, scores) = ranking.into_iter().filter_map(named).unzip();
+        Ok((VectorNeighbors { ids, scores }, n_exact, n_graph))
     }
 
     /// True if all vectors are compared for an answer, and lie here: work for a device.
@@ -192,7 +207,7 @@ impl Searcher {
         })?;
         let Near { mut ranking, n_exact, n_graph } = near.into_iter().next().unwrap_or_default();
         if used.find != used.score {
-            let found: Vec<_> = ranking.iter().map(|(key, score)| (key.chunk, *score)).collect();
+            let found: Vec<_> = ranking.iter().map(|(ranked, score)| (ranked.chunk, *score)).collect();
             let (column, depth, cancel) = (used.score, request.candidates, &request.cancel);
             ranking = self.source.rescore(&Rescored { vector: query, found: &found, scope, column, depth, cancel })?;
         }
@@ -203,23 +218,6 @@ impl Searcher {
 
 /// Vectors that other machines are asked for together.
 const VECTORS_TOGETHER: usize = 32;
-
-/// The neighbours of a vector, and the segments that were scanned and walked. Where vectors were given, a document has
-/// one chunk, and is named by its own id.
-fn neighbors(near: Near, k: usize, is_given: bool) -> (VectorNeighbors, usize, usize) {
-    let Near { mut ranking, n_exact, n_graph } = near;
-    ranking.truncate(k);
-    let mut found = VectorNeighbors::default();
-    for (key, score) in ranking {
-        let mut id = key.id.to_string();
-        if is_given && let Some(end) = id.rfind('#') {
-            id.truncate(end);
-        }
-        found.ids.push(id);
-        found.scores.push(score);
-    }
-    (found, n_exact, n_graph)
-}
 
 /// The way segments were searched.
 fn scanned(n_exact: usize, n_graph: usize) -> &'static str {

@@ -4,13 +4,14 @@
 //! It is that of [`Evidence`]: how near the chunk is to the question, on the collection's calibrated scale, and how
 //! much of what BM25 could give to the question's words it has. Both are measured for every hit, whichever retriever
 //! found it.
-//! Cost: a vector for each hit, and BM25 anew for those that only vectors found.
+//! Cost: a vector for each hit, and the postings of those that only vectors found; all postings of the question's terms
+//! where its words were not ranked.
 
 use std::fmt;
 
 use cento_assembly::Evidence;
 use cento_collection::format::calibration::{Calibration, Figures};
-use cento_lexical::Bm25;
+use cento_lexical::{Bm25, Statistics};
 
 use crate::cancel::Cancel;
 use crate::error::{Error, Result};
@@ -59,6 +60,8 @@ pub(crate) struct Scale<'q> {
     vector: Vec<f32>,
     figures: Figures,
     words_most: f64,
+    /// Those that the question's words were ranked under.
+    statistics: Option<&'q Statistics>,
 }
 
 impl Searcher {
@@ -83,6 +86,7 @@ impl Searcher {
         &self,
         request: &'q ChunkSearch,
         vector: Option<Vec<f32>>,
+        statistics: Option<&'q Statistics>,
     ) -> Result<std::result::Result<Scale<'q>, Unlikely>> {
         let Some(vector) = vector else { return Ok(Err(Unlikely::WordsAlone)) };
         let figures = match self.figures() {
@@ -90,7 +94,8 @@ impl Searcher {
             Err(unlikely) => return Ok(Err(unlikely)),
         };
         let words_most = self.words_most(&request.query, &request.cancel)?;
-        Ok(Ok(Scale { query: &request.query, bm25: request.weights.bm25(), vector, figures, words_most }))
+        let (query, bm25) = (&request.query, request.weights.bm25());
+        Ok(Ok(Scale { query, bm25, vector, figures, words_most, statistics }))
     }
 
     /// The likelihood of each chunk, in (0, 1); its BM25 score comes along where it is known.
@@ -99,7 +104,7 @@ impl Searcher {
         if scale.words_most > 0.0 {
             let unscored: Vec<&mut _> = found.iter_mut().filter(|(_, words)| words.is_none()).collect();
             let asked: Vec<ChunkRef> = unscored.iter().map(|(chunk, _)| *chunk).collect();
-            let explained = self.source.explain(scale.query, &asked, scale.bm25, None)?;
+            let explained = self.source.explain(scale.query, &asked, scale.bm25, scale.statistics)?;
             for ((_, words), explanation) in unscored.into_iter().zip(explained) {
                 *words = Some(explanation.score);
             }

@@ -44,7 +44,7 @@ impl Searcher {
             cancel: &Cancel::default(),
         })?;
         let found = near.into_iter().flat_map(|near| near.ranking);
-        let mut found: Vec<(RowId, f64)> = found.map(|(key, score)| (key.chunk, score)).collect();
+        let mut found: Vec<(RowId, f64)> = found.map(|(ranked, score)| (ranked.chunk, score)).collect();
         found.sort_unstable_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
         Ok(found.into_iter().take(k).map(|(row, _)| row).collect())
     }

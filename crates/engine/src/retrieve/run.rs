@@ -21,8 +21,8 @@ use crate::retrieve::search::{self as retrieve, DENSE, LEXICAL};
 use crate::retrieve::searcher::Searcher;
 use crate::source::device_scan::SCAN_QUERIES;
 use crate::source::filter::Filter;
-use crate::source::ranking::Ranking;
-use crate::source::refs::ChunkKey;
+use crate::source::ranking::{Ranking, name};
+use crate::source::refs::RankedChunk;
 use crate::source::scope::{Scope, Scopes};
 use crate::source::seam::{DenseQueries, LexicalQueries, LexicalScore, Scan};
 use cento_collection::format::config::{CANDIDATE_DEPTH, VectorColumn};
@@ -242,15 +242,17 @@ impl Searcher {
     fn best_documents(
         &self,
         question: Question<'_>,
-        rankings: Vec<Vec<Fused<ChunkKey>>>,
+        rankings: Vec<Vec<Fused<RankedChunk>>>,
         request: &RunRequest,
         settings: &[RankSettings],
     ) -> Result<Vec<DocumentRanking>> {
-        let best = |(mut fused, settings): (Vec<Fused<ChunkKey>>, &RankSettings)| {
+        let best = |(mut fused, settings): (Vec<Fused<RankedChunk>>, &RankSettings)| {
             if let Some(reranking) = &request.rerank {
                 self.rerank_documents(question, &mut fused, reranking, request, settings)?;
             }
-            Ok(fused.into_iter().take(request.k).map(|fused| (fused.id.id.to_string(), fused.score)).collect())
+            fused.truncate(request.k);
+            name(&mut fused, |chunks| self.source.ids(Unit::Document, chunks))?;
+            Ok(fused.into_iter().filter_map(|fused| Some((fused.id.id?.to_string(), fused.score))).collect())
         };
         rankings.into_iter().zip(settings).map(best).collect()
     }
@@ -297,7 +299,8 @@ impl Searcher {
         let (unit, score, bm25) = (Unit::Document, settings.lexical, settings.weights.bm25());
         let cancel = &Cancel::default();
         let queries = LexicalQueries { texts, scopes, unit, score, bm25, depth, statistics: None, cancel };
-        let mut rankings = self.source.lexical(&queries)?;
+        let mut rankings: Vec<Ranking> =
+            self.source.lexical(&queries)?.into_iter().map(|matched| matched.ranking).collect();
         for (ranking, query) in rankings.iter_mut().zip(texts) {
             ranking.truncate(depth);
             if settings.title_weight > 0.0 {
@@ -314,10 +317,11 @@ impl Searcher {
         request: &RunRequest,
         settings: &RankSettings,
         scope: Option<&Scope>,
-    ) -> Result<Vec<Fused<ChunkKey>>> {
+    ) -> Result<Vec<Fused<RankedChunk>>> {
         let arms = arms.into_iter().filter_map(|(name, ranking)| Some(retrieve::arm(name, ranking?.clone())));
         let mut arms: Vec<_> = arms.collect();
-        let mut fused = retrieve::fuse_arms::<ChunkKey>(&mut arms, request.fusion, settings.weights.lexical)?;
+        let fusion = retrieve::fuse_arms(&mut arms, request.fusion, settings.weights.lexical)?;
+        let mut fused = self.fused(&fusion, Unit::Document)?;
         if request.mode == Mode::Hybrid && settings.links != Links::None {
             let followed = Followed { links: settings.links, unit: Unit::Document, scope };
             self.follow_links(&mut fused, followed, &Cancel::default())?;

@@ -4,17 +4,16 @@
 //! whatever `k` is; ties at the cut and in the ranking are broken by public id, descending.
 
 use std::collections::HashMap;
-use std::hash::Hash;
 use std::time::{Duration, Instant};
 
 use cento_assembly::fuse::{self, Arm, Contribution, Fused};
 use cento_assembly::{Anchor, Candidate, Extent};
-use cento_lexical::{self as lexical, Unit};
+use cento_lexical::{self as lexical, Statistics, Unit};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::cancel::Cancel;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::limits;
 use crate::retrieve::dense::VectorsUsed;
 use crate::retrieve::likelihood::{self, NO_LIKELIHOODS, Unlikely};
@@ -26,10 +25,10 @@ use crate::retrieve::rules::known::NamedBy;
 use crate::retrieve::rules::links::Followed;
 use crate::retrieve::scope::{Allowed, Filtered};
 use crate::retrieve::searcher::Searcher;
-use crate::source::ranking::Ranking;
-use crate::source::refs::{ChunkKey, ChunkRef};
+use crate::source::ranking::{Ranking, sort_ranking};
+use crate::source::refs::{ChunkRef, RankedChunk};
 use crate::source::scope::{Scope, Scopes};
-use crate::source::seam::{Counted, LexicalQueries, LexicalScore};
+use crate::source::seam::{Counted, LexicalQueries, LexicalScore, Matched};
 
 /// Name of the arm of nearest vectors.
 pub(crate) const DENSE: &str = "dense";
@@ -130,13 +129,15 @@ pub struct Timings {
 }
 
 /// A candidate and its likelihood.
-type Likely = (Fused<ChunkKey>, Option<f64>);
+type Likely = (Fused<RankedChunk>, Option<f64>);
 
 /// The fused candidates of a query, before `k`.
 pub(crate) struct Retrieved {
-    pub(crate) fused: Vec<Fused<ChunkKey>>,
-    /// The documents that named what links lifted, by the lifted id.
-    pub(crate) named: HashMap<String, NamedBy>,
+    pub(crate) fused: Vec<Fused<RankedChunk>>,
+    /// The documents that named what links lifted, by the lifted chunk.
+    pub(crate) named: HashMap<ChunkRef, NamedBy>,
+    /// The statistics that its words were ranked under, if they are known.
+    pub(crate) statistics: Option<Statistics>,
     /// The query's, if it was embedded: \[D\].
     pub(crate) vector: Option<Vec<f32>>,
     pub(crate) scanned: &'static str,
@@ -159,11 +160,14 @@ impl Searcher {
         check_k(request.k, request.candidates)?;
         let mut timings = Timings::default();
         let Allowed { scope, filtered: filter, warnings: of_phrases, .. } = self.allowed(request)?;
-        let mut ranking = self.rank_within(request, scope.as_ref(), &mut timings)?;
+        let is_cut = request.min_score.is_none() && request.rerank.is_none();
+        let n = if is_cut { request.k } else { usize::MAX };
+        let mut ranking = self.rank_within(request, scope.as_ref(), n, &mut timings)?;
         self.rerank(request, &mut ranking, &mut timings)?;
         let start = Instant::now();
-        let (best, unlikely) = self.best(request, ranking.fused, ranking.vector)?;
-        let hits = self.hits(best, ranking.named, request)?;
+        let statistics = ranking.statistics.as_ref();
+        let (best, unlikely) = self.best(request, ranking.fused, ranking.vector, statistics)?;
+        let hits = self.hits(best, ranking.named, request, statistics)?;
         limits::answer(hits.iter().map(|hit| hit.text.len()))?;
         timings.texts = start.elapsed();
         let manifest = self.manifest();
@@ -193,13 +197,14 @@ impl Searcher {
     fn best(
         &self,
         request: &ChunkSearch,
-        mut fused: Vec<Fused<ChunkKey>>,
+        mut fused: Vec<Fused<RankedChunk>>,
         vector: Option<Vec<f32>>,
+        statistics: Option<&Statistics>,
     ) -> Result<(Vec<Likely>, Option<Unlikely>)> {
         if request.min_score.is_none() {
             fused.truncate(request.k);
         }
-        let likelihoods = match (self.scale(request, vector)?, request.min_score) {
+        let likelihoods = match (self.scale(request, vector, statistics)?, request.min_score) {
             (Ok(scale), _) => self.likelihoods(&scale, fused.iter().map(words).collect())?,
             (Err(unlikely), Some(least)) => return Err(likelihood::refused(least, unlikely.to_string())),
             (Err(unlikely), None) => {
@@ -216,25 +221,27 @@ impl Searcher {
     /// Every candidate of a query, fused and reranked, best first.
     pub(crate) fn rank(&self, request: &ChunkSearch, timings: &mut Timings) -> Result<Retrieved> {
         let Allowed { scope, bounds, warnings, .. } = self.allowed(request)?;
-        let mut ranking = self.rank_within(request, scope.as_ref(), timings)?;
+        let mut ranking = self.rank_within(request, scope.as_ref(), usize::MAX, timings)?;
         ranking.bounds = bounds;
         self.rerank(request, &mut ranking, timings)?;
         ranking.warnings.splice(0..0, warnings);
         Ok(ranking)
     }
 
-    /// Every candidate within a scope, fused, whatever the request's own scope, filter and reranker are; see
+    /// The `n` best candidates within a scope, fused, whatever the request's own scope, filter and reranker are; see
     /// [`Searcher::rank`].
     pub(crate) fn rank_within(
         &self,
         request: &ChunkSearch,
         scope: Option<&Scope>,
+        n: usize,
         timings: &mut Timings,
     ) -> Result<Retrieved> {
         request.check()?;
         self.check_words(request.mode)?;
         let (arrival, mut arms) = (Arrival::now(), Vec::new());
-        let (mut scanned, mut vectors, mut embedded, mut warnings) = ("none", None, None, Vec::new());
+        let (mut scanned, mut vectors, mut embedded, mut statistics) = ("none", None, None, None);
+        let mut warnings = Vec::new();
         if request.mode != Mode::Lexical {
             let start = Instant::now();
             let query = match &request.vector {
@@ -259,12 +266,15 @@ impl Searcher {
         request.cancel.check()?;
         if request.mode != Mode::Dense {
             let start = Instant::now();
-            arms.push(arm(LEXICAL, self.lexical_chunks(request, scope)?));
+            let matched = self.lexical_chunks(request, scope)?;
+            arms.push(arm(LEXICAL, matched.ranking));
+            statistics = matched.statistics;
             timings.lexical = start.elapsed();
         }
         request.cancel.check()?;
         let start = Instant::now();
-        let mut fused = fuse_arms(&mut arms, request.fusion, request.weights.lexical)?;
+        let fusion = fuse_arms(&mut arms, request.fusion, request.weights.lexical)?;
+        let mut fused = self.fused(&fusion, Unit::Row)?;
         let named = match (request.mode, request.links) {
             (Mode::Hybrid, Links::Named | Links::Authored | Links::All) => {
                 let followed = Followed { links: request.links, unit: Unit::Row, scope };
@@ -272,11 +282,16 @@ impl Searcher {
             }
             (Mode::Hybrid, Links::None) | (Mode::Dense | Mode::Lexical, _) => HashMap::new(),
         };
+        fused.truncate(n);
+        for found in &mut fused {
+            found.contributions.splice(0..0, fusion.contributions(&found.id));
+        }
         timings.fuse = start.elapsed();
-        Ok(Retrieved { fused, named, vector: embedded, scanned, vectors, reranked: None, bounds: None, warnings })
+        let (vector, reranked, bounds) = (embedded, None, None);
+        Ok(Retrieved { fused, named, statistics, vector, scanned, vectors, reranked, bounds, warnings })
     }
 
-    pub(crate) fn lexical_chunks(&self, request: &ChunkSearch, scope: Option<&Scope>) -> Result<Ranking> {
+    pub(crate) fn lexical_chunks(&self, request: &ChunkSearch, scope: Option<&Scope>) -> Result<Matched> {
         let ranked = self.lexical_chunks_of(std::slice::from_ref(&request.query), request, scope)?;
         Ok(ranked.into_iter().next().unwrap_or_default())
     }
@@ -287,7 +302,7 @@ impl Searcher {
         texts: &[String],
         request: &ChunkSearch,
         scope: Option<&Scope>,
-    ) -> Result<Vec<Ranking>> {
+    ) -> Result<Vec<Matched>> {
         let mut ranked = self.source.lexical(&LexicalQueries {
             texts,
             scopes: Scopes { of_query: &[], of_all: scope },
@@ -298,7 +313,7 @@ impl Searcher {
             statistics: None,
             cancel: &request.cancel,
         })?;
-        ranked.iter_mut().for_each(|ranking| ranking.truncate(request.candidates));
+        ranked.iter_mut().for_each(|matched| matched.ranking.truncate(request.candidates));
         Ok(ranked)
     }
 
@@ -308,18 +323,27 @@ impl Searcher {
         Ok(terms.iter().map(|term| statistics.idf(term).unwrap_or_default()).collect())
     }
 
-    fn hits(&self, best: Vec<Likely>, mut named: HashMap<String, NamedBy>, request: &ChunkSearch) -> Result<Vec<Hit>> {
-        let chunks: Vec<ChunkRef> = best.iter().map(|(fused, _)| fused.id.chunk).collect();
+    fn hits(
+        &self,
+        best: Vec<Likely>,
+        mut named: HashMap<ChunkRef, NamedBy>,
+        request: &ChunkSearch,
+        statistics: Option<&Statistics>,
+    ) -> Result<Vec<Hit>> {
         let mut explained = match request.explain {
-            Explain::Terms => self.source.explain(&request.query, &chunks, request.weights.bm25(), None)?,
+            Explain::Terms => {
+                let chunks: Vec<ChunkRef> = best.iter().map(|(fused, _)| fused.id.chunk).collect();
+                self.source.explain(&request.query, &chunks, request.weights.bm25(), statistics)?
+            }
             Explain::Arms => Vec::new(),
         }
         .into_iter();
-        let ranked = best.into_iter().zip(self.source.chunks(&chunks)?).enumerate();
+        let chunks = self.read(best.iter().map(|(fused, _)| &fused.id))?;
+        let ranked = best.into_iter().zip(chunks).enumerate();
         let hit = |(n, ((fused, likelihood), chunk)): (usize, (Likely, Candidate))| Hit {
             rank: n + 1,
-            named_by: named.remove(&*fused.id.id),
-            id: fused.id.id.to_string(),
+            named_by: named.remove(&fused.id.chunk),
+            id: chunk.id,
             document: chunk.document,
             title: chunk.title,
             path: chunk.path,
@@ -334,10 +358,33 @@ impl Searcher {
         };
         Ok(ranked.map(hit).collect())
     }
+
+    /// Reads ranked chunks.
+    ///
+    /// # Errors
+    /// [`Error::Shard`] for a chunk that its shard ranked by another id; those of the source.
+    pub(crate) fn read<'r>(&self, ranked: impl Iterator<Item = &'r RankedChunk> + Clone) -> Result<Vec<Candidate>> {
+        let chunks: Vec<ChunkRef> = ranked.clone().map(|ranked| ranked.chunk).collect();
+        let read = self.source.chunks(&chunks)?;
+        for (RankedChunk { chunk, id }, candidate) in ranked.zip(&read) {
+            if let Some(id) = id.as_deref().filter(|id| *id != candidate.id) {
+                let reason = format!("its answers cannot be: {id} is {} too", candidate.id);
+                return Err(Error::Shard { shard: self.source.whose(*chunk), reason });
+            }
+        }
+        Ok(read)
+    }
+
+    /// The ranking of what was fused, without contributions.
+    pub(crate) fn fused(&self, fusion: &fuse::Fusion<'_, RankedChunk>, unit: Unit) -> Result<Vec<Fused<RankedChunk>>> {
+        let mut fused = fusion.ranking()?;
+        sort_ranking(&mut fused, |chunks| self.source.ids(unit, chunks))?;
+        Ok(fused)
+    }
 }
 
 /// A candidate with its BM25 score, if words found it.
-fn words(fused: &Fused<ChunkKey>) -> (ChunkRef, Option<f64>) {
+fn words(fused: &Fused<RankedChunk>) -> (ChunkRef, Option<f64>) {
     let lexical = fused.contributions.iter().find(|part| part.arm == LEXICAL);
     (fused.id.chunk, lexical.and_then(|part| part.raw))
 }
@@ -348,20 +395,20 @@ fn beginning(anchor: Anchor) -> Anchor {
     Anchor { sheet: None, line, ..anchor }
 }
 
-pub(crate) fn arm<I>(name: &'static str, hits: Vec<(I, f64)>) -> Arm<I> {
+pub(crate) fn arm(name: &'static str, hits: Ranking) -> Arm<RankedChunk> {
     Arm { name: name.into(), weight: 1.0, hits }
 }
 
 /// Fuses two arms; a single arm keeps its own scores.
 ///
 /// `lexical_weight` is that of [`Weights`](crate::Weights).
-pub(crate) fn fuse_arms<I: Ord + Hash + Clone>(
-    arms: &mut [Arm<I>],
+pub(crate) fn fuse_arms(
+    arms: &mut [Arm<RankedChunk>],
     fusion: Fusion,
     lexical_weight: f64,
-) -> Result<Vec<Fused<I>>> {
+) -> Result<fuse::Fusion<'_, RankedChunk>> {
     if let [only] = arms {
-        return Ok(only.hits.iter().enumerate().map(|(n, (id, score))| alone(only, n, id, *score)).collect());
+        return Ok(fuse::Fusion::alone(only)?);
     }
     for arm in &mut *arms {
         arm.weight = match (fusion, &*arm.name) {
@@ -370,17 +417,5 @@ pub(crate) fn fuse_arms<I: Ord + Hash + Clone>(
             _ => 0.5,
         };
     }
-    Ok(fuse::fuse(arms, &fusion.method())?)
-}
-
-fn alone<I: Clone>(arm: &Arm<I>, n: usize, id: &I, score: f64) -> Fused<I> {
-    let contribution = Contribution {
-        arm: arm.name.clone(),
-        rank: Some(n + 1),
-        raw: Some(score),
-        normalized: Some(score),
-        weight: 1.0,
-        contribution: score,
-    };
-    Fused { id: id.clone(), score, contributions: vec![contribution] }
+    Ok(fuse::Fusion::new(arms, &fusion.method())?)
 }

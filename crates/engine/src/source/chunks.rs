@@ -10,9 +10,10 @@ use cento_collection::format::metadata;
 use cento_collection::format::segment::{ChunkRecord, DocumentRecord, Segment};
 use cento_collection::keep::generation::Generation;
 use cento_corpus::Format;
+use cento_lexical::Unit;
 
 use crate::error::Result;
-use crate::source::keys::chunk_key;
+use crate::source::keys;
 use crate::source::refs::{Around, ChunkKey, ChunkRef};
 
 /// The chunks beside others, each once, in the order of their rows; some may be those that others stand beside.
@@ -38,7 +39,9 @@ pub(super) fn around(generation: &Generation, around: &[Around]) -> Result<Vec<C
         walk(&mut (rows.start..row).rev())?;
         walk(&mut (row.saturating_add(1)..rows.end))?;
     }
-    beside.into_iter().map(|(segment, row)| chunk_key(generation, segment, row)).collect()
+    let chunks: Vec<ChunkRef> = beside.into_iter().map(|(segment, row)| ChunkRef::new(segment, row)).collect();
+    let ids = keys::ids(generation, Unit::Row, &chunks)?;
+    Ok(chunks.into_iter().zip(ids).map(|(chunk, id)| ChunkKey { id: id.to_string(), chunk }).collect())
 }
 
 /// The facts that assembly needs of each chunk, in the order given; texts are read in the order they lie in.

@@ -3,13 +3,13 @@
 use std::ops::Range;
 use std::panic::{self, AssertUnwindSafe};
 use std::path::Path;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use cento_assembly::Candidate;
 use cento_collection::format::segment::Segment;
 use cento_collection::keep::generation::Generation;
 use cento_collection::keep::snapshots::At;
-use cento_lexical::{Bm25, Explanation, Statistics};
+use cento_lexical::{Bm25, Explanation, Statistics, Unit};
 use cento_vector::Lift;
 use roaring::RoaringBitmap;
 
@@ -24,10 +24,12 @@ use crate::source::links::{Heading, Linkers, Linking, stored};
 use crate::source::ranking::Ranking;
 use crate::source::refs::{Around, ChunkKey, ChunkRef, Named};
 use crate::source::scope::{Scope, Scoped, Wanted};
-use crate::source::seam::{Counted, DenseQueries, Description, Labelled, LexicalQueries, Near, Rescored, Source};
+use crate::source::seam::{
+    Counted, DenseQueries, Description, Labelled, LexicalQueries, Matched, Near, Rescored, Source,
+};
 use crate::source::selected::{self, Pick, picked};
 use crate::source::titles::{self, Holder, Mention, Titles};
-use crate::source::{chunks, dense, labels, lexical, nearest};
+use crate::source::{chunks, dense, keys, labels, lexical, nearest};
 
 /// One open collection.
 #[derive(Debug)]
@@ -145,7 +147,7 @@ impl Source for Local {
         }
     }
 
-    fn lexical(&self, queries: &LexicalQueries<'_>) -> Result<Vec<Ranking>> {
+    fn lexical(&self, queries: &LexicalQueries<'_>) -> Result<Vec<Matched>> {
         self.asked(|generation| lexical::ranked(generation, queries))
     }
 
@@ -165,6 +167,10 @@ impl Source for Local {
 
     fn rescore(&self, rescored: &Rescored<'_>) -> Result<Ranking> {
         self.read(|generation| dense::rescored(generation, rescored))
+    }
+
+    fn ids(&self, unit: Unit, chunks: &[ChunkRef]) -> Result<Vec<Arc<str>>> {
+        self.read(|generation| keys::ids(generation, unit, chunks))
     }
 
     fn chunks(&self, chunks: &[ChunkRef]) -> Result<Vec<Candidate>> {

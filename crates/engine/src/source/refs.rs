@@ -1,12 +1,11 @@
 //! References to chunks. Only a source looks inside one; all others copy and compare them.
 
-use std::cmp::Ordering;
-use std::fmt;
 use std::hash::{Hash, Hasher};
-use std::ops::{Deref, Range};
+use std::ops::Range;
 use std::sync::Arc;
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use cento_lexical::Unit;
+use serde::{Deserialize, Serialize};
 
 /// A chunk of a source. References order as chunks are stored, so chunks of a document follow each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -105,91 +104,53 @@ impl Chunks {
     }
 }
 
-/// A chunk with its public id, by which it is ordered; of a ranking of documents, a document's id and its first chunk.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+/// A chunk with its public id.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ChunkKey {
-    pub(crate) id: PublicId,
+    pub(crate) id: String,
     pub(crate) chunk: ChunkRef,
 }
 
-/// Keys of one ranking differ in their chunks, which are sooner hashed than ids.
-impl Hash for ChunkKey {
+/// A chunk in a ranking; of a ranking of documents, the first chunk of one.
+#[derive(Debug, Clone)]
+pub(crate) struct RankedChunk {
+    pub(crate) chunk: ChunkRef,
+    /// The public id of chunk or document. It decides between equal scores and stands in answers, for which few of a
+    /// ranking are asked: of the others a source gives it only if it lies elsewhere.
+    pub(crate) id: Option<Arc<str>>,
+}
+
+impl From<ChunkRef> for RankedChunk {
+    fn from(chunk: ChunkRef) -> Self {
+        Self { chunk, id: None }
+    }
+}
+
+impl From<ChunkKey> for RankedChunk {
+    fn from(ChunkKey { id, chunk }: ChunkKey) -> Self {
+        Self { chunk, id: Some(id.into()) }
+    }
+}
+
+impl PartialEq for RankedChunk {
+    fn eq(&self, other: &Self) -> bool {
+        self.chunk == other.chunk
+    }
+}
+
+impl Eq for RankedChunk {}
+
+impl Hash for RankedChunk {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.chunk.hash(state);
     }
 }
 
-/// A public id. Those of one ranking stand in one text: a thousand of them are made, kept and freed as one.
-#[derive(Clone)]
-pub(crate) struct PublicId {
-    all: Arc<str>,
-    own: Range<usize>,
-}
-
-impl PublicId {
-    /// The ids that stand one behind the other in a text, by their ends.
-    pub(super) fn several(text: String, ends: Vec<usize>) -> impl Iterator<Item = Self> {
-        let (all, mut start): (Arc<str>, usize) = (text.into(), 0);
-        ends.into_iter().map(move |end| Self { all: Arc::clone(&all), own: std::mem::replace(&mut start, end)..end })
-    }
-}
-
-impl Deref for PublicId {
-    type Target = str;
-
-    fn deref(&self) -> &str {
-        &self.all[self.own.clone()]
-    }
-}
-
-impl From<String> for PublicId {
-    fn from(id: String) -> Self {
-        let own = 0..id.len();
-        Self { all: id.into(), own }
-    }
-}
-
-impl fmt::Debug for PublicId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Debug::fmt(&**self, f)
-    }
-}
-
-impl fmt::Display for PublicId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self)
-    }
-}
-
-impl PartialEq for PublicId {
-    fn eq(&self, other: &Self) -> bool {
-        **self == **other
-    }
-}
-
-impl Eq for PublicId {}
-
-impl PartialOrd for PublicId {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for PublicId {
-    fn cmp(&self, other: &Self) -> Ordering {
-        (**self).cmp(&**other)
-    }
-}
-
-impl Serialize for PublicId {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self)
-    }
-}
-
-impl<'de> Deserialize<'de> for PublicId {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer).map(Self::from)
+/// The id of the document of what is ranked.
+pub(crate) fn document_of(id: &str, unit: Unit) -> &str {
+    match unit {
+        Unit::Row => id.rsplit_once('#').map_or(id, |(document, _)| document),
+        Unit::Document => id,
     }
 }
 

@@ -63,9 +63,10 @@ pub(crate) trait Source: Debug + Send + Sync {
     fn statistics(&self, counted: Counted, terms: &[String], cancel: &Cancel) -> Result<Statistics>;
 
     /// Ranks by BM25: for each query the units that may be among the best.
-    fn lexical(&self, queries: &LexicalQueries<'_>) -> Result<Vec<Ranking>>;
+    fn lexical(&self, queries: &LexicalQueries<'_>) -> Result<Vec<Matched>>;
 
-    /// Explains the BM25 score of chunks, under the source's own statistics or those of a larger whole.
+    /// Explains the BM25 score of chunks, under the source's own statistics or those of a larger whole; sooner if they
+    /// are given.
     fn explain(
         &self,
         query: &str,
@@ -79,6 +80,15 @@ pub(crate) trait Source: Debug + Send + Sync {
 
     /// Ranks all chunks in scope of the documents of `found`, scored inside their document by another kind of vectors.
     fn rescore(&self, rescored: &Rescored<'_>) -> Result<Ranking>;
+
+    /// Gives the public ids of chunks, or of their documents. Far sources have said them with their rankings.
+    fn ids(&self, unit: Unit, chunks: &[ChunkRef]) -> Result<Vec<Arc<str>>> {
+        let id = |candidate: Candidate| match unit {
+            Unit::Row => candidate.id.into(),
+            Unit::Document => candidate.document.into(),
+        };
+        Ok(self.chunks(chunks)?.into_iter().map(id).collect())
+    }
 
     /// Reads chunks as assembly needs them, in the order given, without scores.
     fn chunks(&self, chunks: &[ChunkRef]) -> Result<Vec<Candidate>>;
@@ -203,6 +213,14 @@ pub enum LexicalScore {
     /// The mean of that and the BM25 of its best chunk: in a long document words that stand together count for more
     /// than words that are far apart.
     Mean,
+}
+
+/// The units that have words of a query.
+#[derive(Debug, Default)]
+pub(crate) struct Matched {
+    pub(crate) ranking: Ranking,
+    /// The statistics of the query's terms, if they are those that chunks were ranked under.
+    pub(crate) statistics: Option<Statistics>,
 }
 
 /// Queries by vectors.

@@ -20,11 +20,11 @@ use crate::source::filter::Schema;
 use crate::source::links::names::Name;
 use crate::source::links::{Heading, Linkers, Linking};
 use crate::source::local::Local;
-use crate::source::ranking::{Ranking, keep_best, sort_ranking};
-use crate::source::refs::{Around, ChunkKey, ChunkRef, Named};
+use crate::source::ranking::{Ranking, keep_best, name, sort_ranking};
+use crate::source::refs::{Around, ChunkKey, ChunkRef, Named, RankedChunk, document_of};
 use crate::source::scope::{Scope, Scoped, Scopes, Wanted};
 use crate::source::seam::{
-    Counted, DenseQueries, Description, Given, Labelled, LexicalQueries, Near, Rescored, Source,
+    Counted, DenseQueries, Description, Given, Labelled, LexicalQueries, Matched, Near, Rescored, Source,
 };
 use crate::source::selected::Pick;
 use crate::source::titles::{Holder, Mention};
@@ -115,22 +115,21 @@ impl Shards {
 
     /// The rankings of all shards as one. `of_shard` gives the ranking of each.
     fn merge(&self, of_shard: Vec<Ranking>, unit: Unit, depth: usize) -> Result<Ranking> {
-        let keyed = |(shard, ranking): (usize, Ranking)| {
-            let place = move |(key, score): (ChunkKey, f64)| (in_shard(key, shard), score);
+        let placed = |(shard, ranking): (usize, Ranking)| {
+            let place =
+                move |(RankedChunk { chunk, id }, score)| (RankedChunk { chunk: chunk.of_shard(shard), id }, score);
             ranking.into_iter().map(place)
         };
-        let mut merged: Ranking = of_shard.into_iter().enumerate().flat_map(keyed).collect();
+        let mut merged: Ranking = of_shard.into_iter().enumerate().flat_map(placed).collect();
         keep_best(&mut merged, depth, |ranked| ranked.1);
-        sort_ranking(&mut merged);
+        name(&mut merged, |chunks| self.ids(unit, chunks))?; // all, to see that no document is in two shards
+        sort_ranking(&mut merged, |chunks| self.ids(unit, chunks))?;
         let mut shard_of: HashMap<&str, usize> = HashMap::new();
-        for (key, _) in &merged {
-            let document = match unit {
-                Unit::Row => key.id.rsplit_once('#').map_or(&*key.id, |(document, _)| document),
-                Unit::Document => &*key.id,
-            };
-            let known = *shard_of.entry(document).or_insert_with(|| key.chunk.shard());
-            if known != key.chunk.shard() {
-                return Err(self.twice(document, known, key.chunk.shard()));
+        for (RankedChunk { chunk, id }, _) in &merged {
+            let document = document_of(id.as_deref().unwrap_or_default(), unit);
+            let known = *shard_of.entry(document).or_insert_with(|| chunk.shard());
+            if known != chunk.shard() {
+                return Err(self.twice(document, known, chunk.shard()));
             }
         }
         Ok(merged)
@@ -225,7 +224,7 @@ impl Source for Shards {
         Ok(sum)
     }
 
-    fn lexical(&self, queries: &LexicalQueries<'_>) -> Result<Vec<Ranking>> {
+    fn lexical(&self, queries: &LexicalQueries<'_>) -> Result<Vec<Matched>> {
         let own;
         let given = match queries.statistics {
             Some(given) => given,
@@ -241,10 +240,15 @@ impl Source for Shards {
             let own = OwnScopes::new(queries.scopes, shard);
             source.lexical(&LexicalQueries { scopes: own.scopes(), statistics: Some(given), ..*queries })
         })?;
-        for (_, rankings) in of_shard {
-            of_query.iter_mut().zip(rankings).for_each(|(all, ranking)| all.push(ranking));
+        for (_, matched) in of_shard {
+            of_query.iter_mut().zip(matched).for_each(|(all, matched)| all.push(matched.ranking));
         }
-        of_query.into_iter().map(|rankings| self.merge(rankings, queries.unit, queries.depth)).collect()
+        let merged = |rankings| {
+            let ranking = self.merge(rankings, queries.unit, queries.depth)?;
+            let statistics = (queries.unit == Unit::Row).then(|| given.of_units.clone());
+            Ok(Matched { ranking, statistics })
+        };
+        of_query.into_iter().map(merged).collect()
     }
 
     fn explain(
@@ -298,6 +302,10 @@ impl Source for Shards {
         self.merge(rankings, Unit::Row, rescored.depth)
     }
 
+    fn ids(&self, unit: Unit, chunks: &[ChunkRef]) -> Result<Vec<Arc<str>>> {
+        self.scatter(chunks, |chunk| *chunk, |source, chunks| source.ids(unit, chunks))
+    }
+
     fn chunks(&self, chunks: &[ChunkRef]) -> Result<Vec<Candidate>> {
         self.scatter(chunks, |chunk| *chunk, |source, chunks| source.chunks(chunks))
     }
@@ -307,7 +315,9 @@ impl Source for Shards {
             let own: Vec<_> = around.iter().filter(|around| around.chunk.shard() == shard).cloned().collect();
             if own.is_empty() { Ok(Vec::new()) } else { source.around(&own) }
         })?;
-        let keyed = |(shard, keys): (usize, Vec<ChunkKey>)| keys.into_iter().map(move |key| in_shard(key, shard));
+        let keyed = |(shard, keys): (usize, Vec<ChunkKey>)| {
+            keys.into_iter().map(move |key| ChunkKey { chunk: key.chunk.of_shard(shard), ..key })
+        };
         Ok(of_shard.into_iter().flat_map(keyed).collect())
     }
 
@@ -333,7 +343,7 @@ impl Source for Shards {
             for (all, mentions) in of_text.iter_mut().zip(answers) {
                 for Mention { title, span, holders } in mentions {
                     let own =
-                        holders.into_iter().map(|holder| Holder { chunk: holder.chunk.of_shard(shard), ..holder });
+                        holders.into_iter().map(|holder| Holder { chunks: holder.chunks.of_shard(shard), ..holder });
                     let named = || Mention { title: title.clone(), span, holders: Vec::new() };
                     all.entry(title.clone()).or_insert_with(named).holders.extend(own);
                 }
@@ -366,7 +376,8 @@ impl Source for Shards {
         let mut of_name: Vec<Vec<Holder>> = names.iter().map(|_| Vec::new()).collect();
         for (shard, answers) in self.all_unless(names.is_empty(), |_, source| source.called(names))? {
             for (all, holders) in of_name.iter_mut().zip(answers) {
-                all.extend(holders.into_iter().map(|holder| Holder { chunk: holder.chunk.of_shard(shard), ..holder }));
+                let own = holders.into_iter().map(|holder| Holder { chunks: holder.chunks.of_shard(shard), ..holder });
+                all.extend(own);
             }
         }
         Ok(of_name)
@@ -485,10 +496,6 @@ impl OwnScopes {
     fn scopes(&self) -> Scopes<'_> {
         Scopes { of_query: &self.of_query, of_all: self.of_all.as_ref() }
     }
-}
-
-fn in_shard(key: ChunkKey, shard: usize) -> ChunkKey {
-    ChunkKey { chunk: key.chunk.of_shard(shard), ..key }
 }
 
 /// The shards as one collection. Its generation is the sum of theirs, so that it grows with each commit to any of them.

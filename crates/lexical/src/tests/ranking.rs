@@ -263,9 +263,9 @@ proptest! {
                     depth => scores.get(depth - 1).copied().unwrap_or(0.0),
                 };
                 expected.iter_mut().for_each(|hits| hits.retain(|hit| hit.score >= cut));
+                let expected = (expected, searcher.statistics(&terms).unwrap());
                 prop_assert_eq!(&searcher.best(&query, None, depth).unwrap(), &expected);
-                let statistics = searcher.statistics(&terms).unwrap();
-                prop_assert_eq!(&searcher.best(&query, Some(&statistics), depth).unwrap(), &expected);
+                prop_assert_eq!(&searcher.best(&query, Some(&expected.1), depth).unwrap(), &expected);
             }
         }
     }
@@ -282,6 +282,8 @@ proptest! {
                 found.iter().enumerate().flat_map(|(part, hits)| hits.iter().map(move |hit| (part, hit.unit))).collect();
             let alone: Vec<_> = units.iter().map(|&(part, unit)| searcher.explain(&query, part, unit).unwrap()).collect();
             prop_assert_eq!(&searcher.explain_all(&query, &units, None).unwrap(), &alone);
+            let (_, statistics) = searcher.best(&query, None, 1).unwrap();
+            prop_assert_eq!(&searcher.explain_all(&query, &units, Some(&statistics)).unwrap(), &alone);
             let scores = searcher.score(&query).unwrap();
             for (&(part, unit), explanation) in units.iter().zip(&alone) {
                 let score = scores[part].iter().find(|hit| hit.unit == unit).map_or(0.0, |hit| hit.score);
@@ -391,6 +393,27 @@ fn a_query_of_ten_thousand_words_is_scored() {
     let query: String = (0..10_000).map(|word| format!("word{word} ")).collect();
     assert_eq!(searcher.score(&query).unwrap()[0].len(), 3_000);
     assert_eq!(searcher.explain(&query, 0, 7).unwrap().terms.len(), 10_000);
+}
+
+#[test]
+fn a_few_units_among_many_are_explained_under_given_statistics_as_without() {
+    for n_rows in [127, 128, 129, 640, 1_000] {
+        let rows: Vec<String> = (0..n_rows)
+            .map(|row| format!("common {}{}", "odd ".repeat(row % 2), "rare ".repeat(row % 97 / 96)))
+            .collect();
+        let rows: Vec<Row<'_>> = rows.iter().map(|row| Row { text: row, header: "odd head", title: "" }).collect();
+        let segment = segment(&english(), &rows);
+        let document_of_row: Vec<u32> = (0..n_rows as u32).map(|row| row / 3).collect();
+        let part = Part { segment: &segment, live: None, allowed: None, document_of_row: &document_of_row };
+        for unit in UNITS {
+            let searcher = Searcher::new(vec![part], unit, Bm25::default()).unwrap();
+            let last = if unit == Unit::Row { n_rows - 1 } else { (n_rows - 1) / 3 } as u32;
+            let units = [last, 0, last / 2, 1, last / 2, last - 1].map(|unit| (0, unit));
+            let (_, statistics) = searcher.best("common odd rare nowhere", None, 1).unwrap();
+            let explained = |given| searcher.explain_all("common odd rare nowhere", &units, given).unwrap();
+            assert_eq!(explained(Some(&statistics)), explained(None), "{n_rows} rows, {unit:?}");
+        }
+    }
 }
 
 #[test]

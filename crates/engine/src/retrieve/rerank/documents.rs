@@ -7,6 +7,7 @@
 use std::collections::HashMap;
 
 use cento_assembly::fuse::Fused;
+use cento_lexical::Unit;
 
 use super::reading::Reranking;
 use super::stage::reorder;
@@ -15,7 +16,8 @@ use crate::retrieve::request::{ChunkSearch, Links};
 use crate::retrieve::run::{Question, RankSettings, RunRequest};
 use crate::retrieve::search::Timings;
 use crate::retrieve::searcher::Searcher;
-use crate::source::refs::{ChunkKey, ChunkRef};
+use crate::source::ranking::name;
+use crate::source::refs::{ChunkRef, RankedChunk, document_of};
 use crate::source::scope::Wanted;
 
 /// Passages of a document that are read: one of a long document often is not the one that answers, and each costs as
@@ -27,16 +29,18 @@ impl Searcher {
     pub(crate) fn rerank_documents(
         &self,
         question: Question<'_>,
-        fused: &mut Vec<Fused<ChunkKey>>,
+        fused: &mut Vec<Fused<RankedChunk>>,
         reranking: &Reranking,
         request: &RunRequest,
         settings: &RankSettings,
     ) -> Result<()> {
         self.check_readable(reranking, question.text)?;
-        let documents = &fused[..reranking.depth().min(fused.len())];
+        let n_read = reranking.depth().min(fused.len());
+        let documents = &mut fused[..n_read];
         if documents.is_empty() {
             return Ok(());
         }
+        name(&mut *documents, |chunks| self.source.ids(Unit::Document, chunks))?;
         let chunks = self.best_chunks(question, documents, request, settings)?;
         let flat: Vec<ChunkRef> = chunks.iter().flatten().copied().collect();
         let logits = reranking.all_logits(question.text, &self.passages(&flat)?, &request.cancel)?;
@@ -51,11 +55,11 @@ impl Searcher {
     fn best_chunks(
         &self,
         question: Question<'_>,
-        documents: &[Fused<ChunkKey>],
+        documents: &[Fused<RankedChunk>],
         request: &RunRequest,
         settings: &RankSettings,
     ) -> Result<Vec<Vec<ChunkRef>>> {
-        let ids: Vec<String> = documents.iter().map(|found| found.id.id.to_string()).collect();
+        let ids: Vec<String> = documents.iter().map(|found| id(found).to_owned()).collect();
         let scope = self.source.scope(Wanted::Documents(&ids))?.scope.within(question.scope);
         let search = ChunkSearch {
             vector: question.vector.cloned(),
@@ -70,17 +74,21 @@ impl Searcher {
             cancel: request.cancel.clone(),
             ..ChunkSearch::new(question.text)
         };
-        let found = self.rank_within(&search, Some(&scope), &mut Timings::default())?;
+        let mut found = self.rank_within(&search, Some(&scope), usize::MAX, &mut Timings::default())?.fused;
+        name(&mut found, |chunks| self.source.ids(Unit::Row, chunks))?;
         let mut of_document: HashMap<&str, Vec<ChunkRef>> = HashMap::new();
-        for found in &found.fused {
-            let document = found.id.id.rsplit_once('#').map_or(&*found.id.id, |(document, _)| document);
-            let chunks = of_document.entry(document).or_default();
+        for found in &found {
+            let chunks = of_document.entry(document_of(id(found), Unit::Row)).or_default();
             if chunks.len() < PASSAGES {
                 chunks.push(found.id.chunk);
             }
         }
-        let chunks =
-            |found: &Fused<ChunkKey>| of_document.remove(&*found.id.id).unwrap_or_else(|| vec![found.id.chunk]);
+        let chunks = |found: &Fused<RankedChunk>| of_document.remove(id(found)).unwrap_or_else(|| vec![found.id.chunk]);
         Ok(documents.iter().map(chunks).collect())
     }
+}
+
+/// The id of what has one.
+fn id(found: &Fused<RankedChunk>) -> &str {
+    found.id.id.as_deref().unwrap_or_default()
 }

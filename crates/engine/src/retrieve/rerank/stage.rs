@@ -7,13 +7,15 @@ use std::time::Instant;
 use cento_assembly::fuse::{Contribution, Fused};
 use cento_assembly::{Candidate, RERANK};
 use cento_corpus::HeaderStyle;
+use cento_lexical::Unit;
 
 use super::reading::Reranking;
 use crate::error::{Error, Result};
 use crate::retrieve::request::ChunkSearch;
 use crate::retrieve::search::{Retrieved, Timings};
 use crate::retrieve::searcher::Searcher;
-use crate::source::refs::{ChunkKey, ChunkRef};
+use crate::source::ranking::name;
+use crate::source::refs::{ChunkRef, RankedChunk};
 
 impl Searcher {
     /// Puts the best candidates of a ranking into the order of the request's reranker, if it has one.
@@ -24,6 +26,7 @@ impl Searcher {
         let fused = &mut ranking.fused;
         let n_read = reranking.depth().min(fused.len());
         let chunks: Vec<ChunkRef> = fused[..n_read].iter().map(|found| found.id.chunk).collect();
+        name(&mut fused[..n_read], |chunks| self.source.ids(Unit::Row, chunks))?;
         let logits = reranking.logits(&request.query, &self.passages(&chunks)?, &request.cancel)?;
         let n_scored = logits.iter().flatten().count();
         reorder(fused, &logits);
@@ -73,8 +76,8 @@ fn passage(chunk: &Candidate, style: HeaderStyle) -> String {
 }
 
 /// Puts what was read first: by logit descending, then by public id descending; the others behind it, as they were.
-/// `logits` are those of the first places.
-pub(super) fn reorder(fused: &mut Vec<Fused<ChunkKey>>, logits: &[Option<f32>]) {
+/// `logits` are those of the first places, which have their ids.
+pub(super) fn reorder(fused: &mut Vec<Fused<RankedChunk>>, logits: &[Option<f32>]) {
     let (mut read, mut others) = (Vec::with_capacity(logits.len()), Vec::with_capacity(fused.len()));
     for (place, found) in fused.drain(..).enumerate() {
         match logits.get(place).copied().flatten() {
@@ -105,18 +108,18 @@ pub(super) fn reorder(fused: &mut Vec<Fused<ChunkKey>>, logits: &[Option<f32>]) 
 mod tests {
     use super::*;
 
-    fn ranking(scores: &[(&str, f64)]) -> Vec<Fused<ChunkKey>> {
+    fn ranking(scores: &[(&str, f64)]) -> Vec<Fused<RankedChunk>> {
         let chunk = ChunkRef::first();
         let fused = |(id, score): &(&str, f64)| Fused {
-            id: ChunkKey { id: (*id).to_owned().into(), chunk },
+            id: RankedChunk { chunk, id: Some((*id).into()) },
             score: *score,
             contributions: Vec::new(),
         };
         scores.iter().map(fused).collect()
     }
 
-    fn order(fused: &[Fused<ChunkKey>]) -> Vec<&str> {
-        fused.iter().map(|found| &*found.id.id).collect()
+    fn order(fused: &[Fused<RankedChunk>]) -> Vec<&str> {
+        fused.iter().map(|found| found.id.id.as_deref().unwrap()).collect()
     }
 
     #[test]
@@ -139,6 +142,6 @@ mod tests {
         assert!(fused.is_sorted_by(|one, other| one.score >= other.score), "{fused:?}");
         let mut alone = ranking(&[("a", 21.0), ("b", 20.0)]);
         reorder(&mut alone, &[Some(0.0), Some(3.0)]);
-        assert!(*alone[0].id.id == *"b" && alone[1].score == 0.5, "nothing unread: the score is the probability");
+        assert!(order(&alone)[0] == "b" && alone[1].score == 0.5, "nothing unread: the score is the probability");
     }
 }

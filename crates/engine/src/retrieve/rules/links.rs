@@ -26,7 +26,8 @@ use crate::retrieve::links::Resolved;
 use crate::retrieve::request::Links;
 use crate::retrieve::rules::known::{Link, NamedBy};
 use crate::retrieve::searcher::Searcher;
-use crate::source::refs::{ChunkKey, ChunkRef};
+use crate::source::ranking::{name, sort_ranking};
+use crate::source::refs::{ChunkRef, Chunks, RankedChunk, document_of};
 use crate::source::scope::Scope;
 use crate::source::seam::Counted;
 use crate::source::titles::{Mention, SHARED_MAX};
@@ -43,6 +44,9 @@ const WEIGHT: f64 = 0.6;
 /// Share of a source's score that no document climbs past by its link.
 const CEILING: f64 = 0.999;
 
+/// Chunks at the head of a ranking whose ids are read together, until those of [`SOURCES`] documents are known.
+const NAMED_TOGETHER: usize = 16;
+
 /// Bytes of a document that are looked through: what names hundreds of others says little of each.
 const TEXT_BYTES_MAX: u64 = 1 << 16;
 
@@ -54,12 +58,19 @@ pub(crate) struct Followed<'a> {
     pub(crate) scope: Option<&'a Scope>,
 }
 
+/// A document at the head of a ranking, by its best chunk.
+struct Namer {
+    document: String,
+    chunk: ChunkRef,
+    score: f64,
+}
+
 /// The height a link lifts a document to.
-struct Lift<'f> {
+struct Lift<'s> {
     link: Link,
     /// Place of the naming document, from 1, its id and its score.
     rank: usize,
-    by: &'f str,
+    by: &'s str,
     score: f64,
     /// The score before, and where in the ranking it stands.
     own: f64,
@@ -69,87 +80,87 @@ struct Lift<'f> {
 
 impl Searcher {
     /// Lifts what the best of a fused ranking name, and puts the ranking in order again; who named what was lifted, by
-    /// the lifted id. A document that is out of scope is not lifted.
+    /// the lifted chunk. A document that is out of scope is not lifted.
     pub(crate) fn follow_links(
         &self,
-        fused: &mut Vec<Fused<ChunkKey>>,
+        fused: &mut Vec<Fused<RankedChunk>>,
         Followed { links: which, unit, scope }: Followed<'_>,
         cancel: &Cancel,
-    ) -> Result<HashMap<String, NamedBy>> {
-        let sources = sources(fused, unit);
-        let links = self.links_of(&sources, which, unit, cancel)?;
-        let best = places(fused, unit, &links);
-        if best.is_empty() {
+    ) -> Result<HashMap<ChunkRef, NamedBy>> {
+        let sources = self.sources(fused, unit)?;
+        let links = self.links_of(&sources, which, cancel)?;
+        if links.iter().all(|links| links.is_empty()) {
             return Ok(HashMap::new());
         }
+        let best = places(fused, &links);
         let mut lifts: BTreeMap<String, Lift<'_>> = BTreeMap::new();
         for (n, (source, links)) in sources.iter().zip(&links).enumerate() {
             for link in &**links {
-                let at = best.get(link.to.document.as_str()).copied().flatten();
+                let first = link.to.chunks.start();
+                let at = best.get(&first).copied();
                 // What was ranked is in scope; of what was not, the first chunk would answer.
-                if at.is_none() && scope.is_some_and(|scope| !scope.contains(link.to.chunk)) {
+                if at.is_none() && scope.is_some_and(|scope| !scope.contains(first)) {
                     continue;
                 }
                 let own = at.map_or(0.0, |at| fused[at].score);
                 let lifted = (own + WEIGHT * source.score * link.strength).min(CEILING * source.score);
                 if lifted > own && lifts.get(&link.to.document).is_none_or(|known| lifted > known.lifted) {
-                    let (by, score, rank) = (document(&source.id.id, unit), source.score, n + 1);
+                    let (by, score, rank) = (source.document.as_str(), source.score, n + 1);
                     let lift = Lift { link: link.clone(), rank, by, score, own, at, lifted };
                     lifts.insert(link.to.document.clone(), lift);
                 }
             }
         }
-        let absent: Vec<Contribution> = fused.first().map_or_else(Vec::new, |found| {
-            let absent = |part: &Contribution| Contribution {
-                rank: None,
-                raw: None,
-                normalized: None,
-                contribution: 0.0,
-                ..part.clone()
-            };
-            found.contributions.iter().map(absent).collect()
-        });
-        let lifts: Vec<_> =
-            lifts.into_values().map(|lift| (lift.at, lift.named_by(), lift.part(), lift.link.to)).collect();
         let mut named = HashMap::with_capacity(lifts.len());
-        for (at, by, part, to) in lifts {
-            let at = at.unwrap_or_else(|| {
+        for lift in lifts.values() {
+            let at = lift.at.unwrap_or_else(|| {
+                let to = &lift.link.to;
                 let id = match unit {
-                    Unit::Row => format!("{}#{}", to.document, to.number),
-                    Unit::Document => to.document,
+                    Unit::Row => format!("{}#{}", to.document, to.number).into(),
+                    Unit::Document => to.document.as_str().into(),
                 };
-                fused.push(Fused {
-                    id: ChunkKey { id: id.into(), chunk: to.chunk },
-                    score: 0.0,
-                    contributions: absent.clone(),
-                });
+                let id = RankedChunk { chunk: to.chunks.start(), id: Some(id) };
+                fused.push(Fused { id, score: 0.0, contributions: Vec::new() });
                 fused.len() - 1
             });
+            let part = lift.part();
             fused[at].score += part.contribution;
             fused[at].contributions.push(part);
-            named.insert(fused[at].id.id.to_string(), by);
+            named.insert(fused[at].id.chunk, lift.named_by());
         }
-        fused.sort_unstable_by(|a, b| b.score.total_cmp(&a.score).then_with(|| b.id.cmp(&a.id)));
+        sort_ranking(fused, |chunks| self.source.ids(unit, chunks))?;
         Ok(named)
     }
 
+    /// The best of each of the first documents of a ranking.
+    fn sources(&self, fused: &mut [Fused<RankedChunk>], unit: Unit) -> Result<Vec<Namer>> {
+        let mut sources: Vec<Namer> = Vec::with_capacity(SOURCES);
+        for some in fused.chunks_mut(NAMED_TOGETHER) {
+            name(&mut *some, |chunks| self.source.ids(unit, chunks))?;
+            for Fused { id: RankedChunk { chunk, id }, score, .. } in some {
+                let document = document_of(id.as_deref().unwrap_or_default(), unit);
+                if sources.iter().all(|source| source.document != document) {
+                    sources.push(Namer { document: document.to_owned(), chunk: *chunk, score: *score });
+                }
+                if sources.len() == SOURCES {
+                    return Ok(sources);
+                }
+            }
+        }
+        Ok(sources)
+    }
+
     /// The links of each document at the head of a ranking.
-    fn links_of(
-        &self,
-        sources: &[&Fused<ChunkKey>],
-        which: Links,
-        unit: Unit,
-        cancel: &Cancel,
-    ) -> Result<Vec<Arc<[Link]>>> {
+    fn links_of(&self, sources: &[Namer], which: Links, cancel: &Cancel) -> Result<Vec<Arc<[Link]>>> {
         let mut known: Vec<Option<Arc<[Link]>>> =
-            sources.iter().map(|source| self.links.of(document(&source.id.id, unit), which)).collect();
+            sources.iter().map(|source| self.links.of(&source.document, which)).collect();
         let new: Vec<usize> = (0..sources.len()).filter(|&at| known[at].is_none()).collect();
         if !new.is_empty() {
             cancel.check()?;
-            let documents: Vec<String> = new.iter().map(|&at| document(&sources[at].id.id, unit).to_owned()).collect();
+            let documents: Vec<String> = new.iter().map(|&at| sources[at].document.clone()).collect();
             let mut links: Vec<Vec<Link>> = documents.iter().map(|_| Vec::new()).collect();
             if which.count_names() {
-                let chunks: Vec<ChunkRef> = new.iter().map(|&at| sources[at].id.chunk).collect();
+                let chunks: Vec<ChunkRef> = new.iter().map(|&at| sources[at].chunk).collect();
                 let mentions = self.source.named(&self.source.openings(&chunks, TEXT_BYTES_MAX)?)?;
                 links = self.weighed(&documents, mentions, cancel)?;
             }
@@ -252,40 +263,17 @@ fn rarity(statistics: &Statistics, terms: &[String]) -> f64 {
     if most > 0.0 { (sum / most).min(1.0) } else { 0.0 }
 }
 
-/// The best of each of the first documents of a ranking.
-fn sources(fused: &[Fused<ChunkKey>], unit: Unit) -> Vec<&Fused<ChunkKey>> {
-    let mut sources: Vec<&Fused<ChunkKey>> = Vec::with_capacity(SOURCES);
-    for found in fused {
-        if sources.len() == SOURCES {
-            break;
-        }
-        let own = document(&found.id.id, unit);
-        if sources.iter().all(|source| document(&source.id.id, unit) != own) {
-            sources.push(found);
-        }
-    }
-    sources
-}
-
-/// The best place in a ranking of each document that a link leads to; nothing if it is not ranked.
-fn places<'l>(fused: &[Fused<ChunkKey>], unit: Unit, links: &'l [Arc<[Link]>]) -> HashMap<&'l str, Option<usize>> {
-    let to = links.iter().flat_map(|links| links.iter().map(|link| link.to.document.as_str()));
-    let mut best: HashMap<&str, Option<usize>> = to.map(|document| (document, None)).collect();
-    if best.is_empty() {
-        return best;
-    }
-    for (at, found) in fused.iter().enumerate() {
-        if let Some(best @ None) = best.get_mut(document(&found.id.id, unit)) {
-            *best = Some(at);
+/// The best place in a ranking of each document that a link leads to, if it is ranked, by its first chunk.
+fn places(fused: &[Fused<RankedChunk>], links: &[Arc<[Link]>]) -> HashMap<ChunkRef, usize> {
+    let mut to: Vec<&Chunks> = links.iter().flat_map(|links| links.iter().map(|link| &link.to.chunks)).collect();
+    to.sort_unstable_by_key(|chunks| chunks.start());
+    to.dedup();
+    let mut best = HashMap::with_capacity(to.len());
+    for (at, Fused { id: RankedChunk { chunk, .. }, .. }) in fused.iter().enumerate() {
+        let n_before = to.partition_point(|chunks| chunks.start() <= *chunk);
+        if let Some(chunks) = to[..n_before].last().filter(|chunks| chunks.contains(*chunk)) {
+            best.entry(chunks.start()).or_insert(at);
         }
     }
     best
-}
-
-/// The document of a ranked id.
-fn document(id: &str, unit: Unit) -> &str {
-    match unit {
-        Unit::Row => id.rsplit_once('#').map_or(id, |(document, _)| document),
-        Unit::Document => id,
-    }
 }

@@ -7,6 +7,8 @@
 
 use std::collections::{BTreeSet, HashSet};
 
+use cento_lexical::Unit;
+
 use crate::cancel::Cancel;
 use crate::error::Result;
 use crate::retrieve::searcher::Searcher;
@@ -29,7 +31,7 @@ impl Searcher {
     /// Adds what titles give to a ranking of documents by words, and puts it in order again.
     pub(crate) fn add_titles(&self, ranking: &mut Ranking, query: &str, weight: f64, cancel: &Cancel) -> Result<()> {
         let asked: HashSet<String> = self.analyzer.terms(query).into_iter().collect();
-        let documents: Vec<ChunkRef> = ranking.iter().map(|(key, _)| key.chunk).collect();
+        let documents: Vec<ChunkRef> = ranking.iter().map(|(document, _)| document.chunk).collect();
         let (mut titled, mut titles) = (Vec::new(), Vec::new());
         for (at, title) in self.source.titles(&documents)?.into_iter().enumerate() {
             let terms: BTreeSet<String> = self.analyzer.terms(&title).into_iter().collect();
@@ -49,7 +51,6 @@ impl Searcher {
                 ranking[*at].1 += weight * hit * (hit / all).powi(2); // a hit is part of all, which is above 0
             }
         }
-        sort_ranking(ranking);
-        Ok(())
+        sort_ranking(ranking, |chunks| self.source.ids(Unit::Document, chunks))
     }
 }

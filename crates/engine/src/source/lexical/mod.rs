@@ -9,10 +9,9 @@ use cento_lexical::{self as lexical, Bm25, Explanation, Part, Scored, Searcher, 
 use crate::cancel::Cancel;
 use crate::error::{Error, Result};
 use crate::source::keys;
-use crate::source::ranking::Ranking;
 use crate::source::refs::ChunkRef;
 use crate::source::scope::Scope;
-use crate::source::seam::{Counted, LexicalQueries};
+use crate::source::seam::{Counted, LexicalQueries, Matched};
 
 pub(super) fn statistics(
     generation: &Generation,
@@ -29,7 +28,7 @@ pub(super) fn statistics(
     })
 }
 
-pub(super) fn ranked(generation: &Generation, queries: &LexicalQueries<'_>) -> Result<Vec<Ranking>> {
+pub(super) fn ranked(generation: &Generation, queries: &LexicalQueries<'_>) -> Result<Vec<Matched>> {
     let stop = || queries.cancel.is_cancelled();
     let searcher = |scope| {
         let of = |unit| Ok::<_, Error>(searcher(generation, unit, scope, queries.bm25)?.unless(&stop));
@@ -37,24 +36,29 @@ pub(super) fn ranked(generation: &Generation, queries: &LexicalQueries<'_>) -> R
     };
     let is_shared = (0..queries.texts.len()).any(|n| queries.scopes.own(n).is_none());
     let of_all = is_shared.then(|| searcher(queries.scopes.of_all)).transpose()?;
-    let mut rankings = Vec::with_capacity(queries.texts.len());
+    let mut matched = Vec::with_capacity(queries.texts.len());
     for (n, text) in queries.texts.iter().enumerate() {
         let own = queries.scopes.own(n).map(|scope| searcher(Some(scope))).transpose()?;
         let Some((units, rows)) = own.as_ref().or(of_all.as_ref()) else { continue };
-        let scored = match rows {
-            None => units.best(text, queries.statistics.map(|given| &given.of_units), queries.depth)?,
+        let (scored, statistics) = match rows {
+            None => {
+                let (best, statistics) =
+                    units.best(text, queries.statistics.map(|given| &given.of_units), queries.depth)?;
+                (best, Some(statistics).filter(|_| queries.unit == Unit::Row))
+            }
             Some(rows) => {
                 let mut scored = score(units, text, queries.statistics.map(|given| &given.of_units))?;
                 let of_rows = score(rows, text, queries.statistics.and_then(|given| given.of_rows.as_ref()))?;
                 count_best_chunks(generation, &mut scored, of_rows)?;
-                scored
+                (scored, None)
             }
         };
         let hits = scored.into_iter().enumerate();
         let candidates = hits.flat_map(|(at, hits)| hits.into_iter().map(move |hit| (at, hit.unit, hit.score)));
-        rankings.push(keys::ranked(generation, queries.unit, candidates.collect(), queries.depth)?);
+        let ranking = keys::ranked(generation, queries.unit, candidates.collect(), queries.depth)?;
+        matched.push(Matched { ranking, statistics });
     }
-    Ok(rankings)
+    Ok(matched)
 }
 
 fn score(searcher: &Searcher<'_>, text: &str, statistics: Option<&Statistics>) -> Result<Vec<Vec<Scored>>> {

@@ -14,7 +14,7 @@ use cento_corpus::own_id;
 use super::headings;
 use super::names::{Name, of_document, of_part, parts_of_heading};
 use crate::error::Result;
-use crate::source::refs::ChunkRef;
+use crate::source::refs::Chunks;
 use crate::source::titles::Holder;
 
 /// Documents kept of a name that only one may have for it to mean something.
@@ -126,7 +126,7 @@ fn holder(generation: &Generation, (at, number): (usize, u32)) -> Result<Option<
     }
     Ok(Some(Holder {
         document: segment.documents.text(record.id)?.to_owned(),
-        chunk: ChunkRef::new(at, record.first_row),
+        chunks: Chunks::new(at, record.rows()),
         number: segment.chunks.record(record.first_row as usize)?.index,
     }))
 }

@@ -19,7 +19,9 @@ use crate::source::links::{Heading, Linkers, Linking};
 use crate::source::ranking::Ranking;
 use crate::source::refs::{Around, ChunkKey, ChunkRef, Chunks, Named};
 use crate::source::scope::{Scope, Scoped, Scopes, Wanted};
-use crate::source::seam::{Counted, DenseQueries, Description, Labelled, LexicalQueries, Near, Rescored, Source};
+use crate::source::seam::{
+    Counted, DenseQueries, Description, Labelled, LexicalQueries, Matched, Near, Rescored, Source,
+};
 use crate::source::selected::Pick;
 use crate::source::titles::{Holder, Mention, SHARED_MAX, words_of_text};
 
@@ -60,10 +62,21 @@ impl Remote {
     }
 
     fn check_range(&self, chunks: &Chunks) -> Result<()> {
+        self.checked(self.rows_are_there(chunks))
+    }
+
+    fn rows_are_there(&self, chunks: &Chunks) -> Result<(), Fault> {
         let (_, segment, rows) = chunks.place();
         let n_rows = self.segments.get(segment).copied();
-        let is_there = n_rows.is_some_and(|n_rows| rows.start <= rows.end && rows.end <= n_rows);
-        self.held(is_there, || format!("rows {rows:?} of segment {segment}"))
+        match n_rows.is_some_and(|n_rows| rows.start <= rows.end && rows.end <= n_rows) {
+            true => Ok(()),
+            false => Err(format!("rows {rows:?} of segment {segment}")),
+        }
+    }
+
+    fn check_holders(&self, holders: &[Holder]) -> Result<(), Fault> {
+        wire::check_chunks(holders.iter().map(|holder| holder.chunks.start()), &self.segments)?;
+        holders.iter().try_for_each(|holder| self.rows_are_there(&holder.chunks))
     }
 
     fn check_span(&self, [start, end]: [u64; 2]) -> Result<()> {
@@ -143,8 +156,8 @@ impl Source for Remote {
         Ok(sum)
     }
 
-    fn lexical(&self, queries: &LexicalQueries<'_>) -> Result<Vec<Ranking>> {
-        let (mut rankings, unit, depth) = (Vec::with_capacity(queries.texts.len()), queries.unit, queries.depth);
+    fn lexical(&self, queries: &LexicalQueries<'_>) -> Result<Vec<Matched>> {
+        let (mut matched, unit, depth) = (Vec::with_capacity(queries.texts.len()), queries.unit, queries.depth);
         for (texts, from) in queries.texts.chunks(QUERIES_MAX).zip((0..).step_by(QUERIES_MAX)) {
             let scopes = some(queries.scopes, from, texts.len());
             let call = |texts: &[String]| {
@@ -161,10 +174,11 @@ impl Source for Remote {
             let words: Vec<wire::RankingWords> = self.ask_unless(call(texts), queries.cancel)?;
             self.held(words.len() == texts.len(), || format!("{} rankings for {}", words.len(), texts.len()))?;
             for (at, words) in words.into_iter().enumerate() {
-                rankings.push(self.checked(ranking(words, self.ranked(unit, depth, scopes.of(at))))?);
+                let ranking = self.checked(ranking(words, self.ranked(unit, depth, scopes.of(at))))?;
+                matched.push(Matched { ranking, statistics: None });
             }
         }
-        Ok(rankings)
+        Ok(matched)
     }
 
     fn explain(
@@ -284,7 +298,7 @@ impl Source for Remote {
                 if *title != words_of_text(named) || !titles.insert(title) || holders.len() > SHARED_MAX + 1 {
                     return Err("a title that the text does not name so, or twice".to_owned());
                 }
-                wire::check_chunks(holders.iter().map(|holder| holder.chunk), &self.segments)?;
+                self.check_holders(holders)?;
             }
             Ok(mentions)
         })
@@ -313,7 +327,7 @@ impl Source for Remote {
     fn called(&self, names: &[Name]) -> Result<Vec<Vec<Holder>>> {
         let call = |names: &[Name]| Call::Called(names.to_vec());
         self.all(names, &self.cancel, call, |_, holders: Vec<Holder>| {
-            wire::check_chunks(holders.iter().map(|holder| holder.chunk), &self.segments)?;
+            self.check_holders(&holders)?;
             Ok(holders)
         })
     }

@@ -6,7 +6,7 @@ use cento_lexical::Unit;
 
 use super::wire::{Fault, NearWords, RankingWords, check_chunk, score};
 use crate::source::ranking::Ranking;
-use crate::source::refs::{ChunkKey, ChunkRef};
+use crate::source::refs::{ChunkRef, RankedChunk};
 use crate::source::scope::Scope;
 use crate::source::seam::Near;
 
@@ -29,16 +29,16 @@ pub(super) fn ranking(words: RankingWords, asked: Ranked<'_>) -> Result<Ranking,
             number(&id)?;
         }
         match scope.is_none_or(|scope| scope.contains(chunk)) {
-            true => Ok((ChunkKey { id: id.into(), chunk }, score(bits)?)),
+            true => Ok((RankedChunk { chunk, id: Some(id.into()) }, score(bits)?)),
             false => Err("what was not to be searched".to_owned()),
         }
     };
     let ranking: Ranking = words.into_iter().map(ranked).collect::<Result<_, Fault>>()?;
-    let in_order = |[(a, a_score), (b, b_score)]: &[(ChunkKey, f64); 2]| {
+    let in_order = |[(a, a_score), (b, b_score)]: &[(RankedChunk, f64); 2]| {
         b_score.total_cmp(a_score).then_with(|| b.id.cmp(&a.id)).is_le()
     };
     let (mut ids, mut chunks) = (HashSet::with_capacity(ranking.len()), HashSet::with_capacity(ranking.len()));
-    let are_distinct = ranking.iter().all(|(key, _)| ids.insert(&*key.id) && chunks.insert(key.chunk));
+    let are_distinct = ranking.iter().all(|(ranked, _)| ids.insert(&ranked.id) && chunks.insert(ranked.chunk));
     if !are_distinct || !ranking.array_windows().all(in_order) {
         return Err("a ranking that is in no order, or has one thing twice".to_owned());
     }

@@ -6,22 +6,24 @@ use std::io::{self, Write};
 use std::ops::Range;
 
 use cento_collection::format::config::VectorColumn;
-use cento_lexical::Statistics;
+use cento_lexical::{Statistics, Unit};
 use globset::{GlobBuilder, GlobMatcher};
 use serde::Serialize;
 
 use super::QUERIES_MAX;
 use super::carrier::ANSWER_BYTES_MAX;
 use super::wire::{self, Answer, CENTO, COUNT_MAX, Call, DescriptionWords, Fault, LexicalWords, NearestWords};
-use super::wire::{PickWords, Question, ScopeWords, ScopedWords, SoughtWords, Version, WIRE, WantedWords};
+use super::wire::{NearWords, PickWords, Question, RankingWords, ScopeWords, ScopedWords, SoughtWords, Version};
+use super::wire::{WIRE, WantedWords};
 use crate::cancel::Cancel;
 use crate::error::{Error, Result};
 use crate::limits::{self, EF_MAX, QUERY_BYTES_MAX, TEXT_BYTES_MAX};
 use crate::source::documents::Sought;
 use crate::source::filter::Filter;
+use crate::source::ranking::{Ranking, name};
 use crate::source::refs::{Around, ChunkKey, ChunkRef};
 use crate::source::scope::{Phrases, Scoped, Scopes, Wanted};
-use crate::source::seam::{DenseQueries, Description, Given, LexicalQueries, Rescored, Source};
+use crate::source::seam::{DenseQueries, Description, Given, LexicalQueries, Near, Rescored, Source};
 use crate::source::selected::Pick;
 
 /// Bytes behind which the answers to many items end; whoever asked goes on with the next one.
@@ -281,7 +283,8 @@ impl Shard<'_> {
             statistics: statistics.as_ref(),
             cancel: self.cancel,
         };
-        self.words(self.source.lexical(&queries)?, wire::ranking_words)
+        let matched = self.source.lexical(&queries)?.into_iter();
+        self.body(&matched.map(|matched| self.named(*unit, matched.ranking)).collect::<Result<Vec<_>>>()?)
     }
 
     fn nearest(&self, asked: &NearestWords) -> Result<Vec<u8>> {
@@ -303,7 +306,16 @@ impl Shard<'_> {
             accelerator: None,
             cancel: self.cancel,
         };
-        self.words(self.source.nearest(&queries)?, wire::near_words)
+        let words = |Near { ranking, n_exact, n_graph }| {
+            Ok(NearWords { ranking: self.named(*unit, ranking)?, n_exact, n_graph })
+        };
+        self.body(&self.source.nearest(&queries)?.into_iter().map(words).collect::<Result<Vec<_>>>()?)
+    }
+
+    /// A ranking, whose ids decide between equal scores of several shards.
+    fn named(&self, unit: Unit, mut ranking: Ranking) -> Result<RankingWords> {
+        name(&mut ranking, |chunks| self.source.ids(unit, chunks))?;
+        Ok(wire::ranking_words(ranking))
     }
 
     fn rescored(
@@ -325,7 +337,7 @@ impl Shard<'_> {
         let scope = scope.map(|words| wire::scope(words, &self.segments)).transpose().map_err(refused)?;
         let scope = scope.as_ref();
         let rescored = Rescored { vector: &vector, found: &found, scope, column, depth, cancel: self.cancel };
-        self.body(&wire::ranking_words(self.source.rescore(&rescored)?))
+        self.body(&self.named(Unit::Row, self.source.rescore(&rescored)?)?)
     }
 
     fn located(&self, sought: &SoughtWords) -> Result<Vec<u8>> {

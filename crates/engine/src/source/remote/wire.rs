@@ -20,12 +20,12 @@ use serde::{Deserialize, Serialize};
 use crate::source::documents::{Excerpt, ListedDocument, Part};
 use crate::source::links::names::Name;
 use crate::source::ranking::Ranking;
-use crate::source::refs::{Around, ChunkRef};
+use crate::source::refs::{Around, ChunkRef, RankedChunk};
 use crate::source::scope::{Scope, Scopes};
-use crate::source::seam::{Counted, Given, LexicalScore, Near, Scan};
+use crate::source::seam::{Counted, Given, LexicalScore, Scan};
 
 /// The version of these words; another is refused.
-pub(super) const WIRE: u32 = 3;
+pub(super) const WIRE: u32 = 4;
 
 /// The version of Cento: another one may score otherwise, and is refused.
 pub(super) const CENTO: &str = env!("CARGO_PKG_VERSION");
@@ -334,12 +334,11 @@ pub(super) fn score(bits: u64) -> Result<f64, Fault> {
     if score.is_finite() { Ok(score) } else { Err(format!("the score {score}")) }
 }
 
+/// A ranking of things that were named.
 pub(super) fn ranking_words(ranking: Ranking) -> RankingWords {
-    ranking.into_iter().map(|(key, score)| (key.id.to_string(), key.chunk, score.to_bits())).collect()
-}
-
-pub(super) fn near_words(near: Near) -> NearWords {
-    NearWords { ranking: ranking_words(near.ranking), n_exact: near.n_exact, n_graph: near.n_graph }
+    let words =
+        |(RankedChunk { chunk, id }, score): (RankedChunk, f64)| Some((id?.to_string(), chunk, score.to_bits()));
+    ranking.into_iter().filter_map(words).collect()
 }
 
 /// An error for a chunk that is not among segments with so many rows.

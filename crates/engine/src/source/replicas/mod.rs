@@ -30,7 +30,9 @@ use crate::source::refs::{Around, ChunkKey, ChunkRef, Named};
 use crate::source::remote::carrier::Carrier;
 use crate::source::remote::{Remote, generation};
 use crate::source::scope::{Scoped, Wanted};
-use crate::source::seam::{Counted, DenseQueries, Description, Labelled, LexicalQueries, Near, Rescored, Source};
+use crate::source::seam::{
+    Counted, DenseQueries, Description, Labelled, LexicalQueries, Matched, Near, Rescored, Source,
+};
 use crate::source::selected::Pick;
 use crate::source::titles::{Holder, Mention};
 
@@ -304,7 +306,7 @@ impl Source for Replicated {
         self.ask("statistics", |remote| remote.statistics(counted, terms, cancel))
     }
 
-    fn lexical(&self, queries: &LexicalQueries<'_>) -> Result<Vec<Ranking>> {
+    fn lexical(&self, queries: &LexicalQueries<'_>) -> Result<Vec<Matched>> {
         self.ask("lexical", |remote| remote.lexical(queries))
     }
 

@@ -15,7 +15,7 @@ use cento_collection::keep::generation::Generation;
 use serde::{Deserialize, Serialize};
 
 use crate::error::Result;
-use crate::source::refs::ChunkRef;
+use crate::source::refs::{ChunkRef, Chunks};
 use crate::source::titles::words::{Word, bare, normalized, words};
 
 /// The most documents that may share a title: one that more have, `Introduction`, tells none of them from another.
@@ -46,8 +46,8 @@ impl Mention {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Holder {
     pub(crate) document: String,
-    /// Its first chunk, and the number of that in the document.
-    pub(crate) chunk: ChunkRef,
+    /// Its chunks, and the number of the first in the document.
+    pub(crate) chunks: Chunks,
     pub(crate) number: u32,
 }
 
@@ -138,7 +138,7 @@ fn holder(generation: &Generation, (number, document): (usize, u32), title: &str
     }
     Ok(Some(Holder {
         document: segment.documents.text(record.id)?.to_owned(),
-        chunk: ChunkRef::new(number, record.first_row),
+        chunks: Chunks::new(number, record.rows()),
         number: segment.chunks.record(record.first_row as usize)?.index,
     }))
 }

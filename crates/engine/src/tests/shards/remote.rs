@@ -182,7 +182,7 @@ fn whatever_a_shard_says_is_an_answer_or_an_error() {
 
 /// The answer of a server to a call.
 fn called(source: &Local, call: &Value) -> crate::Result<Vec<u8>> {
-    let question = json!({"wire": 3, "cento": env!("CARGO_PKG_VERSION"), "generation": null, "call": call});
+    let question = json!({"wire": 4, "cento": env!("CARGO_PKG_VERSION"), "generation": null, "call": call});
     served::answer(source, source.describe().clone(), question.to_string().as_bytes(), &Cancel::default())
 }
 
@@ -257,8 +257,8 @@ fn a_call_of_another_version_or_generation_is_refused() {
         ("{}".to_owned(), "wire"),
         ("[1]".to_owned(), "must be of one version"),
         (json!({"wire": 1, "cento": own, "generation": null, "call": "schema"}).to_string(), "must be of one version"),
-        (json!({"wire": 3, "cento": "9.9.9", "generation": null, "call": "schema"}).to_string(), "cento 9.9.9"),
-        (json!({"wire": 3, "cento": own, "generation": "x", "call": "schema"}).to_string(), "generation"),
+        (json!({"wire": 4, "cento": "9.9.9", "generation": null, "call": "schema"}).to_string(), "cento 9.9.9"),
+        (json!({"wire": 4, "cento": own, "generation": "x", "call": "schema"}).to_string(), "generation"),
     ] {
         let answer = served::answer(&source, source.describe().clone(), question.as_bytes(), &Cancel::default());
         let error = answer.unwrap_err().to_string();
@@ -266,7 +266,7 @@ fn a_call_of_another_version_or_generation_is_refused() {
     }
     let cancelled = Cancel::new();
     cancelled.cancel();
-    let question = json!({"wire": 3, "cento": own, "generation": null, "call": {"chunks": [[0, 0]]}}).to_string();
+    let question = json!({"wire": 4, "cento": own, "generation": null, "call": {"chunks": [[0, 0]]}}).to_string();
     let answer = served::answer(&source, source.describe().clone(), question.as_bytes(), &cancelled);
     assert!(matches!(answer, Err(Error::Cancelled)));
 }
