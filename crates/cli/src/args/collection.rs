@@ -305,6 +305,9 @@ pub(crate) struct Inspect {
     /// Decode a file that is not UTF-8 as well as possible
     #[arg(long, value_parser = clap::builder::BoolishValueParser::new())]
     pub(crate) lossy: bool,
+    /// Try the passwords in this file, as `cento index` does
+    #[arg(long, value_name = "FILE")]
+    pub(crate) password_file: Option<PathBuf>,
 }
 
 #[derive(Debug, Subcommand)]

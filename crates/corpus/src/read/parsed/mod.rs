@@ -19,6 +19,7 @@ mod folio;
 mod pdf;
 mod workbook;
 
+pub(super) use self::figures::count;
 use self::part::Inner;
 pub(super) use self::part::{Allowance, Fault, Parsed, Part};
 
