@@ -21,7 +21,7 @@ fn a_child_is_confined_and_answers_line_by_line() {
     let place = Place::new();
     let request = json!({
         "format": "csv", "origin": "notes/a.csv", "n_bytes": 9, "record_ids": "UnderFile", "lossy": false,
-        "max_file_bytes": 1000, "passwords": [], "memory_bytes": 1_u64 << 30, "processor_seconds": 10
+        "max_file_bytes": 1000, "passwords": [], "memory_bytes": 1_u64 << 30, "processor_seconds": 10, "run": []
     });
     let read = |input: &str| -> (i32, Vec<Value>, String) {
         let mut command = place.command(&["read"]);
@@ -36,7 +36,7 @@ fn a_child_is_confined_and_answers_line_by_line() {
     };
     let (code, lines, _) = read(&format!("{request}\na,b\n1,2\n"));
     assert_eq!((code, lines.len()), (0, 4), "{lines:?}");
-    assert_eq!(lines[0], json!({"protocol": 2}));
+    assert_eq!(lines[0], json!({"protocol": 3}));
     if cfg!(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"))) {
         assert_eq!(lines[1]["confined"]["system_calls"], "full", "{lines:?}");
     }

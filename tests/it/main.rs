@@ -27,6 +27,7 @@
 //! | `judged` | eval-answers: stand-ins, a scripted reader and judge, its record, what goes wrong |
 //! | `pipelines` | the configuration of a small-to-big pipeline as a policy: what it delivers, what it must not contradict |
 //! | `small_to_big` | windows of sentences, radii by document and question, a second search, several questions at once |
+//! | `commands` | files that a command of the user's reads: end to end, what one that fails costs, who may name one |
 //! | `passwords` | files with a password: opened, reported, kept when nobody opens them any more, never shown |
 //! | `phrases` | quoted phrases: what answers has them, what is said where none does, what a trace keeps |
 //! | `priors` | priors learned from judged questions or sentences: figures by hand, the policy they make, what cannot be learned from |
@@ -68,6 +69,7 @@ mod children;
 mod citations;
 mod clients;
 mod collection;
+mod commands;
 mod contexts;
 mod copied;
 mod crowded;

@@ -1,6 +1,9 @@
 //! Files with a password, from the command line to the collection: opened, reported, kept when nobody opens them any
 //! more, and never shown.
 
+use serde_json::json;
+
+use crate::serving::Serving;
 use crate::support::{Place, root, tiny_model};
 
 const SENTENCE: &str = "The harbour is closed until spring.";
@@ -57,4 +60,26 @@ fn a_file_of_passwords_that_is_none_is_refused() {
     place.write("cento.toml", "[index]\npassword-file = \"right\"\n");
     let refused = place.run(&["index", "--model", &tiny_model(), "corpus"]);
     assert!(refused.code != 0 && refused.err.contains("password-file") && refused.err.contains("trust"), "{refused:?}");
+}
+
+#[test]
+fn inspect_and_a_server_try_passwords_too() {
+    let place = place();
+    let inspect =
+        |more: &[&str]| place.run(&[&["inspect", "corpus/agile.docx", "--model", &tiny_model()], more].concat());
+    inspect(&[]).fails(3, &["agile.docx", "give its password in a file of passwords", "(--password-file)"]);
+    let opened = inspect(&["--password-file", "right"]);
+    assert!(opened.code == 0 && opened.out.contains(SENTENCE), "{opened:?}");
+
+    place.index(&["corpus/open.md"]);
+    let serve = ["--writable", "--root", "corpus", "--password-file", "right"];
+    place.run(&["serve", "--password-file", "right"]).fails(2, &["--writable"]);
+    let serving = Serving::start(&place, &serve);
+    let job = serving.wrote("index", &json!({"paths": ["corpus"]}));
+    assert_eq!((&job["result"]["n_failed"], &job["result"]["n_added"]), (&0.into(), &4.into()), "{job}");
+    let locked = std::fs::read(place.path("corpus/agile.docx")).unwrap();
+    let begun = serving.ask("PUT", "/v1/collections/cento/files/up.docx", &[], &locked);
+    let job = serving.ended(begun.json()["id"].as_str().unwrap());
+    assert_eq!(job["result"]["n_added"], 1, "{job}");
+    assert!(place.ok(&["get", "/uploaded/up.docx"]).out.contains(SENTENCE));
 }

@@ -90,8 +90,12 @@ pub(crate) fn way_out(error: &anyhow::Error) -> String {
             "; ask for --pooling late or both".to_owned()
         }
         Some(Error::Corpus(cento_engine::corpus::Error::InvalidUtf8 { .. })) => " (--lossy)".to_owned(),
-        Some(Error::Corpus(cento_engine::corpus::Error::Encrypted { .. })) => {
-            " (cento index --password-file)".to_owned()
+        Some(Error::Corpus(cento_engine::corpus::Error::Encrypted { .. })) => " (--password-file)".to_owned(),
+        // As a child says it.
+        Some(Error::Corpus(cento_engine::corpus::Error::Refused { reason, .. }))
+            if reason.contains("file of passwords") =>
+        {
+            " (--password-file)".to_owned()
         }
         Some(Error::Trace { .. }) => "; `cento context --trace FILE` writes one".to_owned(),
         Some(Error::Endpoint { .. }) => " (--endpoint-fallback, or no --endpoint)".to_owned(),

@@ -9,7 +9,7 @@ use cento_engine::{
     At, BudgetTokenizer, CacheOptions, Cancel, ChunkSearch, ContextWriter, DeviceChoice, Endpoint, EndpointOptions,
     Filter, Filtered, Fusion, GivenOptions, Guard, IndexOptions, Lengths, LexicalScore, Links, Losses, Missing,
     MissingShard, Mode, Needed, Passwords, Phrases, Reach, ReadOptions, Removals, RepairOptions, Reranker,
-    RerankerOptions, RunRequest, SHARD_KEY, SHARD_TIMEOUT, Scalar, Scan, Searcher, SearcherOptions, Service,
+    RerankerOptions, Root, RunRequest, SHARD_KEY, SHARD_TIMEOUT, Scalar, Scan, Searcher, SearcherOptions, Service,
     ServiceOptions, ShardOptions, ShardPlaces, Weights, Which, api,
 };
 
@@ -49,7 +49,7 @@ pub(crate) fn vectors(path: &Path, searcher: &Searcher) -> anyhow::Result<Vec<Ve
 /// Bytes of vectors to search for, at most.
 const QUERIES_BYTES_MAX: u64 = 4 << 30;
 
-pub(crate) fn index(args: &args::Index, invocation: &Invocation) -> anyhow::Result<IndexOptions> {
+pub(crate) fn index(args: &args::Index, roots: &[Root], invocation: &Invocation) -> anyhow::Result<IndexOptions> {
     let global = &invocation.cli.global;
     let header = match args.header {
         Some(args::Header::Style(style)) => Some(style),
@@ -72,7 +72,8 @@ pub(crate) fn index(args: &args::Index, invocation: &Invocation) -> anyhow::Resu
             format: args.format,
             lossy: args.lossy,
             max_file_bytes: args.max_file_bytes,
-            passwords: args.password_file.as_deref().map_or_else(|| Ok(Passwords::default()), passwords)?,
+            passwords: passwords(args.password_file.as_deref())?,
+            commands: invocation.settings.commands(roots)?,
         },
         guard: Some(guard()?),
         device: args.device.device,
@@ -88,8 +89,9 @@ pub(crate) fn index(args: &args::Index, invocation: &Invocation) -> anyhow::Resu
     })
 }
 
-/// The passwords in a file.
-fn passwords(path: &Path) -> anyhow::Result<Passwords> {
+/// The passwords in a file, if one is named.
+pub(crate) fn passwords(path: Option<&Path>) -> anyhow::Result<Passwords> {
+    let Some(path) = path else { return Ok(Passwords::default()) };
     let bytes = cento_engine::read_bounded(path, cento_engine::corpus::PASSWORD_FILE_BYTES_MAX)
         .with_context(|| format!("--password-file {}", path.display()))?;
     Passwords::parse(&bytes).map_err(|reason| usage(format!("--password-file {}: {reason}", path.display())))

@@ -171,7 +171,7 @@ pub fn walk(root: &Root, options: &ReadOptions) -> Result<Walk> {
         walk_folder(root, options, &mut walk)?;
     } else {
         let format = match options.format {
-            ReadAs::Auto => Format::of_path(&root.path),
+            ReadAs::Auto => options.format_of_command(&root.path).or_else(|| Format::of_path(&root.path)),
             ReadAs::Beir => Some(Format::Jsonl),
             ReadAs::One(format) => Some(format),
         };
@@ -183,7 +183,7 @@ pub fn walk(root: &Root, options: &ReadOptions) -> Result<Walk> {
     walk.skipped.sort_by(|a, b| (&a.path, &a.reason).cmp(&(&b.path, &b.reason)));
     walk.unread.sort();
     walk.unread.dedup_by(|a, b| a.origin == b.origin);
-    walk.raw = raw_texts(&walk.files);
+    walk.raw = raw_texts(&walk.files, options);
     if walk.files.is_empty() {
         return Err(walk.nothing(root, walk.why_nothing()));
     }
@@ -226,7 +226,7 @@ fn walk_folder(root: &Root, options: &ReadOptions, walk: &mut Walk) -> Result<()
             walk.skip(&path, reason);
             continue;
         }
-        match choose(&path, options.format) {
+        match choose(&path, options) {
             Ok(format) => {
                 let is_own = |prefix: &String| relative.strip_prefix(prefix.as_str()) == Some("corpus.jsonl");
                 let is_beir = options.format == ReadAs::Beir || beir.iter().any(is_own);
@@ -368,7 +368,7 @@ fn probe(path: &Path, format: Option<Format>, options: &ReadOptions) -> Result<u
         let limit = options.max_file_bytes;
         return Err(Refusal::NoText(format!("too large: {} bytes, the limit is {limit}", metadata.len())));
     }
-    if format.is_some_and(|format| format.reading() == Reading::Parsed) {
+    if format.is_some_and(|format| format.reading() == Reading::Parsed) || options.command(path).is_some() {
         return Ok(metadata.len());
     }
     let mut start = Vec::new();
@@ -380,10 +380,10 @@ fn probe(path: &Path, format: Option<Format>, options: &ReadOptions) -> Result<u
 }
 
 /// The format of a file in a folder that is read as `asked`: none if unknown, else why it is passed over.
-fn choose(path: &Path, asked: ReadAs) -> Result<Option<Format>, String> {
+fn choose(path: &Path, options: &ReadOptions) -> Result<Option<Format>, String> {
     let known = Format::of_path(path);
-    match asked {
-        ReadAs::Auto => Ok(known),
+    match options.format {
+        ReadAs::Auto => Ok(options.format_of_command(path).or(known)),
         ReadAs::One(Format::Text) => Ok(Some(Format::Text)),
         ReadAs::Beir if path.file_name().is_some_and(|name| name == "corpus.jsonl") => Ok(Some(Format::Jsonl)),
         ReadAs::Beir => Err("not the corpus.jsonl of a BEIR folder".into()),
@@ -402,12 +402,12 @@ fn is_beir_corpus(path: &Path) -> bool {
 }
 
 /// The files that are read as text for want of a reader.
-fn raw_texts(files: &[FoundFile]) -> Vec<RawText> {
+fn raw_texts(files: &[FoundFile], options: &ReadOptions) -> Vec<RawText> {
     let of = |(extension, remark)| {
         let is_one = |file: &&FoundFile| {
             file.format == Format::Text && file.path.extension().is_some_and(|own| own.eq_ignore_ascii_case(extension))
         };
-        let mut found = files.iter().filter(is_one);
+        let mut found = files.iter().filter(is_one).filter(|file| options.command(&file.path).is_none());
         let first = found.next()?.origin.clone();
         Some(RawText { extension, first, n_files: 1 + found.count() as u64, remark })
     };

@@ -55,8 +55,8 @@ pub use metadata::{Field, Metadata, Value};
 pub use piece::{BYTES_PER_TOKEN_MAX, Tokens};
 pub use read::parts::{Parts, from_parts};
 pub use read::{
-    Bytes, Documents, ID_KEYS, LINE_BYTES_MAX, Locked, MAX_FILE_BYTES, PASSWORD_FILE_BYTES_MAX, Passwords, ReadOptions,
-    Record, Records, TEXT_KEYS, TITLE_KEYS, parse, read, read_from,
+    Bytes, Commands, Documents, Gives, ID_KEYS, LINE_BYTES_MAX, Locked, MAX_FILE_BYTES, PASSWORD_FILE_BYTES_MAX,
+    Passwords, ReadCommand, ReadOptions, Record, Records, TEXT_KEYS, TITLE_KEYS, parse, read, read_from,
 };
 pub use section::Section;
 pub use sentence::sentences;

@@ -73,7 +73,7 @@ pub use cento_assembly::{
 };
 pub use cento_corpus as corpus;
 pub use cento_corpus::guard::{Confinement, Guard};
-pub use cento_corpus::{HeaderStyle, Passwords, ReadOptions, Root};
+pub use cento_corpus::{Commands, Gives, HeaderStyle, Passwords, ReadCommand, ReadOptions, Root};
 pub use cento_embedder as embedder;
 pub use cento_embedder::{Adapter, DeviceChoice, Devices, Precision, THREADS_MAX, devices};
 pub use cento_lexical::{Explanation, Language};

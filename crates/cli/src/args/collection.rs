@@ -69,8 +69,8 @@ pub(crate) struct Index {
     #[arg(long, value_name = "BYTES", default_value_t = corpus::MAX_FILE_BYTES)]
     pub(crate) max_file_bytes: u64,
     /// Try the passwords in this file, one a line, on files that are encrypted: PDF, Word, PowerPoint and Excel since
-    /// 2007, and archives by ZipCrypto. UTF-8; spaces belong to a password, the line's end does not; 32 at most, of 255
-    /// bytes
+    /// 2007, OpenDocument, and ZIP archives. UTF-8; spaces belong to a password, the line's end does not; 32 at most,
+    /// of 255 bytes
     #[arg(long, value_name = "FILE")]
     pub(crate) password_file: Option<PathBuf>,
     #[command(flatten)]
@@ -305,6 +305,9 @@ pub(crate) struct Inspect {
     /// Decode a file that is not UTF-8 as well as possible
     #[arg(long, value_parser = clap::builder::BoolishValueParser::new())]
     pub(crate) lossy: bool,
+    /// Try the passwords in this file, as `cento index` does
+    #[arg(long, value_name = "FILE")]
+    pub(crate) password_file: Option<PathBuf>,
 }
 
 #[derive(Debug, Subcommand)]

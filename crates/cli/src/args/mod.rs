@@ -21,7 +21,7 @@ use clap::builder::{RangedU64ValueParser, Styles};
 use clap::{Args, CommandFactory as _, Parser, Subcommand};
 
 pub(crate) use self::assemble::Assemble;
-pub(crate) use self::cache::{Cache, CachePlace, CacheVerb};
+pub(crate) use self::cache::{ByteCount, Cache, CachePlace, CacheVerb};
 pub(crate) use self::collection::{
     Adopt, Compact, Completions, Delete, Get, Index, Inspect, List, Model, Repair, Snapshot, Status, Vectors, Which,
 };

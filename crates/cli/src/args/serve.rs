@@ -77,6 +77,9 @@ pub(crate) struct Serve {
     /// A file or folder that clients may have indexed, called by its label (repeatable); nothing outside is read
     #[arg(long = "root", value_name = "[LABEL=]DIR", requires = "writable")]
     pub(crate) roots: Vec<String>,
+    /// Try the passwords in this file, as `cento index` does, on files under --root and on those that clients hand over
+    #[arg(long, value_name = "FILE", requires = "writable")]
+    pub(crate) password_file: Option<PathBuf>,
     /// Show clients the folders of this machine, and let them name documents by paths [default: folders by their own
     /// names alone]
     #[arg(long, value_parser = clap::builder::BoolishValueParser::new())]

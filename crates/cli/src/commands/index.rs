@@ -37,7 +37,7 @@ pub(crate) fn execute(args: &Index, invocation: &Invocation) -> anyhow::Result<O
         .iter()
         .map(|path| Root::parse(path).map_err(cento_engine::Error::from))
         .collect::<Result<Vec<_>, _>>()?;
-    let options = options::index(args, invocation)?;
+    let options = options::index(args, &roots, invocation)?;
     crate::interrupt::end_on_interrupt(
         "the collection is as it was, and what was embedded is kept: run the same command again to go on",
     )?;

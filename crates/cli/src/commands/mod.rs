@@ -68,7 +68,7 @@ pub(crate) fn execute(invocation: &Invocation) -> anyhow::Result<Outcome> {
         Command::List(args) => documents::list(args, global),
         Command::Fields => documents::fields(global),
         Command::Delete(args) => documents::delete(args, global),
-        Command::Inspect(args) => inspect::execute(args, global),
+        Command::Inspect(args) => inspect::execute(args, invocation),
         Command::Adopt(args) => adopt::execute(args, global),
         Command::Compact(args) => compact::execute(args, global),
         Command::Snapshot(args) => snapshot::execute(args, global),

@@ -39,7 +39,7 @@ pub(crate) fn serve(args: &Serve, invocation: &Invocation) -> anyhow::Result<Out
         ..of_both(&args.serving)
     };
     let names = if args.show_folders { Names::AndPaths } else { Names::Alone };
-    let changes = Changes { writing: writing(args)?, cache: cache(args)? };
+    let changes = Changes { writing: writing(args, invocation)?, cache: cache(args)? };
     let places = match &args.shards_from {
         Some(file) => Some(ShardPlaces::File(file.clone())),
         None => Some(args.shards.clone()).filter(|shards| !shards.is_empty()).map(ShardPlaces::Listed),
@@ -62,7 +62,7 @@ pub(crate) fn mcp(args: &Mcp, invocation: &Invocation) -> anyhow::Result<Outcome
 }
 
 /// The roots and limits of clients that write, if they may.
-fn writing(args: &Serve) -> anyhow::Result<Option<Writing>> {
+fn writing(args: &Serve, invocation: &Invocation) -> anyhow::Result<Option<Writing>> {
     if !args.writable {
         return Ok(None);
     }
@@ -82,7 +82,9 @@ fn writing(args: &Serve) -> anyhow::Result<Option<Writing>> {
         roots.push(root);
     }
     let new_collections = args.serving.collections.clone();
-    Ok(Some(Writing { roots, guard: Some(options::guard()?), new_collections }))
+    let commands = invocation.settings.commands(&roots)?;
+    let passwords = options::passwords(args.password_file.as_deref())?;
+    Ok(Some(Writing { roots, guard: Some(options::guard()?), new_collections, passwords, commands }))
 }
 
 /// The embedding cache. A server that only reads does without one where the environment names no folder for it.

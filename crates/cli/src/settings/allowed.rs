@@ -119,6 +119,7 @@ pub(super) fn take_refused(file: &mut SettingsFile) -> Vec<Refusal> {
     }
     for refusal in &refused {
         file.values.remove(&refusal.key);
+        file.commands.retain(|(extension, _)| Key::of_command(extension) != refusal.key);
     }
     refused
 }

@@ -81,7 +81,7 @@ pub(super) fn options(command: &Command) -> impl Iterator<Item = (&Arg, &str)> {
 /// # Errors
 /// For a setting that no command has, and for a value that its option does not take.
 pub(super) fn check(command: &Command, file: &SettingsFile) -> anyhow::Result<()> {
-    for (key, value) in &file.values {
+    for (key, value) in file.values.iter().filter(|(key, _)| !key.is_command()) {
         let all = std::iter::once(command).chain(command.get_subcommands());
         let asked: Vec<&Command> = match &key.verb {
             Some(verb) => command.find_subcommand(verb).into_iter().collect(),
@@ -130,7 +130,8 @@ fn unknown(command: &Command, asked: &[&Command], key: &Key) -> String {
 
 /// Makes every value of a file the default of the options it is for.
 pub(super) fn apply(command: Command, file: &SettingsFile) -> Command {
-    file.values.iter().fold(command, |command, (key, value)| {
+    let options = file.values.iter().filter(|(key, _)| !key.is_command());
+    options.fold(command, |command, (key, value)| {
         let asked = verbs(&command).into_iter().filter(|verb| key.verb.as_ref().is_none_or(|key| key == verb));
         let asked: Vec<String> = asked.collect();
         let command = if key.verb.is_none() { with_default(command, &key.name, value) } else { command };

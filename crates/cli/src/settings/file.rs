@@ -6,7 +6,10 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
+use cento_engine::ReadCommand;
 use etcetera::BaseStrategy as _;
+
+use super::commands;
 
 /// Name of a settings file.
 pub(crate) const FILE: &str = "cento.toml";
@@ -31,6 +34,18 @@ pub(crate) struct Key {
 }
 
 impl Key {
+    /// The key of the command for an extension, which is no option.
+    pub(super) fn of_command(extension: &str) -> Self {
+        Self { verb: Some(commands::VERB.to_owned()), name: format!("{}.{extension}", commands::TABLE) }
+    }
+
+    /// True for the key of a command.
+    pub(super) fn is_command(&self) -> bool {
+        self.verb.as_deref() == Some(commands::VERB)
+            && self.name.starts_with(commands::TABLE)
+            && self.name.contains('.')
+    }
+
     /// True if it speaks of this option of this command.
     pub(crate) fn is_of(&self, verb: Option<&str>, name: &str) -> bool {
         self.name == name && (self.verb.is_none() || self.verb.as_deref() == verb)
@@ -51,7 +66,10 @@ pub(crate) struct SettingsFile {
     pub(crate) path: PathBuf,
     pub(crate) author: Author,
     pub(crate) bytes: Vec<u8>,
+    /// Those of options, and of commands one line each, to be shown and refused by.
     pub(crate) values: BTreeMap<Key, String>,
+    /// Commands that read files, by the extensions of those.
+    pub(super) commands: Vec<(String, ReadCommand)>,
 }
 
 /// The files in force, the weakest first: the one that `--config` or CENTO_CONFIG names, else `cento.toml` here and the
@@ -81,12 +99,16 @@ impl SettingsFile {
         let bytes = cento_engine::read_bounded(path, BYTES_MAX).with_context(|| path.display().to_string())?;
         let text = std::str::from_utf8(&bytes).with_context(|| path.display().to_string())?;
         let table = text.parse::<toml::Table>().with_context(|| path.display().to_string())?;
-        let mut values = BTreeMap::new();
+        let (mut values, mut named) = (BTreeMap::new(), Vec::new());
         for (name, value) in table {
             match value {
                 toml::Value::Table(within) => {
                     let verb = name;
                     for (name, value) in within {
+                        if verb == commands::VERB && name == commands::TABLE {
+                            named = commands::parse(path, value)?;
+                            continue;
+                        }
                         let value = plain(path, &name, value)?;
                         values.insert(Key { verb: Some(verb.clone()), name }, value);
                     }
@@ -97,7 +119,8 @@ impl SettingsFile {
                 }
             }
         }
-        Ok(Self { path: path.to_owned(), author, bytes, values })
+        values.extend(named.iter().map(|(extension, command)| (Key::of_command(extension), commands::shown(command))));
+        Ok(Self { path: path.to_owned(), author, bytes, values, commands: named })
     }
 
     /// Its value for an option of a command; what it says of this command alone goes before what it says of all.

@@ -12,6 +12,7 @@
 //!
 //! The current folder may be a stranger's. What its file may set is listed in `allowed`; the rest wants `trust`.
 
+mod commands;
 mod file;
 mod defaults;
 mod allowed;
@@ -22,11 +23,13 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use cento_engine::{EncoderAccess, EncoderKey, Reach};
+use anyhow::Context as _;
+use cento_engine::{Commands, EncoderAccess, EncoderKey, Reach, Root};
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Command, FromArgMatches};
 
 use self::allowed::Refusal;
+use self::file::Key;
 pub(crate) use self::file::{Author, FILE, SettingsFile, of_user};
 use crate::args::{self, Cli};
 use crate::{exit_code, usage};
@@ -171,15 +174,46 @@ impl Settings {
         let others: Vec<String> = others.iter().map(|refusal| refusal.key.to_string()).collect();
         let others = if others.is_empty() { String::new() } else { format!(" (nor {})", others.join(", ")) };
         let name = &first.key.name;
+        let say = match first.key.is_command() {
+            true => String::new(), // it stands in files alone
+            false => format!("say it with --{name} or {}, ", defaults::variable(name)),
+        };
         let own = of_user().map_or_else(|| "your own settings file".to_owned(), |path| path.display().to_string());
         anyhow::bail!(
-            "{FILE}: {} = {:?}: {}{others}; say it with --{name} or {}, put it into {own}, \
-             or trust this file with `cento trust .`",
+            "{FILE}: {} = {:?}: {}{others}; {say}put it into {own}, or trust this file with `cento trust .`",
             first.key,
             first.shown_value(),
             first.reason,
-            defaults::variable(name),
         )
+    }
+
+    /// The commands that read files of a run over some roots; of two for one extension that of the stronger file.
+    ///
+    /// # Errors
+    /// A file that lies in one of the roots names one: what is read does not say by which program.
+    pub(crate) fn commands(&self, roots: &[Root]) -> anyhow::Result<Commands> {
+        let mut commands = Vec::new();
+        for file in &self.files {
+            let Some((extension, _)) = file.commands.first() else { continue };
+            // Where it is named, and where a link at that name leads.
+            let named = file.folder().with_context(|| file.path.display().to_string())?;
+            let places = [Some(named), file.path.canonicalize().ok()];
+            let holds = |root: &&Root| {
+                let Ok(root) = root.path.canonicalize() else { return false };
+                places.iter().flatten().any(|place| place.starts_with(&root))
+            };
+            if let Some(root) = roots.iter().find(holds) {
+                return Err(usage::usage(format!(
+                    "{}: {}: a settings file in {}, which is read, may not name a command, trusted or not: move it \
+                     elsewhere, and name it with --config",
+                    file.path.display(),
+                    Key::of_command(extension),
+                    root.path.display()
+                )));
+            }
+            commands.extend(file.commands.iter().cloned());
+        }
+        Commands::new(commands).map_err(|reason| anyhow::anyhow!(reason))
     }
 
     /// Who gave an option its value on this command line.

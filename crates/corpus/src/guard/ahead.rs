@@ -5,6 +5,7 @@
 //! documents of one that is streamed wait a few at a time.
 
 use std::ffi::OsString;
+use std::fs::File;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -16,13 +17,13 @@ use super::failure::{Failure, Stopped};
 use super::limits::{FileLimits, Limits};
 use super::protocol::{Answer, Request};
 use super::stamp::{READS_MAX, Stamp, changed};
-use super::talk::talk;
+use super::talk::{Output, run, talk};
 use crate::document::Document;
 use crate::error::{Error, Result};
 use crate::extraction::Extraction;
 use crate::folder::FoundFile;
 use crate::format::Reading;
-use crate::read::ReadOptions;
+use crate::read::{Passwords, ReadCommand, ReadOptions, written};
 
 /// Documents of a streamed file that wait at once.
 const WAITING_MAX: usize = 64;
@@ -141,11 +142,45 @@ impl FileReader {
             Err(source) => return (Err(Stopped::Unread(source)), true),
         };
         let found = FoundFile { n_bytes: stamp.n_bytes, ..self.file.clone() };
+        if let Some(command) = self.options.command(path) {
+            return (self.run(command, &found, file, give), stamp.is_current(path));
+        }
         let limits = self.limits.of_file(found.format, found.n_bytes);
         let mut ended = Ended::default();
         let mut take = |answer| self.take(answer, &found, &mut ended, give);
         let talked = talk(&self.command, &self.request(&found, &limits), file, &limits, &self.stop, &mut take);
         (talked.map(|()| ended), stamp.is_current(path))
+    }
+
+    /// Has a command read the file.
+    fn run(
+        &self,
+        command: &ReadCommand,
+        file: &FoundFile,
+        input: File,
+        give: &mut dyn FnMut(Item) -> Result<(), Stopped>,
+    ) -> Result<Ended, Stopped> {
+        let limits = self.limits.of_command(command, file.n_bytes, self.options.max_file_bytes);
+        let request =
+            Request { run: command.run.clone(), passwords: Passwords::default(), ..self.request(file, &limits) };
+        let ran = run(&self.command, &request, input, &limits, &self.stop).map_err(|stopped| match stopped {
+            Stopped::Failed(failure) => Stopped::Failed(failure.of_command(command.program())),
+            other => other,
+        });
+        let Output { written, said } = ran?;
+        match written::document(written, command, &file.origin, &file.path, &self.options) {
+            Err(error) => {
+                give(Item::Failed(error))?;
+                Ok(Ended::default())
+            }
+            Ok((mut document, extraction)) => {
+                if !said.is_empty() {
+                    document.warnings.push(format!("{} says: {said}", command.program()));
+                }
+                give(Item::Document(Box::new(document)))?;
+                Ok(Ended { extraction: Some(extraction), ..Ended::default() })
+            }
+        }
     }
 
     fn request(&self, file: &FoundFile, limits: &FileLimits) -> Request {
@@ -160,6 +195,7 @@ impl FileReader {
             passwords: self.options.passwords.clone(),
             memory_bytes: limits.memory_bytes,
             processor_seconds: limits.processor_seconds,
+            run: Vec::new(),
         }
     }
 

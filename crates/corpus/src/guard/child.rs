@@ -4,19 +4,21 @@
 //! that a file does to its reader reaches the next one, and what a file costs does not depend on those before it.
 
 use std::io::{self, BufWriter, Read, Write};
+use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
+use std::process::Command;
 
-use super::confine::{Bounds, confine};
+use super::confine::{Bounds, confine, limit};
 use super::protocol::{Answer, Hello, PROTOCOL, REQUEST_BYTES_MAX, Request, send};
 use crate::error::Error;
 use crate::folder::FoundFile;
 use crate::read::{ReadOptions, read_from};
 
 /// Reads one file as [`Guard`](super::Guard) asks over stdin, and answers on stdout. The process must have one thread
-/// and is good for nothing else afterwards.
+/// and is good for nothing else afterwards. Asked to run a command, it becomes that, within its limits.
 ///
 /// # Errors
-/// The request is none, the process cannot be confined, or nobody takes its answers.
+/// The request is none, the process cannot be confined, the command cannot be started, or nobody takes its answers.
 pub fn serve() -> io::Result<()> {
     end_with_parent()?;
     let mut output = BufWriter::with_capacity(64 << 10, io::stdout());
@@ -25,6 +27,11 @@ pub fn serve() -> io::Result<()> {
     // Whoever started this process has answered: if it ends from here on, so does this one.
     let request = request()?;
     let bounds = Bounds { memory_bytes: request.memory_bytes, processor_seconds: request.processor_seconds };
+    if let [program, arguments @ ..] = request.run.as_slice() {
+        limit(&bounds)?;
+        let error = Command::new(program).args(arguments).exec(); // which does not come back
+        return Err(io::Error::new(error.kind(), format!("cannot be started: {error}")));
+    }
     send(&mut output, &Answer::Confined(confine(&bounds)?))?;
     answer(request, &mut output)?;
     output.flush()

@@ -74,16 +74,29 @@ impl fmt::Display for Confinement {
 #[cfg(unix)]
 pub fn confine(bounds: &Bounds) -> io::Result<Confinement> {
     let landlock = parts::landlock()?; // takes a descriptor, so it comes before the limit on those
-    let set = |resource, limit| setrlimit(resource, Rlimit { current: Some(limit), maximum: Some(limit) });
-    set(Resource::Core, 0)?;
     set(Resource::Fsize, 0)?;
     set(Resource::Nproc, 0)?;
     set(Resource::Nofile, 3)?;
+    limit(bounds)?;
+    Ok(Confinement { landlock, system_calls: parts::system_calls()? })
+}
+
+/// Limits what this process may use up, and each that it starts: all that can be asked of a program that is not ours.
+///
+/// # Errors
+/// The system refuses a limit.
+#[cfg(unix)]
+pub(super) fn limit(bounds: &Bounds) -> io::Result<()> {
+    set(Resource::Core, 0)?;
     set(Resource::As, bounds.memory_bytes)?;
     // The first limit ends it by a signal of its own, by which it is known; the second by the one that ends all.
     let (current, maximum) = (Some(bounds.processor_seconds), Some(bounds.processor_seconds.saturating_add(1)));
-    setrlimit(Resource::Cpu, Rlimit { current, maximum })?;
-    Ok(Confinement { landlock, system_calls: parts::system_calls()? })
+    Ok(setrlimit(Resource::Cpu, Rlimit { current, maximum })?)
+}
+
+#[cfg(unix)]
+fn set(resource: Resource, limit: u64) -> io::Result<()> {
+    Ok(setrlimit(resource, Rlimit { current: Some(limit), maximum: Some(limit) })?)
 }
 
 #[cfg(target_os = "linux")]

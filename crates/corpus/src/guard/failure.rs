@@ -48,12 +48,37 @@ pub enum Failure {
         /// The thing that cannot be.
         reason: String,
     },
+    /// A command of the user's, in the place of a reader, did not read it.
+    #[error("its command {program} {reason}")]
+    Command {
+        /// The program, as the settings name it.
+        program: String,
+        /// The way it ended.
+        reason: String,
+    },
     /// The system refused to go on with it.
     #[error("its reader was ended: {reason}")]
     System {
         /// The system's words.
         reason: String,
     },
+}
+
+impl Failure {
+    /// The failure as that of a command.
+    pub(super) fn of_command(self, program: &str) -> Self {
+        const MORE: &str = "the limit for a file of this size: [read.command] of the settings can give it more";
+        let reason = match self {
+            Self::Start { reason } => format!("was not started: {reason}"),
+            Self::Processor { seconds } => format!("was ended: more than {seconds} s of processor time, {MORE}"),
+            Self::Time { seconds } => format!("was ended: not done in {seconds} s, {MORE}"),
+            Self::Memory { mebibytes } => format!("was ended: more than {mebibytes} MiB of memory, {MORE}"),
+            Self::Flood { n_bytes } => format!("was ended: it wrote more than {n_bytes} bytes, the limit for one file"),
+            Self::Died { reason } => format!("failed: {reason}"),
+            Self::Answer { reason } | Self::System { reason } | Self::Command { reason, .. } => reason,
+        };
+        Self::Command { program: program.to_owned(), reason }
+    }
 }
 
 /// The end of a talk that is no fault of the child.

@@ -6,6 +6,7 @@
 use std::time::Duration;
 
 use crate::format::{Format, Reading};
+use crate::read::ReadCommand;
 
 /// The cost that a child may have, as a sum of a part for every file and a part for each of its bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,6 +61,17 @@ pub(super) struct FileLimits {
 }
 
 impl Limits {
+    /// The limits for a command, which may have been given more than a reader.
+    pub(super) fn of_command(&self, command: &ReadCommand, n_bytes: u64, output_bytes: u64) -> FileLimits {
+        let own = Self {
+            memory_bytes: command.memory_bytes.unwrap_or(self.memory_bytes),
+            processor: command.processor().unwrap_or(self.processor),
+            ..*self
+        };
+        let limits = own.of_file(Format::Text, n_bytes);
+        FileLimits { answers_bytes: u64::MAX, answer_bytes: output_bytes, ..limits }
+    }
+
     /// The limits for a file of so many bytes.
     pub(super) fn of_file(&self, format: Format, n_bytes: u64) -> FileLimits {
         let per_byte = match format.reading() {

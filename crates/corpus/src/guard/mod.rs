@@ -101,7 +101,7 @@ impl<'f> Reader<'f> {
         while self.ahead.len() < guard.n_children()
             && let Some(file) = self.files.get(self.next_ahead)
         {
-            if file.format.is_guarded(file.n_bytes) || is_code(file) {
+            if file.format.is_guarded(file.n_bytes) || is_code(file) || self.options.command(&file.path).is_some() {
                 let n_bytes = self.ahead.iter().fold(file.n_bytes, |sum, (at, _)| sum + self.files[*at].n_bytes);
                 if n_bytes > AHEAD_BYTES_MAX && !self.ahead.is_empty() {
                     return;
@@ -118,7 +118,7 @@ impl<'f> Reader<'f> {
             && let Some((_, started)) = self.ahead.pop_front()
         {
             let file = &self.files[at];
-            if !is_code(file) {
+            if !is_code(file) || self.options.command(&file.path).is_some() {
                 return Ok(FileDocuments::of_child(started?, file.path.clone(), None));
             }
             return match started {
@@ -130,6 +130,9 @@ impl<'f> Reader<'f> {
             };
         }
         let file = &self.files[at];
+        if self.options.command(&file.path).is_some() {
+            return Err(Error::NoGuard { path: file.path.clone(), format: file.format });
+        }
         if is_code(file) {
             return read_code_in_process(file, &self.options, NO_GUARD);
         }

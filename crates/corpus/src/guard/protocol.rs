@@ -1,7 +1,8 @@
 //! What parent and child say to each other, each message one line of JSON.
 //!
 //! The child says [`Hello`]; the parent sends a [`Request`] and, behind it, the bytes of the file to the end of the
-//! input; the child answers with its [`Confinement`], then with [`Answer`]s, of which [`Answer::End`] is the last.
+//! input; the child answers with its [`Confinement`], then with [`Answer`]s, of which [`Answer::End`] is the last. A
+//! child that is to run a command becomes that, whose output is its own.
 
 use std::io::{self, Write};
 
@@ -19,9 +20,9 @@ use crate::read::Passwords;
 use crate::section::Section;
 
 /// Changes whenever the messages do. Parent and child are one executable, unless it was replaced in between.
-pub(super) const PROTOCOL: u32 = 2;
+pub(super) const PROTOCOL: u32 = 3;
 
-/// Longest line of a request: a name, some numbers and passwords.
+/// Longest line of a request: a name, some numbers, passwords and a command.
 pub(super) const REQUEST_BYTES_MAX: u64 = 64 << 10;
 
 /// The first line of a child, which then waits.
@@ -48,6 +49,8 @@ pub(super) struct Request {
     pub(super) passwords: Passwords,
     pub(super) memory_bytes: u64,
     pub(super) processor_seconds: u64,
+    /// The command that reads the file in the place of a reader here; none without a program.
+    pub(super) run: Vec<String>,
 }
 
 /// A line of a child that has its request.

@@ -7,12 +7,14 @@
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, ErrorKind, Read, Write};
+use std::os::unix::process::CommandExt as _;
 use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::ioctl_fionbio;
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 
 use super::failure::{Failure, Stopped};
 use super::limits::FileLimits;
@@ -62,8 +64,39 @@ pub(super) fn talk(
     }
 }
 
+/// The output of a command, and the first line that it says on stderr.
+pub(super) struct Output {
+    pub(super) written: Vec<u8>,
+    pub(super) said: String,
+}
+
+/// Has the command of a request read `file`: it counts when it ends with exit status 0.
+pub(super) fn run(
+    command: &[OsString],
+    request: &Request,
+    file: File,
+    limits: &FileLimits,
+    stop: &AtomicBool,
+) -> Result<Output, Stopped> {
+    let mut talk = Talk::start(command, request, file, limits)?;
+    let talked = talk.go_on(stop, &mut |_| Ok(()));
+    let ended = talk.end();
+    talked?;
+    if !talk.greeted {
+        return Err(talk.died(ended.map_err(system)?).into());
+    }
+    match ended.map_err(system)? {
+        status if status.success() => {
+            Ok(Output { said: first_line(&talk.said), written: std::mem::take(&mut talk.line) })
+        }
+        status => Err(talk.died(status).into()),
+    }
+}
+
 struct Talk<'t> {
     child: Child,
+    /// It becomes another program, whose output is what is wanted.
+    is_command: bool,
     input: Option<ChildStdin>,
     output: Option<ChildStdout>,
     errors: Option<ChildStderr>,
@@ -87,22 +120,23 @@ impl<'t> Talk<'t> {
     fn start(command: &[OsString], request: &Request, file: File, limits: &'t FileLimits) -> Result<Self, Stopped> {
         let start = |reason: String| Stopped::Failed(Failure::Start { reason });
         let [program, arguments @ ..] = command else { return Err(start("no command".to_owned())) };
-        let kept = KEPT_VARIABLES.iter().filter_map(|name| Some((name, std::env::var_os(name)?)));
-        let mut child = Command::new(program)
-            .args(arguments)
-            .env_clear()
-            .envs(kept)
-            .current_dir("/")
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .map_err(|error| start(format!("{}: {error}", program.display())))?;
+        let is_command = !request.run.is_empty();
+        let mut child = Command::new(program);
+        child.args(arguments).env_clear().current_dir("/");
+        child.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        if is_command {
+            child.process_group(0); // what it starts ends with it
+            child.envs(std::env::vars_os().filter(|(name, _)| !is_secret(&name.to_string_lossy())));
+        } else {
+            child.envs(KEPT_VARIABLES.iter().filter_map(|name| Some((name, std::env::var_os(name)?))));
+        }
+        let mut child = child.spawn().map_err(|error| start(format!("{}: {error}", program.display())))?;
         let (input, output, errors) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
         let mut pending = Vec::new();
         send(&mut pending, request).map_err(system)?;
         let talk = Self {
             child,
+            is_command,
             input,
             output,
             errors,
@@ -128,6 +162,7 @@ impl<'t> Talk<'t> {
     /// Moves bytes until the child has said its last, or both its outputs are closed.
     fn go_on(&mut self, stop: &AtomicBool, take: &mut dyn FnMut(Answer) -> Result<(), Stopped>) -> Result<(), Stopped> {
         while !self.has_ended && (self.output.is_some() || self.errors.is_some()) {
+            let is_over = self.is_over();
             if stop.load(Ordering::Relaxed) {
                 return Err(Stopped::Unwanted);
             }
@@ -148,8 +183,17 @@ impl<'t> Talk<'t> {
             if hears {
                 self.hear(take)?;
             }
+            if is_over && !(hears || listens) {
+                return Ok(()); // a program that it started and left behind holds its outputs open
+            }
         }
         Ok(())
+    }
+
+    /// True of a command that has ended. It is not waited for: until then its group has its number, and none other.
+    fn is_over(&self) -> bool {
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        self.is_command && matches!(waitid(WaitId::Pid(Pid::from_child(&self.child)), options), Ok(Some(_)))
     }
 
     /// Waits a moment; then says of input, output and errors whether something can be done with them.
@@ -236,7 +280,9 @@ impl<'t> Talk<'t> {
             return Err(Failure::Flood { n_bytes: self.limits.answers_bytes }.into());
         }
         let mut rest = &bytes[..n_read];
-        while let Some(end) = rest.iter().position(|&byte| byte == b'\n') {
+        while !(self.is_command && self.greeted)
+            && let Some(end) = rest.iter().position(|&byte| byte == b'\n')
+        {
             self.line.extend_from_slice(&rest[..end]);
             rest = &rest[end + 1..];
             let line = std::mem::take(&mut self.line);
@@ -269,8 +315,11 @@ impl<'t> Talk<'t> {
         taken
     }
 
-    /// Ends the child, if it has not ended itself, and waits for it.
+    /// Ends the child, if it has not ended itself, and waits for it; of a command, all that it started and that stayed.
     fn end(&mut self) -> io::Result<ExitStatus> {
+        if self.is_command {
+            let _ = kill_process_group(Pid::from_child(&self.child), Signal::KILL); // none is left, or it is over
+        }
         self.child.kill()?; // what has ended already ended as it did
         self.child.wait()
     }
@@ -280,7 +329,7 @@ impl<'t> Talk<'t> {
         #[cfg(unix)]
         {
             use std::os::unix::process::ExitStatusExt as _;
-            if status.signal() == Some(rustix::process::Signal::XCPU.as_raw()) {
+            if status.signal() == Some(Signal::XCPU.as_raw()) {
                 return Failure::Processor { seconds: self.limits.processor_seconds };
             }
         }
@@ -288,8 +337,7 @@ impl<'t> Talk<'t> {
         if said.contains("memory allocation of ") {
             return Failure::Memory { mebibytes: self.limits.memory_bytes >> 20 };
         }
-        let words = said.split_whitespace().collect::<Vec<_>>().join(" ");
-        let words: String = words.chars().filter(|letter| !letter.is_control()).take(SAID_CHARACTERS_MAX).collect();
+        let words = if self.is_command { first_line(&self.said) } else { told(&said) };
         let said = if words.is_empty() { String::new() } else { format!(": {words}") };
         Failure::Died { reason: format!("{status}{said}") }
     }
@@ -300,6 +348,22 @@ impl Drop for Talk<'_> {
         let _ = self.child.kill(); // an error says that it is gone
         let _ = self.child.wait();
     }
+}
+
+/// The beginning of what was said, in one line.
+fn told(said: &str) -> String {
+    let words = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    words.chars().filter(|letter| !letter.is_control()).take(SAID_CHARACTERS_MAX).collect()
+}
+
+/// The first line with words.
+fn first_line(said: &[u8]) -> String {
+    String::from_utf8_lossy(said).lines().map(told).find(|line| !line.is_empty()).unwrap_or_default()
+}
+
+/// True for variables that hold keys: they are not for programs of others.
+fn is_secret(name: &str) -> bool {
+    name.starts_with("CENTO_") || name.starts_with("HF_TOKEN")
 }
 
 fn is_later(error: &io::Error) -> bool {

@@ -142,7 +142,7 @@ fn fails(script: &str, limits: Limits) -> Failure {
     }
 }
 
-const HELLO: &str = "echo '{\"protocol\":2}'";
+const HELLO: &str = "echo '{\"protocol\":3}'";
 const CONFINED: &str = "echo '{\"confined\":{\"landlock\":\"full\",\"system_calls\":\"full\"}}'";
 
 fn quick() -> Limits {

@@ -4,8 +4,10 @@
 //! document may cost is in [`crate::budget`].
 
 mod password;
+mod command;
 mod options;
 mod decoded;
+pub(crate) mod written;
 
 mod code;
 mod csv;
@@ -31,6 +33,7 @@ use crate::folder::{FoundFile, RecordIds};
 use crate::format::{Format, ReadAs, Reader};
 use crate::metadata::Metadata;
 
+pub use self::command::{Commands, Gives, ReadCommand};
 use self::decoded::{Decoded, decode_lossily, file_stem};
 pub use self::encoding::Bytes;
 use self::encoding::Input;

@@ -1,6 +1,9 @@
 //! The way files are read, and the limits that hold for all of them.
 
-use crate::format::ReadAs;
+use std::path::Path;
+
+use crate::format::{Format, ReadAs};
+use crate::read::command::{Commands, ReadCommand};
 use crate::read::password::Passwords;
 
 /// Default of [`ReadOptions::max_file_bytes`].
@@ -20,11 +23,19 @@ pub struct ReadOptions {
     pub max_file_bytes: u64,
     /// Passwords that are tried on encrypted files.
     pub passwords: Passwords,
+    /// Commands that read files of some extensions in the place of the readers here.
+    pub commands: Commands,
 }
 
 impl Default for ReadOptions {
     fn default() -> Self {
-        Self { format: ReadAs::Auto, lossy: false, max_file_bytes: MAX_FILE_BYTES, passwords: Passwords::default() }
+        Self {
+            format: ReadAs::Auto,
+            lossy: false,
+            max_file_bytes: MAX_FILE_BYTES,
+            passwords: Passwords::default(),
+            commands: Commands::default(),
+        }
     }
 }
 
@@ -38,6 +49,16 @@ pub(super) enum NotUtf8 {
 }
 
 impl ReadOptions {
+    /// The command that reads a file; none where every file is read as one format that was asked for.
+    pub(crate) fn command(&self, path: &Path) -> Option<&ReadCommand> {
+        self.commands.of_path(path).filter(|_| self.format == ReadAs::Auto)
+    }
+
+    /// The format of what its command makes of a file.
+    pub(crate) fn format_of_command(&self, path: &Path) -> Option<Format> {
+        self.command(path).map(|command| command.gives.format())
+    }
+
     pub(super) fn not_utf8(&self) -> NotUtf8 {
         if self.lossy { NotUtf8::Replaced } else { NotUtf8::Refused }
     }

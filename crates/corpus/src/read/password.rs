@@ -87,6 +87,8 @@ pub enum Locked {
     },
     /// It is encrypted in a way that no reader here opens.
     Unknown,
+    /// The rights management of its seller encrypted it, and no password of its owner's opens it.
+    Rights,
 }
 
 impl fmt::Display for Locked {
@@ -104,6 +106,9 @@ impl fmt::Display for Locked {
             }
             Self::Unknown => formatter
                 .write_str("in a way that is not opened here; save a copy without a password, and have that read"),
+            Self::Rights => formatter.write_str(
+                "by the rights management of its seller, which no password opens; have a copy without it read",
+            ),
         }
     }
 }

@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use cento_corpus::Root;
 use cento_corpus::guard::Guard;
+use cento_corpus::{Commands, Passwords, Root};
 
 use crate::error::{AtPath, Error, Result};
 
@@ -16,6 +16,10 @@ pub struct Writing {
     pub new_collections: Option<PathBuf>,
     /// The way files are read in children; without one, formats that want it are refused.
     pub guard: Option<Guard>,
+    /// Passwords that are tried on encrypted files.
+    pub passwords: Passwords,
+    /// Commands that read files below the roots; files that are handed over are none of theirs.
+    pub commands: Commands,
 }
 
 impl Writing {

@@ -5,7 +5,7 @@
 use cento_collection::Error as CollectionError;
 use cento_collection::fs::OsFs;
 use cento_collection::write::compact::{CompactOptions, Merge};
-use cento_corpus::{self as corpus, Document, Parts};
+use cento_corpus::{self as corpus, Document, Parts, ReadOptions};
 
 use super::roots::Writing;
 use super::{Service, Which};
@@ -43,7 +43,9 @@ impl Service {
     ) -> Result<api::Written> {
         let roots = self.roots(request)?;
         let removals = if request.allow_empty { Removals::All } else { Removals::Guarded };
-        let options = IndexOptions { removals, ..self.index_options(cancel) };
+        let mut options = IndexOptions { removals, ..self.index_options(cancel) };
+        // They are not confined: the user's own files they may have, and not what any client hands over.
+        options.read.commands = self.options.writing.clone().unwrap_or_default().commands;
         let folder = self.folder(Which::Name(collection))?;
         let report = ingest::index(&folder, &roots, &options, &OsFs, progress)?;
         Ok(self.written(report))
@@ -221,13 +223,14 @@ impl Service {
     }
 
     fn index_options(&self, cancel: &Cancel) -> IndexOptions {
-        let Writing { guard, .. } = self.options.writing.clone().unwrap_or_default();
+        let Writing { guard, passwords, .. } = self.options.writing.clone().unwrap_or_default();
         IndexOptions {
             model: self.options.model.clone(),
             access: self.options.access.clone(),
             device: self.options.device,
             threads: writer_threads(self.options.threads),
             cache: self.options.cache.clone(),
+            read: ReadOptions { passwords, ..ReadOptions::default() },
             guard,
             cancel: cancel.clone(),
             ..IndexOptions::default()

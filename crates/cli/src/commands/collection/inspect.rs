@@ -2,9 +2,10 @@
 
 use cento_engine::{IndexOptions, InspectedChunk, Inspection, ReadOptions, Root};
 
-use crate::args::{Global, Inspect};
+use crate::args::Inspect;
 use crate::exit_code::Outcome;
 use crate::output::counted;
+use crate::settings::Invocation;
 use crate::{options, output};
 
 #[derive(serde::Serialize)]
@@ -13,14 +14,21 @@ struct Answer<'a> {
     documents: &'a [Inspection],
 }
 
-pub(crate) fn execute(args: &Inspect, global: &Global) -> anyhow::Result<Outcome> {
+pub(crate) fn execute(args: &Inspect, invocation: &Invocation) -> anyhow::Result<Outcome> {
+    let global = &invocation.cli.global;
     let root = Root::parse(&args.file).map_err(cento_engine::Error::from)?;
     let index = IndexOptions {
         model: Some(args.model.clone()),
         access: global.access.clone(),
         header: Some(args.header),
         chunk_tokens: Some(args.chunk_tokens),
-        read: ReadOptions { format: args.format, lossy: args.lossy, ..ReadOptions::default() },
+        read: ReadOptions {
+            format: args.format,
+            lossy: args.lossy,
+            passwords: options::passwords(args.password_file.as_deref())?,
+            commands: invocation.settings.commands(std::slice::from_ref(&root))?,
+            ..ReadOptions::default()
+        },
         guard: Some(options::guard()?),
         threads: global.threads,
         ..IndexOptions::default()

@@ -12,8 +12,8 @@ use std::collections::HashSet;
 use std::io::{Cursor, Read};
 use std::path::Path;
 
+use zip::ZipArchive;
 use zip::result::ZipError;
-use zip::{CompressionMethod, ZipArchive};
 
 use super::package::unread;
 use super::part::{ENCRYPTED, UNPACKED_BYTES_MAX, quoted};
@@ -22,7 +22,6 @@ use crate::budget::NAME_BYTES_MAX;
 use crate::document::record_id;
 use crate::extraction::Extraction;
 use crate::format::{Format, unknown_type};
-use crate::read::password::Locked;
 
 const ENGINE: &str = "zip 9";
 
@@ -47,7 +46,7 @@ pub(super) fn read(part: &Part<'_>, inner: Inner<'_>) -> Result<Parsed, Fault> {
         reading.unread(format!("entry {name}: a later entry has this name, which is read"));
     }
     let n_entries = reading.archive.len();
-    let (mut n_encrypted, mut is_unknown) = (0, false);
+    let mut n_encrypted = 0;
     for index in 0..n_entries {
         let Some(entry) = reading.entry(index) else { continue };
         if let Err(reason) = part.allowance.enter() {
@@ -57,21 +56,14 @@ pub(super) fn read(part: &Part<'_>, inner: Inner<'_>) -> Result<Parsed, Fault> {
         }
         if let Err(reason) = reading.read(index, &entry) {
             n_encrypted += usize::from(reason.starts_with(ENCRYPTED));
-            is_unknown |= reason == unknown();
             reading.unread(format!("entry {}: {reason}", quoted(&entry.name)));
         }
     }
     let is_locked = n_encrypted > 0 && reading.parsed.documents.is_empty();
     match is_locked {
-        true if is_unknown => Err(Fault::Encrypted(Locked::Unknown)),
         true => Err(Fault::Encrypted(part.options.passwords.locked())),
         false => Ok(reading.parsed),
     }
-}
-
-/// The reason to give for an entry that no password opens here.
-fn unknown() -> String {
-    Fault::Encrypted(Locked::Unknown).reason()
 }
 
 struct Reading<'r> {
@@ -147,7 +139,7 @@ impl Reading<'_> {
         if entry.is_symlink() {
             return Err("a link".to_owned());
         }
-        let (is_encrypted, is_aes) = (entry.encrypted(), entry.compression() == CompressionMethod::AES);
+        let is_encrypted = entry.encrypted();
         let (n_declared, limit) = (entry.size(), self.part.options.max_file_bytes);
         if n_declared > limit {
             return Err(format!("{n_declared} bytes, the limit is {limit}"));
@@ -157,10 +149,7 @@ impl Reading<'_> {
         if !is_encrypted {
             return taken(self.archive.by_index(index).map_err(unread)?, n_declared);
         }
-        if is_aes {
-            return Err(unknown());
-        }
-        // A wrong password passes the old check of one byte once in 256 times: only bytes with their checksum count.
+        // AES has a checksum of its own for the password, of two bytes, and for the content. A wrong password passes the old check of one byte once in 256 times: only bytes with their checksum count.
         let passwords = &self.part.options.passwords;
         for password in passwords.iter() {
             match self.archive.by_index_decrypt(index, password.as_bytes()) {

@@ -126,7 +126,7 @@ impl Book<'_> {
                 self.extraction.unread.push(format!("page {}: the spine does not name it", quoted(&name)));
             }
         }
-        if n_encrypted > 0 && n_encrypted == spine.len() { Err(Fault::Encrypted(Locked::Unknown)) } else { Ok(()) }
+        if n_encrypted > 0 && n_encrypted == spine.len() { Err(Fault::Encrypted(Locked::Rights)) } else { Ok(()) }
     }
 
     /// Reads a page, or says why it was not read.

@@ -14,7 +14,7 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
 }
 
 /// Adds the counts of the texts of some documents.
-pub(super) fn count(extraction: &mut Extraction, documents: &[Document]) {
+pub(in crate::read) fn count(extraction: &mut Extraction, documents: &[Document]) {
     for text in documents.iter().map(|document| document.text.as_str()) {
         extraction.n_characters += text.chars().count() as u64;
         extraction.n_unmapped +=

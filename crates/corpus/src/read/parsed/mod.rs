@@ -7,7 +7,7 @@ mod draft;
 mod figures;
 mod part;
 mod package;
-mod package_key;
+mod key;
 mod slides;
 
 mod archive;
@@ -19,6 +19,7 @@ mod folio;
 mod pdf;
 mod workbook;
 
+pub(super) use self::figures::count;
 use self::part::Inner;
 pub(super) use self::part::{Allowance, Fault, Parsed, Part};
 
@@ -49,12 +50,15 @@ pub(super) fn read(part: &Part<'_>, format: Format, depth: usize, inner: Inner<'
     }
     let opened;
     let part = if is_encrypted_package(part.bytes) {
-        opened = package_key::open(part.bytes, &part.options.passwords)?;
+        opened = key::open_office(part.bytes, &part.options.passwords)?;
         &Part { bytes: &opened, ..*part }
     } else {
         part
     };
     let found = of_content(part.bytes, format);
+    let is_odf = matches!(found, Format::Odt | Format::Ods | Format::Odp);
+    let plain = if is_odf { key::open_odf(part.bytes, &part.options.passwords)? } else { None };
+    let part = &Part { bytes: plain.as_deref().unwrap_or(part.bytes), ..*part };
     let Reader::Parsed(parser) = found.reader() else { return inner(part, found) };
     let mut parsed = match parser {
         Parser::Pdf => pdf::read(part),

@@ -8,8 +8,6 @@
 
 use std::io::{Cursor, Read};
 
-use aes::cipher::{Block, BlockCipherDecrypt, KeyInit};
-use aes::{Aes128, Aes192, Aes256};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use quick_xml::XmlVersion;
@@ -18,25 +16,19 @@ use quick_xml::reader::Reader;
 use sha1::Sha1;
 use sha2::{Sha256, Sha384, Sha512};
 
-use super::Fault;
+use super::cipher::{BLOCK_BYTES, decrypt};
+use super::{ENGINE, ROUNDS_MAX};
+use crate::read::parsed::Fault;
 use crate::read::password::{Locked, Passwords};
-
-const ENGINE: &str = "cento";
 
 /// Longest description of the encryption, in bytes.
 const INFO_BYTES_MAX: u64 = 64 << 10;
-
-/// Hashes that a password costs. Office writes 100,000; a file that asks for more than this wants time.
-const ROUNDS_MAX: u32 = 1_000_000;
 
 /// Hashes that a password costs in standard encryption, which does not say.
 const STANDARD_ROUNDS: u32 = 50_000;
 
 /// Bytes of a package that are encrypted together in agile encryption.
 const SEGMENT_BYTES: usize = 4_096;
-
-/// Bytes of a block of AES.
-const BLOCK_BYTES: usize = 16;
 
 /// The byte that lengthens what is too short for a key or a first block.
 const PADDING: u8 = 0x36;
@@ -46,7 +38,7 @@ const VERIFIER_VALUE: [u8; 8] = [0xd7, 0xaa, 0x0f, 0x6d, 0x30, 0x61, 0x34, 0x4e]
 const KEY_VALUE: [u8; 8] = [0x14, 0x6e, 0x0b, 0xe7, 0xab, 0xac, 0xd0, 0xd6];
 
 /// The package in a compound file, by the first password that opens it.
-pub(super) fn open(bytes: &[u8], passwords: &Passwords) -> Result<Vec<u8>, Fault> {
+pub(in crate::read::parsed) fn open(bytes: &[u8], passwords: &Passwords) -> Result<Vec<u8>, Fault> {
     if passwords.locked() == Locked::NoPassword {
         return Err(Fault::Encrypted(Locked::NoPassword));
     }
@@ -273,35 +265,6 @@ fn fitted(mut bytes: Vec<u8>, n_bytes: usize) -> Vec<u8> {
     bytes
 }
 
-/// Decrypts whole blocks, each alone, or chained where a first block is given; none for a key or a length that no AES
-/// has.
-fn decrypt(key: &[u8], first: Option<&[u8]>, content: &[u8]) -> Option<Vec<u8>> {
-    fn blocks<C: BlockCipherDecrypt + KeyInit>(key: &[u8], content: &mut [u8]) -> Option<()> {
-        let cipher = C::new_from_slice(key).ok()?;
-        for bytes in content.chunks_exact_mut(BLOCK_BYTES) {
-            let mut block = Block::<C>::try_from(&*bytes).ok()?;
-            cipher.decrypt_block(&mut block);
-            bytes.copy_from_slice(&block);
-        }
-        Some(())
-    }
-    if !content.len().is_multiple_of(BLOCK_BYTES) {
-        return None;
-    }
-    let mut opened = content.to_vec();
-    match key.len() {
-        16 => blocks::<Aes128>(key, &mut opened)?,
-        24 => blocks::<Aes192>(key, &mut opened)?,
-        32 => blocks::<Aes256>(key, &mut opened)?,
-        _ => return None,
-    }
-    if let Some(first) = first {
-        let before = first.iter().chain(content);
-        opened.iter_mut().zip(before).for_each(|(byte, before)| *byte ^= before);
-    }
-    Some(opened)
-}
-
 fn value(element: &BytesStart<'_>, name: &str) -> Option<String> {
     let found = element.try_get_attribute(name).ok().flatten()?;
     Some(found.normalized_value(XmlVersion::Implicit1_0).ok()?.into_owned())
@@ -323,7 +286,7 @@ mod tests {
     /// error or a package no longer than the file, in bounded time.
     #[test]
     fn damaged_files_are_refused() {
-        let whole = include_bytes!("../../tests/locked/agile.xlsx").as_slice();
+        let whole = include_bytes!("../../../tests/locked/agile.xlsx").as_slice();
         let passwords = Passwords::parse(b"tide").unwrap();
         assert!(open(whole, &passwords).unwrap().starts_with(b"PK"));
         let info = memchr::memmem::find(whole, b"<?xml").unwrap();
