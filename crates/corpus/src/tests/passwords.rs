@@ -1,7 +1,7 @@
 //! Files with a password, as programs of others write them: `locked/` holds files of msoffcrypto-tool 6.1.0 (agile
 //! encryption), qpdf 11.3 (RC4, AES of 128 and 256 bits), zip 3.0 (ZipCrypto), 7-Zip 26.02 (AES) and LibreOffice 7.4
-//! (OpenDocument 1.3), all with the password `tide`; `standard.docx`, which Word wrote, is a test file of msoffcrypto-tool (MIT License, Copyright 2015
-//! nolze), with the password `Password1234_`.
+//! (OpenDocument 1.3), all with the password `tide`; `standard.docx`, which Word wrote, is a test file of
+//! msoffcrypto-tool (MIT License, Copyright 2015 nolze), with the password `Password1234_`.
 
 use super::documents::zipped;
 use crate::*;

@@ -149,7 +149,8 @@ impl Reading<'_> {
         if !is_encrypted {
             return taken(self.archive.by_index(index).map_err(unread)?, n_declared);
         }
-        // AES has a checksum of its own for the password, of two bytes, and for the content. A wrong password passes the old check of one byte once in 256 times: only bytes with their checksum count.
+        // A wrong password passes the old check of one byte once in 256 times, and that of AES, of two, once in 65,536:
+        // only bytes with their checksum count.
         let passwords = &self.part.options.passwords;
         for password in passwords.iter() {
             match self.archive.by_index_decrypt(index, password.as_bytes()) {

@@ -1,7 +1,13 @@
-//! AES over whole blocks, each alone or chained (CBC), as the formats of office programs have it.
+//! AES over whole blocks, each alone or chained (CBC), as the formats of office programs have it; what a key may cost.
 
 use aes::cipher::{Block, BlockCipherDecrypt, KeyInit};
 use aes::{Aes128, Aes192, Aes256};
+
+/// Hashes that a password costs, at most. Programs write 100,000; a file that asks for more than this wants time.
+pub(super) const ROUNDS_MAX: u32 = 1_000_000;
+
+/// The name of the parser in an error.
+pub(super) const ENGINE: &str = "cento";
 
 /// Bytes of a block of AES.
 pub(super) const BLOCK_BYTES: usize = 16;

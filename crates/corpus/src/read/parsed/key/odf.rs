@@ -4,7 +4,8 @@
 //! chained blocks, as LibreOffice writes it since 3.5. Blowfish, as it was before that, and packages encrypted as a
 //! whole with Argon2 are not opened.
 //! Source: OpenDocument 1.2 part 3, 3.4 (encryption) and 4.8 (manifest).
-//! Cost: for each password, and then for each part, at most [`ROUNDS_MAX`] rounds; all parts within [`PLAIN_BYTES_MAX`].
+//! Cost: for each password, and then for each part, at most [`ROUNDS_MAX`] rounds; all parts within
+//! [`PLAIN_BYTES_MAX`].
 
 use std::io::{Cursor, Read, Write};
 
@@ -19,8 +20,7 @@ use sha2::{Digest, Sha256};
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipWriter};
 
-use super::cipher::decrypt;
-use super::{ENGINE, ROUNDS_MAX};
+use super::cipher::{ENGINE, ROUNDS_MAX, decrypt};
 use crate::read::parsed::Fault;
 use crate::read::parsed::package::Package;
 use crate::read::password::{Locked, Passwords};

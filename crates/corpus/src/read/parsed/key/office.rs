@@ -16,8 +16,7 @@ use quick_xml::reader::Reader;
 use sha1::Sha1;
 use sha2::{Sha256, Sha384, Sha512};
 
-use super::cipher::{BLOCK_BYTES, decrypt};
-use super::{ENGINE, ROUNDS_MAX};
+use super::cipher::{BLOCK_BYTES, ENGINE, ROUNDS_MAX, decrypt};
 use crate::read::parsed::Fault;
 use crate::read::password::{Locked, Passwords};
 
