@@ -166,14 +166,14 @@ fn shards_that_cannot_be_are_refused() {
     let shards = coordinator(&place, &addresses(&parts), &[]);
     refused(&format!("http://{}", shards.address), 3, &["other servers"]);
     let own = env!("CARGO_PKG_VERSION");
-    for body in ["".to_owned(), "{}".to_owned(), json!({"wire": 3}).to_string()] {
+    for body in ["".to_owned(), "{}".to_owned(), json!({"wire": 4}).to_string()] {
         parts[0].ask("POST", "/v1/shard", &[], body.as_bytes()).refused(400, "request");
     }
-    for other in [json!({"wire": 99, "cento": own}), json!({"wire": 3, "cento": "9.9.9"})] {
+    for other in [json!({"wire": 99, "cento": own}), json!({"wire": 4, "cento": "9.9.9"})] {
         let said = parts[0].post("/v1/shard", &other).refused(400, "request");
         assert!(said.contains("must be of one version") && said.contains(own), "{said}");
     }
-    let stale = json!({"wire": 3, "cento": own, "generation": "0", "call": "schema"});
+    let stale = json!({"wire": 4, "cento": own, "generation": "0", "call": "schema"});
     parts[0].post("/v1/shard", &stale).refused(409, "other_generation");
     refused(&format!("{one},{one}/"), 2, &["shards", "is http"]);
     let by_name = one.replace("127.0.0.1", "localhost");
