@@ -136,7 +136,7 @@ fn whatever_is_where_a_shard_should_be_is_named() {
     let place = Place::new();
     let model = tiny_model();
     let with = |status: &str, body: &str| format!("HTTP/1.1 {status}\r\ncontent-length: {}\r\n\r\n{body}", body.len());
-    let version = json!({"wire": 3, "cento": "9.9.9", "generation": "a", "answer": null}).to_string();
+    let version = json!({"wire": 4, "cento": "9.9.9", "generation": "a", "answer": null}).to_string();
     for (said, words) in [
         (String::new(), "the connection broke"),
         ("SSH-2.0-OpenSSH_9.6\r\n".to_owned(), "the connection broke"),
