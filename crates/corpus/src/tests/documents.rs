@@ -110,6 +110,16 @@ fn pages_of_a_pdf_are_anchors_and_its_outline_is_the_sections() {
 }
 
 #[test]
+fn a_title_of_a_last_page_without_text_is_a_section_where_the_text_ends() {
+    let pages: [&[(u32, &str)]; 2] = [&[(18, "Tides"), (11, "The moon pulls the sea.")], &[]];
+    let (document, _) = one("sea.pdf", &pdf(&pages, &[("Tides", 0), ("Back cover", 1)]));
+    let end = document.text.len();
+    let sections: Vec<_> =
+        document.sections[1..].iter().map(|section| (section.heading.as_str(), section.span.clone())).collect();
+    assert_eq!(sections, [("Tides", 0..end), ("Back cover", end..end)], "{:?}", document.text);
+}
+
+#[test]
 fn the_numbers_that_pages_of_a_pdf_are_printed_with_are_no_part_of_its_text() {
     let page = |text: &'static str, number: &'static str| [(11, text), (11, "In the year"), (11, "2020"), (11, number)];
     let pages = [page("The moon pulls.", "11"), page("The sea rises.", "12"), page("The tide turns.", "13")];

@@ -166,6 +166,13 @@ impl Draft {
         if let Some(last) = self.blocks.last_mut() {
             last.span.end = self.text.len();
         }
+        // What opens behind all text, the title of a page without any, stands where the text ends.
+        let mut sections = self.outline.finish(self.text.len());
+        for Section { span, heading_span, .. } in &mut sections {
+            for span in [span, heading_span] {
+                *span = span.start.min(self.text.len())..span.end.min(self.text.len());
+            }
+        }
         let About { title, metadata, warnings } = about;
         let title = title.map(|title| one_line(&title)).filter(|title| !title.is_empty());
         let of_text = self.first_heading.and_then(|(level, heading)| (level == 1).then_some(heading));
@@ -174,7 +181,7 @@ impl Draft {
             origin: origin.to_owned(),
             format,
             title: title.or(of_text).unwrap_or(name),
-            sections: self.outline.finish(self.text.len()),
+            sections,
             text: self.text,
             kind: TextKind::Extracted,
             blocks: self.blocks,
@@ -190,4 +197,23 @@ impl Draft {
 /// A text in one line, single spaces between its words.
 pub(super) fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sections_behind_all_text_stand_where_it_ends() {
+        let mut draft = Draft::new(100);
+        draft.heading(1, "Tides").unwrap();
+        draft.block(BlockKind::Prose, "The moon.").unwrap();
+        draft.section(1, "Back cover", 0);
+        draft.section(2, "Inside", 0);
+        let document = draft.finish("id", "id", Format::Pdf, "name".to_owned(), About::default());
+        assert_eq!(document.text, "Tides\n\nThe moon.\n");
+        let spans = document.sections.iter().map(|section| (section.span.clone(), section.heading_span.clone()));
+        let end = document.text.len();
+        assert_eq!(spans.collect::<Vec<_>>()[1..], [(0..end, 0..5), (end..end, end..end), (end..end, end..end)]);
+    }
 }
