@@ -18,7 +18,7 @@ use cento_collection::care::status::{ReplicaStatus, ShardStatus};
 use cento_lexical::{Bm25, Explanation, Statistics};
 
 use self::race::{Failures, Race, why};
-use self::standing::Standing;
+use self::standing::{GENERATION, Standing};
 use crate::cancel::Cancel;
 use crate::error::{Error, Result};
 use crate::source::documents::{DocumentSection, Excerpt, ListedDocument, LocatedDocument, Part, Sought};
@@ -77,7 +77,7 @@ impl Replicas {
         let Some(known) = lock(&self.known).clone() else { return self.first_sight(within, cancel) };
         let mut has_other = false;
         for _ in &self.carriers {
-            let answer = self.race("generation").run(|at, overtaken| {
+            let answer = self.race(GENERATION).run(|at, overtaken| {
                 let stop = || cancel.is_cancelled() || overtaken.is_cancelled();
                 generation(&*self.carriers[at], within, &stop).map(|generation| (at, generation))
             });

@@ -131,7 +131,10 @@ impl Race<'_> {
 
     fn failed(&self, at: usize, error: &Error) {
         if (self.is_fault)(error) {
-            self.with(|standing| standing.failed(at, why(error), Instant::now()));
+            self.with(|standing| match error {
+                Error::ShardChanged { .. } => standing.has_other(at, why(error), Instant::now()),
+                _ => standing.failed(at, why(error), Instant::now()),
+            });
         }
     }
 

@@ -39,6 +39,9 @@ const REST: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(60)];
 /// Times in a row that a replica may be late.
 const LATE_MAX: u32 = 3;
 
+/// The kind of the call for the generation, with which each request begins.
+pub(super) const GENERATION: &str = "generation";
+
 /// Why one that is late too often rests.
 const SLOW: &str = "it is slower than another replica";
 
@@ -62,6 +65,8 @@ pub(super) struct Standing {
 pub(super) struct Replica {
     /// The end of its rest and why it rests; nothing if it answered last.
     pub(super) rest: Option<(Instant, String)>,
+    /// It rests for having another generation than that which was asked for.
+    has_other: bool,
     n_failed_in_a_row: u32,
     n_late_in_a_row: u32,
     pub(super) n_answers: u64,
@@ -91,7 +96,8 @@ impl Standing {
     }
 
     /// The order for the next call: those that answer take turns in each kind of call; a rest that is over is looked at
-    /// by one call; those that rest come last, in case nobody else answers.
+    /// by one call, which asks for the generation where another one is why it rests; those that rest come last, in
+    /// case nobody else answers.
     pub(super) fn order(&mut self, kind: &'static str, now: Instant) -> Order {
         self.credit = (self.credit + 1).min(BURST * HEDGED_ONE_IN);
         let n = self.replicas.len();
@@ -102,7 +108,8 @@ impl Standing {
         let rests = |&at: &usize| self.replicas[at].rest.as_ref().map(|(until, _)| *until);
         let (mut replicas, mut resting): (Vec<usize>, Vec<usize>) =
             (0..n).map(|at| (turn + at) % n).partition(|at| rests(at).is_none());
-        let over = resting.iter().position(|at| rests(at).is_some_and(|until| until <= now));
+        let may_look = |at: usize| kind == GENERATION || !self.replicas[at].has_other;
+        let over = resting.iter().position(|at| rests(at).is_some_and(|until| until <= now) && may_look(*at));
         if let Some(over) = over.map(|over| resting.remove(over)) {
             replicas.insert(0, over);
             let pause = self.replicas[over].pause();
@@ -149,7 +156,7 @@ impl Standing {
         if is_late {
             return replica.late(now);
         }
-        (replica.rest, replica.n_failed_in_a_row, replica.n_late_in_a_row) = (None, 0, 0);
+        (replica.rest, replica.has_other, replica.n_failed_in_a_row, replica.n_late_in_a_row) = (None, false, 0, 0);
     }
 
     pub(super) fn failed(&mut self, at: usize, why: String, now: Instant) {
@@ -157,6 +164,14 @@ impl Standing {
         replica.n_failures += 1;
         replica.n_failed_in_a_row = replica.n_failed_in_a_row.saturating_add(1);
         replica.rest = Some((now.checked_add(replica.pause()).unwrap_or(now), why));
+        replica.has_other = false;
+    }
+
+    /// It has another generation than what was asked for. What it has is for it to say: any other call would find the
+    /// same again, and lengthen its rest, each time.
+    pub(super) fn has_other(&mut self, at: usize, why: String, now: Instant) {
+        self.failed(at, why, now);
+        self.replicas[at].has_other = true;
     }
 
     /// Another replica answered the same call first, though it was asked later.
@@ -216,6 +231,18 @@ mod tests {
         assert_eq!(standing.order("kind", now).n_ready, 2);
         standing.failed(0, "gone".to_owned(), now);
         assert!(standing.order("kind", now + SECOND).is_look, "the first rest is short again");
+    }
+
+    #[test]
+    fn one_with_another_generation_is_looked_at_by_calls_for_that_alone() {
+        let (mut standing, now) = (Standing::new(2), Instant::now());
+        standing.has_other(0, "another".to_owned(), now);
+        let order = standing.order("kind", now + SECOND);
+        assert_eq!((order.replicas, order.n_ready, order.is_look), (vec![1, 0], 1, false));
+        assert!(!standing.order(GENERATION, now).is_look, "it rests");
+        assert!(standing.order(GENERATION, now + SECOND).is_look);
+        standing.failed(0, "gone".to_owned(), now);
+        assert!(standing.order("kind", now + 2 * SECOND).is_look, "now it fails for another reason");
     }
 
     #[test]
