@@ -7,13 +7,15 @@ use bytemuck::{Pod, Zeroable, cast_slice, pod_read_unaligned};
 use wgpu::{Buffer, BufferUsages};
 
 use super::failure::{Failure, Result, failed};
-use super::launch::PRODUCT_TILE;
+use super::launch::ProductTile;
 use super::record::Download;
 use super::table::Table;
 use super::{Gpu, Recorder};
 
 /// Products that can come back from one launch.
 const FOUND_MAX: usize = 1 << 20;
+/// The tiles of products of queries and rows.
+const TILE: ProductTile = ProductTile::Large;
 /// Rows are compared by this many, as bits lie in numbers.
 pub(crate) const ROWS_STEP: usize = 32;
 
@@ -107,7 +109,7 @@ impl Comparison {
             (&*floors_on_gpu, floors_on_gpu.size()),
         ];
         buffers.extend(allowed.as_ref().map(Table::bound));
-        let tiles = [self.n_queries, n_rows].map(|n| n.div_ceil(PRODUCT_TILE) as u32);
+        let tiles = [self.n_queries, n_rows].map(|n| n.div_ceil(TILE.size()) as u32);
         recorder.run(&texts[usize::from(allowed.is_some())], &buffers, tiles)?;
         recorder.submit()?;
         let read = |n_bytes: usize| Download::start(&gpu, found, n_bytes as u64)?.read(<[u8]>::to_vec);
@@ -146,7 +148,7 @@ fn text(width: usize, bits: Bits, has_allowed: bool) -> String {
         allowed.to_owned(),
         include_str!("wgsl/halves.wgsl").to_owned(),
         include_str!("wgsl/scan.wgsl").to_owned(),
-        include_str!("wgsl/product.wgsl").to_owned(),
+        TILE.text(),
     ]
     .concat()
 }

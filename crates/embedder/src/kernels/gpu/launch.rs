@@ -17,10 +17,58 @@ use crate::kernels::cpu::norm::Centre;
 use crate::pack::Batch;
 use crate::precision::rounded_to_f16;
 
-/// Rows and columns of a tile of a product.
-pub(super) const PRODUCT_TILE: usize = 64;
-/// Threads of every other workgroup.
+/// Threads of every workgroup but those of products.
 const THREADS: usize = 64;
+/// The members of a vector of four.
+const MEMBERS: [char; 4] = ['x', 'y', 'z', 'w'];
+
+/// The tiles that a product is made in, by the model's shape alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ProductTile {
+    /// 64 by 64: few columns.
+    Small,
+    /// 128 by 128: a thread has twice the sums for what it reads.
+    Large,
+}
+
+impl ProductTile {
+    pub(super) fn of(n_columns: usize) -> Self {
+        if n_columns <= 128 { Self::Small } else { Self::Large }
+    }
+
+    /// Rows, and columns, of a tile.
+    pub(super) fn size(self) -> usize {
+        16 * 4 * self.parts()
+    }
+
+    /// Parts of four rows, and of four columns, that a thread makes.
+    fn parts(self) -> usize {
+        match self {
+            Self::Small => 1,
+            Self::Large => 2,
+        }
+    }
+
+    /// The kernel's text behind its shapes.
+    pub(super) fn text(self) -> String {
+        let parts = self.parts();
+        let all = || (0..parts).flat_map(move |r| (0..4).flat_map(move |i| (0..parts).map(move |c| (r, i, c))));
+        let sums = all().map(|(r, i, c)| format!("var sum_{r}{i}_{c} = vec4<f32>();\n"));
+        let loads = (0..parts).map(|p| {
+            let at = |local: &str| format!("i * LINE + {}u + {local}", 16 * p);
+            format!("let a_{p} = xs[{}];\nlet b_{p} = ws[{}];\n", at("local.y"), at("local.x"))
+        });
+        let products = all()
+            .map(|(r, i, c)| format!("sum_{r}{i}_{c} = fma(vec4(a_{r}.{}), b_{c}, sum_{r}{i}_{c});\n", MEMBERS[i]));
+        let puts = all().map(|(r, i, c)| format!("put_four(t + {}u, n + {}u, sum_{r}{i}_{c});\n", 64 * r + i, 64 * c));
+        let sizes = shape(&[("TILE", self.size()), ("DEPTH", 16 / parts)]);
+        let text = include_str!("wgsl/product.wgsl")
+            .replace("SUMS\n", &sums.collect::<String>())
+            .replace("STEP\n", &loads.chain(products).collect::<String>())
+            .replace("PUT\n", &puts.collect::<String>());
+        [sizes, text].concat()
+    }
+}
 
 /// A number as WGSL reads it.
 pub(super) struct Literal(pub(super) f32);
@@ -98,7 +146,7 @@ impl GpuLinear {
             optional(bias.as_ref().map(|_| ()), 3, "bias"),
             activation(function),
             "fn put(t: u32, n: u32, sum: f32) { out[t * N + n] = activate(sum + bias_of(n)); }\n".to_owned(),
-            include_str!("wgsl/product.wgsl").to_owned(),
+            ProductTile::of(n_outputs).text(),
         ];
         let read_weight = match of_weight {
             WeightType::F32 => read_floats("weight", 1, n_inputs),
@@ -121,7 +169,8 @@ impl GpuLinear {
         let out = recorder.take(x.n_rows, self.n_outputs)?;
         let mut buffers = vec![bound(x), self.weight.bound(), bound(&out)];
         buffers.extend(self.bias.as_ref().map(Table::bound));
-        let tiles = [x.n_rows, self.n_outputs].map(|n| n.div_ceil(PRODUCT_TILE) as u32);
+        let tile = ProductTile::of(self.n_outputs).size();
+        let tiles = [x.n_rows, self.n_outputs].map(|n| n.div_ceil(tile) as u32);
         recorder.run(&self.text, &buffers, tiles)?;
         Ok(out)
     }
@@ -271,7 +320,7 @@ pub(crate) struct GpuAttention<'a> {
 impl GpuAttention<'_> {
     pub(crate) fn run(self, qkv: &GpuRows, batch: &Batch, recorder: &mut Recorder) -> Result<GpuRows> {
         let Self { heads, scale, bias, sight } = self;
-        let n_queries = n_queries(heads.width);
+        let tile = AttentionTile::of(heads.width);
         let far = |n: usize| u32::try_from(n).unwrap_or(u32::MAX) as usize;
         let bias_text = match bias {
             None => "fn bias_of(head: u32, query: u32, key: u32) -> f32 { return 0.0; }\n".to_owned(),
@@ -283,16 +332,11 @@ impl GpuAttention<'_> {
                 bias.reach
             ),
         };
-        let sizes = [
-            ("TILE", n_queries),
-            ("PER_THREAD", (n_queries * heads.width).div_ceil(THREADS)),
-            ("BACK", far(sight.back)),
-            ("AHEAD", far(sight.ahead)),
-        ];
+        let sizes = [("BACK", far(sight.back)), ("AHEAD", far(sight.ahead))];
         let scale = format!("const SCALE = {};\n", Literal(scale));
-        let text = [of_heads(heads), shape(&sizes), scale, bias_text, include_str!("wgsl/attention.wgsl").to_owned()];
+        let text = [of_heads(heads), shape(&sizes), scale, bias_text, tile.text(heads)];
         let out = recorder.take(qkv.n_rows, heads.queries())?;
-        let (n_tiles, tiles) = recorder.tiles(batch, n_queries)?;
+        let (n_tiles, tiles) = recorder.tiles(batch, tile.n_queries)?;
         let tiles_bytes = u64::from(n_tiles) * 3 * size_of::<u32>() as u64;
         let table = bias.map(|bias| recorder.bias(bias)).transpose()?;
         let mut buffers = vec![bound(qkv), (&tiles, tiles_bytes), bound(&out)];
@@ -302,10 +346,103 @@ impl GpuAttention<'_> {
     }
 }
 
-/// Queries, and keys, of a tile: what fits a workgroup's memory with heads of that width, at most 32.
-pub(super) fn n_queries(width: usize) -> usize {
-    let fits = |n: &usize| 4 * (2 * n * width + n * n + 3 * n) <= WORKGROUP_BYTES as usize;
-    [32, 16, 8, 4, 2, 1].into_iter().find(fits).unwrap_or(1)
+/// The queries that a workgroup answers, and the keys that it takes at a time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct AttentionTile {
+    pub(super) n_queries: usize,
+    pub(super) n_keys: usize,
+}
+
+impl AttentionTile {
+    const ALL: [[usize; 2]; 8] = [[32, 32], [32, 16], [16, 16], [16, 8], [8, 8], [8, 4], [4, 4], [4, 1]];
+
+    /// The largest whose numbers fit a workgroup's memory.
+    pub(super) fn of(width: usize) -> Self {
+        let all = Self::ALL.map(|[n_queries, n_keys]| Self { n_queries, n_keys });
+        let fitting = all.into_iter().find(|tile| tile.n_bytes(width) <= WORKGROUP_BYTES as usize);
+        fitting.unwrap_or(Self { n_queries: 4, n_keys: 1 })
+    }
+
+    pub(super) fn n_bytes(self, width: usize) -> usize {
+        let Self { n_queries, n_keys } = self;
+        let fours = width.div_ceil(4);
+        16 * (fours * n_queries + n_keys * (fours | 1) + n_keys * (n_queries / 4 + 1)) + 12 * n_queries
+    }
+
+    /// The kernel's text behind its shapes.
+    fn text(self, heads: Heads) -> String {
+        let Self { n_queries, n_keys } = self;
+        let (fours, places) = (heads.width.div_ceil(4), n_queries / 4);
+        let n_lanes = THREADS / places;
+        let keys = || 0..n_keys.div_ceil(n_lanes);
+        let units = || 0..(places * fours).div_ceil(THREADS);
+        let key = |c: usize| format!("let key_{c} = lane + {}u;\nvar product_{c} = vec4<f32>();\n", c * n_lanes);
+        let read = |i: usize| format!("let q_{} = queries[(4u * d + {i}u) * {places}u + place];\n", MEMBERS[i]);
+        let multiply = keys().map(|c| {
+            let product = |m: char| format!("product_{c} = fma(q_{m}, vec4(k_{c}.{m}), product_{c});\n");
+            let load = format!("let k_{c} = shared_rows[min(key_{c}, {}u) * STRIDE + d];\n", n_keys - 1);
+            [load, MEMBERS.map(product).concat()].concat()
+        });
+        let put_scores = keys().map(|c| {
+            let score = |i: usize| {
+                let query = format!("first + 4u * place + {i}u");
+                format!("score(head, min({query}, n_tokens - 1u), key + key_{c}, product_{c}.{})", MEMBERS[i])
+            };
+            let scores: Vec<String> = (0..4).map(score).collect();
+            format!("if (key_{c} < n_keys) {{ weights[key_{c} * LINE + place] = vec4({}); }}\n", scores.join(", "))
+        });
+        let scores = [
+            keys().map(key).collect(),
+            "for (var d = 0u; d < FOURS; d++) {\n".to_owned(),
+            (0..4).map(read).collect(),
+            multiply.collect(),
+            "}\n".to_owned(),
+            put_scores.collect::<String>(),
+        ];
+        let sums = units().flat_map(|c| (0..4).map(move |i| format!("var sum_{c}{i} = vec4<f32>();\n")));
+        let places_of_units = units().map(|c| {
+            format!("let unit_{c} = index + {}u;\nlet of_{c} = min(unit_{c} / FOURS, {}u);\nlet d_{c} = unit_{c} % FOURS;\n", c * THREADS, places - 1)
+        });
+        let rescale = units().map(|c| {
+            let factor = |i: usize| format!("sum_{c}{i} *= factors[of_{c}].{};\n", MEMBERS[i]);
+            (0..4).map(factor).collect::<String>()
+        });
+        let add = units().map(|c| {
+            let product = |i: usize| format!("sum_{c}{i} = fma(vec4(w_{c}.{}), v_{c}, sum_{c}{i});\n", MEMBERS[i]);
+            let loads =
+                format!("let w_{c} = weights[j * LINE + of_{c}];\nlet v_{c} = shared_rows[j * STRIDE + d_{c}];\n");
+            [loads, (0..4).map(product).collect()].concat()
+        });
+        let put = units().flat_map(|c| (0..4).map(move |i| {
+            format!(
+                "if (unit_{c} < {}u && 4u * of_{c} + {i}u < n_queries) {{ put(start + first + 4u * of_{c} + {i}u, head * D, 4u * d_{c}, sum_{c}{i} / sums[4u * of_{c} + {i}u]); }}\n",
+                places * fours
+            )
+        }));
+        let text = include_str!("wgsl/attention.wgsl")
+            .replace("SUMS\n", &places_of_units.chain(sums).collect::<String>())
+            .replace("SCORES\n", &scores.concat())
+            .replace("RESCALE\n", &rescale.collect::<String>())
+            .replace("ADD\n", &add.collect::<String>())
+            .replace("PUT\n", &put.collect::<String>());
+        [load_four(heads.width), shape(&[("QUERIES", n_queries), ("KEYS", n_keys)]), text].concat()
+    }
+}
+/// The binding of `q | k | v`, and a function that reads four values of a head, zero beyond its width.
+fn load_four(width: usize) -> String {
+    let (element, body) = match width.is_multiple_of(4) {
+        true => ("vec4<f32>", "return qkv[(at + d) / 4u];".to_owned()),
+        false => {
+            let value = |i: u32| format!("if (d + {i}u < D) {{ v[{i}] = qkv[at + d + {i}u]; }}");
+            ("f32", format!("var v: vec4<f32>; {} return v;", (0..4).map(value).collect::<String>()))
+        }
+    };
+    format!(
+        "@group(0) @binding(0) var<storage, read> qkv: array<{element}>;\n\
+         @group(0) @binding(1) var<storage, read> tiles: array<u32>;\n\
+         @group(0) @binding(2) var<storage, read_write> out: array<f32>;\n\
+         fn load_four(at: u32, d: u32) -> vec4<f32> {{ {body} }}\n"
+    )
 }
 
 /// \[T, 2F\] → \[T, F\].

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use candle_core::{Device, Tensor};
 
-use super::launch::Literal;
+use super::launch::{AttentionTile, Literal};
 use super::*;
 use crate::kernels::cpu::attention::RelativeBias;
 use crate::kernels::cpu::dense::Activation;
@@ -147,8 +147,13 @@ fn attention_agrees_with_the_cpu() {
 }
 
 #[test]
-fn a_tile_fits_a_workgroup_whatever_the_head() {
-    assert_eq!([4, 32, 64, 96, 128, 256, 1024].map(launch::n_queries), [32, 32, 16, 16, 8, 4, 1]);
+fn a_tile_fits_a_workgroup_up_to_heads_of_half_a_thousand() {
+    for width in 1..=500 {
+        let tile = AttentionTile::of(width);
+        assert!(tile.n_bytes(width) <= adapter::WORKGROUP_BYTES as usize, "{width}: {tile:?}");
+    }
+    let sizes = [32, 64, 128, 256].map(AttentionTile::of).map(|tile| (tile.n_queries, tile.n_keys));
+    assert_eq!(sizes, [(32, 32), (32, 16), (16, 8), (8, 4)]);
 }
 
 #[test]

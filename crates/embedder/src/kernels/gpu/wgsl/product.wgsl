@@ -1,14 +1,24 @@
-// put(t, n, sum over k of x[t][k] weight[n][k]), x [T, K], weight [N, K].
+// put_four(t, n, sums over k of x[t][k] weight[n..n + 4][k]), x [T, K], weight [N, K].
 //
-// A workgroup makes a tile of 64 rows and 64 columns, a thread 4 by 4 of them; K is walked 16 at a time through shared
-// memory. Each sum is one chain over k from 0 up, whatever tile it is in.
-// In front: K, `n_rows`, `n_columns`, `load_x`, `load_weight` (four values from k on, zero beyond K), `put`.
+// A workgroup makes a tile of TILE rows and TILE columns; K is walked DEPTH at a time through shared memory, and while
+// one step is multiplied the next is on its way. A thread makes a square of the tile in parts of 4 by 4, 64 apart, so
+// that neighbours read neighbouring words. Each sum is one chain over k from 0 up, whatever tile it is in.
+// In front: K, TILE, DEPTH, `n_rows`, `n_columns`, `load_x`, `load_weight` (four values from k on, zero beyond K), `put`.
+// In place of the three marks: the sums of a thread, a step of them, and their way out.
 
-const TILE = 64u;
-const DEPTH = 16u;
+const PARTS = DEPTH / 4u;
+const LINE = TILE / 4u + 1u; // one more, so that threads that store the parts of a row meet in no bank
 
-var<workgroup> xs: array<vec4<f32>, 256>; // [DEPTH][TILE / 4]
-var<workgroup> ws: array<vec4<f32>, 256>;
+var<workgroup> xs: array<vec4<f32>, DEPTH * LINE>; // [DEPTH][TILE]
+var<workgroup> ws: array<vec4<f32>, DEPTH * LINE>;
+
+fn put_four(t: u32, n: u32, sums: vec4<f32>) {
+    if (t >= n_rows()) { return; }
+    if (n < n_columns()) { put(t, n, sums.x); }
+    if (n + 1u < n_columns()) { put(t, n + 1u, sums.y); }
+    if (n + 2u < n_columns()) { put(t, n + 2u, sums.z); }
+    if (n + 3u < n_columns()) { put(t, n + 3u, sums.w); }
+}
 
 @compute @workgroup_size(16, 16)
 fn main(
@@ -16,42 +26,40 @@ fn main(
     @builtin(local_invocation_id) local: vec3<u32>,
     @builtin(local_invocation_index) index: u32,
 ) {
-    let t_end = n_rows();
-    let n_end = n_columns();
-    let loaded = index % TILE; // the row, and the column, that this thread loads for all
-    let part = index / TILE;
+    let loaded = index / PARTS; // the row, and the column, of which this thread loads a part for all
+    let part = index % PARTS;
     let row = group.x * TILE + loaded;
     let column = group.y * TILE + loaded;
-    var sums = array<vec4<f32>, 4>();
+    let is_row = row < n_rows();
+    let is_column = column < n_columns();
+    let at = 4u * part * LINE + loaded / 4u;
+    let lane = loaded % 4u;
+    var x = vec4<f32>();
+    var w = vec4<f32>();
+    if (is_row && 4u * part < K) { x = load_x(row, 4u * part); }
+    if (is_column && 4u * part < K) { w = load_weight(column, 4u * part); }
+    SUMS
     for (var first = 0u; first < K; first += DEPTH) {
-        let k = first + 4u * part;
-        var x = vec4<f32>();
-        var w = vec4<f32>();
-        if (row < t_end && k < K) { x = load_x(row, k); }
-        if (column < n_end && k < K) { w = load_weight(column, k); }
-        for (var i = 0u; i < 4u; i++) {
-            let at = (4u * part + i) * 16u + loaded / 4u;
-            xs[at][loaded % 4u] = x[i];
-            ws[at][loaded % 4u] = w[i];
-        }
+        xs[at][lane] = x.x;
+        xs[at + LINE][lane] = x.y;
+        xs[at + 2u * LINE][lane] = x.z;
+        xs[at + 3u * LINE][lane] = x.w;
+        ws[at][lane] = w.x;
+        ws[at + LINE][lane] = w.y;
+        ws[at + 2u * LINE][lane] = w.z;
+        ws[at + 3u * LINE][lane] = w.w;
         workgroupBarrier();
+        let next = first + DEPTH + 4u * part;
+        x = vec4<f32>();
+        w = vec4<f32>();
+        if (next < K && is_row) { x = load_x(row, next); }
+        if (next < K && is_column) { w = load_weight(column, next); }
         for (var i = 0u; i < DEPTH; i++) {
-            let a = xs[i * 16u + local.y];
-            let b = ws[i * 16u + local.x];
-            sums[0] = fma(vec4(a.x), b, sums[0]);
-            sums[1] = fma(vec4(a.y), b, sums[1]);
-            sums[2] = fma(vec4(a.z), b, sums[2]);
-            sums[3] = fma(vec4(a.w), b, sums[3]);
+            STEP
         }
         workgroupBarrier();
     }
-    let first_row = group.x * TILE + 4u * local.y;
-    let first_column = group.y * TILE + 4u * local.x;
-    for (var i = 0u; i < 4u; i++) {
-        for (var j = 0u; j < 4u; j++) {
-            let t = first_row + i;
-            let n = first_column + j;
-            if (t < t_end && n < n_end) { put(t, n, sums[i][j]); }
-        }
-    }
+    let t = group.x * TILE + 4u * local.y;
+    let n = group.y * TILE + 4u * local.x;
+    PUT
 }
