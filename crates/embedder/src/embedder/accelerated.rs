@@ -16,10 +16,10 @@ use crate::encoder::stop::{Stop, check};
 use crate::error::{Error, Result};
 use crate::kernels::cuda;
 use crate::kernels::cuda::pool::pool;
-use crate::kernels::cuda::transfer::{self, Download};
+use crate::kernels::cuda::transfer;
 use crate::kernels::gpu;
 use crate::layers::{Rows, to_host};
-use crate::pack::{Batch, Spans};
+use crate::pack::Batch;
 use crate::pooling::{NOTHING_BEHIND_PROMPT, NoVector};
 use crate::tokens::Encoded;
 
@@ -40,11 +40,24 @@ struct Flying {
 /// The vectors of a batch, one a text.
 enum Vectors {
     /// Pooled on the device: for each mode rows \[texts, width\].
-    Coming { rows: Vec<Download>, width: usize, n_prompt: usize },
-    /// Hidden rows on their way; pooled here when they are there.
-    Hidden { rows: gpu::Download, spans: Spans, n_prompt: usize },
+    Coming { rows: Vec<Coming>, width: usize, n_prompt: usize },
     /// Pooled here.
     Here(Vec<Result<Vec<f32>, NoVector>>),
+}
+
+/// Pooled rows on their way.
+enum Coming {
+    Device(transfer::Download),
+    Gpu(gpu::Download),
+}
+
+impl Coming {
+    fn wait(self) -> candle_core::Result<Vec<f32>> {
+        match self {
+            Self::Device(rows) => rows.wait(),
+            Self::Gpu(rows) => rows.wait(),
+        }
+    }
 }
 
 /// Batches between their start and their landing.
@@ -152,10 +165,19 @@ impl Embedder {
             Rows::Cpu(_) => unreachable!("the CPU has its own way"),
             Rows::Device(rows) => rows,
             Rows::Gpu(rows) => {
-                let vectors = Vectors::Hidden { rows: rows.download()?, spans: batch.spans.clone(), n_prompt };
-                workspace.give(Rows::Gpu(rows));
+                let (width, spans) = (rows.width(), self.spans(batch, n_prompt));
+                let mut pooled = Vec::new();
+                for mode in self.head().on_device(n_prompt).0 {
+                    pooled.push(gpu::ends::pool(&rows, &spans, mode, workspace.recorder())?);
+                }
+                workspace.submit()?;
+                let coming = pooled.iter().map(|rows| Ok(Coming::Gpu(rows.download()?)));
+                let rows_coming = coming.collect::<candle_core::Result<_>>()?;
+                for rows in pooled.into_iter().chain([rows]) {
+                    workspace.give(Rows::Gpu(rows));
+                }
                 self.give_back(workspace);
-                return Ok(Flying { texts, vectors });
+                return Ok(Flying { texts, vectors: Vectors::Coming { rows: rows_coming, width, n_prompt } });
             }
         };
         self.give_back(workspace);
@@ -163,28 +185,29 @@ impl Embedder {
             let vectors = self.head().vectors(&to_host(&rows)?, &batch.spans, n_prompt);
             return Ok(Flying { texts, vectors: Vectors::Here(vectors) });
         }
-        let (modes, n_before) = self.head().on_device(n_prompt);
+        let (modes, _) = self.head().on_device(n_prompt);
+        let spans = transfer::upload(&self.spans(batch, n_prompt), rows.device())?;
+        let download = |mode| Ok(Coming::Device(transfer::Download::start(&pool(&rows, &spans, mode)?)?));
+        let coming = modes.into_iter().map(download).collect::<candle_core::Result<_>>()?;
+        Ok(Flying { texts, vectors: Vectors::Coming { rows: coming, width: rows.dim(1)?, n_prompt } })
+    }
+
+    /// For each text the rows that its vector is made of, as the kernels take them.
+    fn spans(&self, batch: &Batch, n_prompt: usize) -> Vec<u32> {
+        let (_, n_before) = self.head().on_device(n_prompt);
         // a text that ends with its prompt has no vector; pooled as a whole it does no harm
         let n_before = |span: &Range<usize>| if span.len() > n_before { n_before } else { 0 };
         let words = |span: Range<usize>| [span.start + n_before(&span), span.end, n_before(&span)].map(|n| n as u32);
-        let spans: Vec<u32> = batch.spans.iter().flat_map(words).collect();
-        let spans = transfer::upload(&spans, rows.device())?;
-        let download = |mode| Download::start(&pool(&rows, &spans, mode)?);
-        let coming = modes.into_iter().map(download).collect::<candle_core::Result<_>>()?;
-        Ok(Flying { texts, vectors: Vectors::Coming { rows: coming, width: rows.dim(1)?, n_prompt } })
+        batch.spans.iter().flat_map(words).collect()
     }
 
     /// The vector of each text, once the device has come that far.
     fn land(&self, flying: Flying) -> Result<Vec<OfText>> {
         let (rows, width, n_prompt) = match flying.vectors {
             Vectors::Coming { rows, width, n_prompt } => (rows, width, n_prompt),
-            Vectors::Hidden { rows, spans, n_prompt } => {
-                let vectors = self.head().vectors(&rows.wait()?, &spans, n_prompt);
-                return Ok(with_texts(flying.texts, vectors));
-            }
             Vectors::Here(vectors) => return Ok(with_texts(flying.texts, vectors)),
         };
-        let rows = rows.into_iter().map(Download::wait).collect::<candle_core::Result<Vec<_>>>()?;
+        let rows = rows.into_iter().map(Coming::wait).collect::<candle_core::Result<Vec<_>>>()?;
         let (_, n_before) = self.head().on_device(n_prompt);
         let vector = |at: usize, n_tokens: u32| -> Result<Vec<f32>, NoVector> {
             if n_before > 0 && n_tokens as usize <= n_before {

@@ -1,11 +1,14 @@
 //! From token ids to the first hidden rows: the vector of the word, plus that of its place and kind.
 
+use std::sync::OnceLock;
+
 use candle_core::{DType, Result, Tensor};
 
 use super::norm::LayerNorm;
 use super::{Rows, Workspace};
 use crate::kernels::cpu::gather::Gather;
 use crate::kernels::cuda::rows::{self, Picked, Sum};
+use crate::kernels::gpu::ends::GpuTables;
 use crate::pack::Batch;
 use crate::precision::Precision;
 
@@ -34,8 +37,17 @@ pub(crate) enum Positions {
 
 #[derive(Debug)]
 enum Form {
-    Cpu { words: Vec<f32>, places: Option<Vec<f32>>, hidden: usize },
-    Device { words: Tensor, places: Option<Tensor> },
+    /// In main memory; `on_gpu` is set by the first batch of a GPU.
+    Cpu {
+        words: Vec<f32>,
+        places: Option<Vec<f32>>,
+        hidden: usize,
+        on_gpu: OnceLock<Option<GpuTables>>,
+    },
+    Device {
+        words: Tensor,
+        places: Option<Tensor>,
+    },
 }
 
 impl Embedding {
@@ -63,7 +75,7 @@ impl Embedding {
         let form = if super::lives_on_cpu(words) {
             let values = |table: &Tensor| table.to_dtype(DType::F32)?.flatten_all()?.to_vec1::<f32>();
             let places = places.as_ref().map(values).transpose()?;
-            Form::Cpu { words: values(words)?, places, hidden: words.dim(1)? }
+            Form::Cpu { words: values(words)?, places, hidden: words.dim(1)?, on_gpu: OnceLock::new() }
         } else {
             Self::for_device(words, places.as_ref(), precision)?
         };
@@ -84,8 +96,13 @@ impl Embedding {
         if let Some(rows) = self.by_kernel(batch, norm)? {
             return Ok(rows);
         }
-        let rows = self.look_up(batch, workspace)?;
-        let mut rows = workspace.begin(rows)?;
+        let mut rows = match self.by_gpu(batch, workspace)? {
+            Some(rows) => rows,
+            None => {
+                let rows = self.look_up(batch, workspace)?;
+                workspace.begin(rows)?
+            }
+        };
         if let Some(norm) = norm {
             norm.forward(&mut rows, workspace)?;
         }
@@ -109,10 +126,23 @@ impl Embedding {
         Ok(Some(Rows::Device(sum.run()?)))
     }
 
+    /// Gathered on the GPU that rows are to go to, where there is one and the tables fit it.
+    fn by_gpu(&self, batch: &Batch, workspace: &mut Workspace) -> Result<Option<Rows>> {
+        let (Form::Cpu { words, places, hidden, on_gpu }, Some(gpu)) = (&self.form, workspace.gpu()) else {
+            return Ok(None);
+        };
+        if on_gpu.get().is_none() {
+            // two threads may both make them; one pair is kept
+            let _ = on_gpu.set(GpuTables::new(&gpu, words, places.as_deref(), *hidden)?);
+        }
+        let Some(Some(tables)) = on_gpu.get() else { return Ok(None) };
+        Ok(Some(Rows::Gpu(tables.gather(&batch.ids, &self.places(batch), workspace.recorder())?)))
+    }
+
     fn look_up(&self, batch: &Batch, workspace: &mut Workspace) -> Result<Rows> {
         let places = self.places(batch);
         match &self.form {
-            Form::Cpu { words, places: table, hidden } => {
+            Form::Cpu { words, places: table, hidden, .. } => {
                 let mut out = workspace.take(batch.ids.len(), *hidden);
                 let places = table.as_deref().map(|table| (table, places.as_slice()));
                 let (ids, out_values) = (batch.ids.as_slice(), out.values_mut());

@@ -105,6 +105,11 @@ impl Workspace {
         Self { recorder: Some(Recorder::new(gpu)), ..Self::new(simd) }
     }
 
+    /// The GPU that rows are to go to.
+    pub(crate) fn gpu(&self) -> Option<Gpu> {
+        self.recorder.as_ref().map(|recorder| recorder.gpu().clone())
+    }
+
     /// The commands of the GPU that rows live on.
     pub(crate) fn recorder(&mut self) -> &mut Recorder {
         self.recorder.as_mut().expect("rows of a GPU are made by its commands")
@@ -113,7 +118,7 @@ impl Workspace {
     /// The first rows of a batch, where the encoder computes them: those of a GPU go there.
     pub(crate) fn begin(&mut self, rows: Rows) -> Result<Rows> {
         let (Some(recorder), Rows::Cpu(host)) = (&mut self.recorder, &rows) else { return Ok(rows) };
-        let begun = recorder.begin(host.values(), host.width())?;
+        let begun = recorder.begin_with(host.values(), host.width())?;
         self.give(rows);
         Ok(Rows::Gpu(begun))
     }

@@ -18,7 +18,7 @@ use crate::pack::Batch;
 use crate::precision::rounded_to_f16;
 
 /// Threads of every workgroup but those of products.
-const THREADS: usize = 64;
+pub(super) const THREADS: usize = 64;
 /// The members of a vector of four.
 const MEMBERS: [char; 4] = ['x', 'y', 'z', 'w'];
 
@@ -79,7 +79,7 @@ impl fmt::Display for Literal {
     }
 }
 
-fn bound(rows: &GpuRows) -> (&Buffer, u64) {
+pub(super) fn bound(rows: &GpuRows) -> (&Buffer, u64) {
     (&rows.buffer, rows.n_bytes())
 }
 
@@ -97,7 +97,7 @@ fn activation(activation: Activation) -> String {
 }
 
 /// A binding and a function that reads it at `i`, or one that is zero everywhere.
-fn optional(table: Option<()>, binding: u32, name: &str) -> String {
+pub(super) fn optional(table: Option<()>, binding: u32, name: &str) -> String {
     match table {
         None => format!("fn {name}_of(i: u32) -> f32 {{ return 0.0; }}\n"),
         Some(()) => format!(
@@ -276,7 +276,7 @@ fn statistics(epsilon: f64, centre: Centre) -> String {
     format!("const EPSILON = {};\nconst AROUND_MEAN = {around_mean};\n", Literal(epsilon as f32))
 }
 
-fn shape(sizes: &[(&str, usize)]) -> String {
+pub(super) fn shape(sizes: &[(&str, usize)]) -> String {
     sizes.iter().map(|(name, size)| format!("const {name} = {size}u;\n")).collect()
 }
 

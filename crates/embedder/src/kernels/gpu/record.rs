@@ -31,6 +31,10 @@ impl GpuRows {
         (self.n_rows * self.width * size_of::<f32>()) as u64
     }
 
+    pub(crate) fn width(&self) -> usize {
+        self.width
+    }
+
     /// Begins to copy the rows to main memory. All commands on them are submitted.
     pub(crate) fn download(&self) -> Result<Download> {
         Download::start(&self.gpu, &self.buffer, self.n_bytes())
@@ -127,11 +131,16 @@ impl Recorder {
         Ok(table)
     }
 
-    /// The first rows of a batch, from main memory.
-    pub(crate) fn begin(&mut self, values: &[f32], width: usize) -> Result<GpuRows> {
+    /// The first rows of a batch, with whatever the buffer held before.
+    pub(super) fn begin(&mut self, n_rows: usize, width: usize) -> Result<GpuRows> {
         self.encoder = None; // an earlier batch may have failed half way
         self.batch = OfBatch::default();
-        let rows = self.take(values.len() / width, width)?;
+        self.take(n_rows, width)
+    }
+
+    /// The first rows of a batch, from main memory.
+    pub(crate) fn begin_with(&mut self, values: &[f32], width: usize) -> Result<GpuRows> {
+        let rows = self.begin(values.len() / width, width)?;
         self.gpu.write(&rows.buffer, cast_slice(values))?;
         Ok(rows)
     }
