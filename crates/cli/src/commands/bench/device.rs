@@ -19,6 +19,8 @@ use crate::output::{self, Bar, Beside, Readers};
 const COMPARED_TOKENS: [usize; 20] = [1, 2, 3, 5, 8, 13, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 128, 129, 256, 512];
 /// Tokens of the texts that are timed.
 const TIMED_TOKENS: [usize; 5] = [16, 64, 128, 256, 512];
+/// Texts of a length that differ; more are the same again.
+const TEXTS_MAX: usize = 512;
 /// Largest difference of a value of a unit vector from the CPU's, in f32.
 const DIFFERENCE_MAX: f64 = 2e-5;
 
@@ -43,11 +45,12 @@ pub(crate) fn execute(args: &BenchDevice, global: &Global) -> anyhow::Result<Out
     let mut words = Words::new();
     let texts: Vec<String> = COMPARED_TOKENS.map(|n_tokens| words.text(&on_cpu, n_tokens)).into();
     let expected = vectors(&on_cpu, &texts)?;
+    let timed = timed_texts(&on_cpu, args.n_tokens);
     let mut parts = Vec::new();
     for &precision in Precision::ALL {
         bar.message(format!("{} in {precision}", args.device.device));
         parts.push(match load(args.device.device, precision) {
-            Ok(encoder) => Part::measure(&encoder, args, &texts, &expected)?,
+            Ok(encoder) => Part::measure(&encoder, args, (&texts, &expected), &timed)?,
             Err(refused) => Part::refused(precision, &refused),
         });
     }
@@ -118,8 +121,8 @@ impl Part {
     fn measure(
         encoder: &Embedder,
         args: &BenchDevice,
-        texts: &[String],
-        expected: &[Vec<f32>],
+        (texts, expected): (&[String], &[Vec<f32>]),
+        timed: &[(usize, Vec<String>)],
     ) -> anyhow::Result<Self> {
         let precision = encoder.precision();
         let together = vectors(encoder, texts)?;
@@ -137,13 +140,9 @@ impl Part {
         let mut reversed = vectors(encoder, &turned)?;
         reversed.reverse();
         let same_bytes = is_same(&together, &alone) && is_same(&together, &reversed);
-        let mut speeds = Vec::new();
-        let mut words = Words::new();
-        for n_tokens in TIMED_TOKENS.into_iter().filter(|&n_tokens| n_tokens <= encoder.max_tokens()) {
-            let n_texts = args.n_tokens.div_ceil(n_tokens);
-            let texts: Vec<String> = (0..n_texts).map(|_| words.text(encoder, n_tokens)).collect();
-            speeds.push((n_tokens, Speed::of(encoder, &texts, args.repeat)?));
-        }
+        let of_length =
+            |(n_tokens, texts): &(usize, Vec<String>)| Ok((*n_tokens, Speed::of(encoder, texts, args.repeat)?));
+        let speeds = timed.iter().map(of_length).collect::<anyhow::Result<_>>()?;
         let mut part = Self {
             precision,
             device: encoder.device_name(),
@@ -258,6 +257,17 @@ fn scan(args: &BenchDevice) -> anyhow::Result<cento_engine::ScanBench> {
         repeat: args.repeat,
     };
     Ok(bench_scan(&request)?)
+}
+
+/// For each length texts of about `n_tokens` tokens together.
+fn timed_texts(encoder: &Embedder, n_tokens: usize) -> Vec<(usize, Vec<String>)> {
+    let mut words = Words::new();
+    let of_length = |length: usize| {
+        let n_texts = n_tokens.div_ceil(length);
+        let texts: Vec<String> = (0..n_texts.min(TEXTS_MAX)).map(|_| words.text(encoder, length)).collect();
+        (length, texts.iter().cycle().take(n_texts).cloned().collect())
+    };
+    TIMED_TOKENS.into_iter().filter(|&length| length <= encoder.max_tokens()).map(of_length).collect()
 }
 
 fn vectors(encoder: &Embedder, texts: &[String]) -> anyhow::Result<Vec<Vec<f32>>> {
