@@ -29,7 +29,8 @@ pub enum Precision {
     /// 32-bit floats: the reference. Any device.
     #[default]
     F32,
-    /// 16-bit brain floats, products summed in f32. Any device. Cosine to f32 at least .9999.
+    /// 16-bit brain floats, products summed in f32. Any device but GPUs by Vulkan or Metal. Cosine to f32 at least
+    /// .9999 on the CPU, .999 on accelerators, where the rows between layers have 16 bits too.
     Bf16,
     /// 16-bit IEEE floats, products summed in f32. Accelerators only; on GPUs by Vulkan or Metal the weights alone have
     /// 16 bits. Cosine to f32 at least .9999.

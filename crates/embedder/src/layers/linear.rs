@@ -12,7 +12,7 @@ pub(crate) use crate::kernels::cpu::dense::Activation;
 use crate::kernels::cpu::dense::{Dense, Scratch, Weight};
 use crate::kernels::cuda::{self, products};
 use crate::kernels::gpu::Gpu;
-use crate::kernels::gpu::launch::{GpuLinear, WeightType};
+use crate::kernels::gpu::product::{GpuLinear, WeightType};
 use crate::precision::Precision;
 
 /// Weights of a dense layer with K inputs and N outputs.

@@ -164,6 +164,7 @@ impl Part {
         let precision = self.precision;
         let cosine_min = match precision {
             Precision::F32 => 1.0 - 1e-6,
+            Precision::Bf16 if !self.device.starts_with("cpu") => 0.999, // rows between layers have 16 bits too
             Precision::Bf16 | Precision::F16 => 0.9999,
             Precision::Int8 => 0.98,
         };

@@ -7,7 +7,7 @@ use bytemuck::{Pod, Zeroable, cast_slice, pod_read_unaligned};
 use wgpu::{Buffer, BufferUsages};
 
 use super::failure::{Failure, Result, failed};
-use super::launch::ProductTile;
+use super::product::ProductTile;
 use super::record::Download;
 use super::table::Table;
 use super::{Gpu, Recorder};

@@ -221,7 +221,14 @@ impl Gpu {
             return Ok(kernel.clone());
         }
         let source = wgpu::ShaderSource::Wgsl(text.into());
-        let module = self.0.device.create_shader_module(wgpu::ShaderModuleDescriptor { label: None, source });
+        let descriptor = wgpu::ShaderModuleDescriptor { label: None, source };
+        #[expect(
+            unsafe_code,
+            reason = "our own kernels, whose loops are counted and whose places are within what their launches bind; \
+                      checks of each place in shared memory cost a quarter of the time"
+        )]
+        let module =
+            unsafe { self.0.device.create_shader_module_trusted(descriptor, wgpu::ShaderRuntimeChecks::unchecked()) };
         let kernel = self.0.device.create_compute_pipeline(&wgpu::ComputePipelineDescriptor {
             label: None,
             layout: None,

@@ -10,6 +10,7 @@
 
 mod adapter;
 mod adapters;
+pub(crate) mod attention;
 mod comparison;
 pub(crate) mod ends;
 mod failure;
@@ -17,6 +18,7 @@ mod handle;
 pub(crate) mod launch;
 #[cfg(test)]
 mod pretence;
+pub(crate) mod product;
 mod record;
 #[cfg(any(test, feature = "testing"))]
 mod rehearsal;

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use candle_core::{Device, Tensor};
 
-use super::launch::{AttentionTile, Literal};
+use super::attention::AttentionTile;
+use super::launch::Literal;
 use super::*;
 use crate::kernels::cpu::attention::RelativeBias;
 use crate::kernels::cpu::dense::Activation;
