@@ -1,8 +1,8 @@
 //! Matrix products by cuBLAS: dense layers, and queries with blocks of rows.
 //!
-//! Left to itself cuBLAS picks an algorithm by the number of rows, and a row's sum has other bits in other company. Here
-//! the algorithm of a dense layer is picked once, for as many rows as a full batch has, among those that walk a sum from
-//! one end to the other, and is kept for any number of rows.
+//! Left to itself cuBLAS picks an algorithm by the number of rows, and a row's sum has other bits in other company.
+//! Here the algorithm of a dense layer is picked once, for as many rows as a full batch has, among those that walk a
+//! sum from one end to the other, and is kept for any number of rows.
 
 use candle_core::{DType, Result, Tensor};
 

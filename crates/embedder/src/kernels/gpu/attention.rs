@@ -110,7 +110,7 @@ impl AttentionTile {
     }
 }
 
-/// What a thread sums: for some units, each four values of each of four queries.
+/// The sums of a thread: for each of some units, four values of each of four queries.
 #[derive(Debug, Clone, Copy)]
 struct Units {
     /// Fours of queries.

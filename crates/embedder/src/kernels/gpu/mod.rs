@@ -3,7 +3,8 @@
 //! A kernel is text with the model's shapes in front of it, so that it is chosen by the model and never by the number
 //! of tokens: what a row gets does not depend on the rows beside it. Rows are f32 and packed as on the CPU, weights of
 //! products f32 or f16, sums f32. Word vectors are gathered there where the tables fit, and texts are pooled there. A
-//! layer is one submission, so that no watchdog stops it. Masks are finite numbers: a driver may compute as if there were no infinities.
+//! layer is one submission, so that no watchdog stops it. Masks are finite numbers: a driver may compute as if there
+//! were no infinities.
 //!
 //! A fault is the device's: whoever meets it first writes it down in the handle, and every thread that uses the device
 //! from then on gets the same error. Only a full memory is an error of the one call that asked for it.
