@@ -281,7 +281,7 @@ fn a_budget_is_left_to_the_topics_only_where_it_has_a_meaning() {
     as_context.fails(2, &[words]);
     run(&flat).fails(2, &[words]);
     run(&["--budget", "90,auto", "--strategy", "cento,rse"]).fails(2, &["of the strategy cento: `rse` knows no value"]);
-    assert!(!place.path("contexts").exists(), "what is refused leaves no contexts");
+    assert!(!place.path("run").exists(), "it is refused before topics are ranked");
     run(&["--budget", "auto:1000001"]).fails(2, &["budget", "1000001", "1000000"]);
     run(&["--budget", "auto,auto:4000"]).fails(2, &["--budget", "twice"]);
     run(&["--budget", "plenty"]).fails(2, &["expected a number of tokens, auto or auto:N"]);

@@ -224,6 +224,9 @@ impl Variants {
             }
         };
         let budgets = if args.contexts.is_some() { asked.budgets(&args.budget)? } else { Vec::new() };
+        for budget in &budgets {
+            strategies.iter().try_for_each(|(strategy, _)| budget.check(*strategy))?; // before the run is written
+        }
         let (policy, tokenizer) = (asked.policy, args.tokenizer.clone());
         let (matched, marks, removes_query) = (args.matched, args.marks, run.remove_query);
         Ok(Self { strategies, budgets, tokenizer, policy, marks, matched, removes_query })
