@@ -2587,7 +2587,7 @@ class WhereLost:
     """Settings that alone, or with the one that decides next, do not deliver it as far as they were moved."""
 
     stage: str
-    """`scope`, `filter`, `lexical`, `dense`, `lexical and dense` or `assembly`."""
+    """`scope`, `filter`, `phrases`, `lexical`, `dense`, `lexical and dense` or `assembly`."""
 
 
 @dataclass(frozen=True, kw_only=True)

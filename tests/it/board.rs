@@ -130,6 +130,21 @@ fn contexts_of_files_make_a_curve_and_lead_to_their_settings() {
 }
 
 #[test]
+fn contexts_of_budgets_that_differ_by_question_are_one_system() {
+    let place = place();
+    let contexts = ["--contexts", "left.jsonl", "--budget", "auto:90,60"];
+    place.ok(&[&["run", "--topics", "queries.jsonl", "--output", "left.run", "--quiet"][..], &contexts].concat());
+    let Some(shown) = Shown::new(place, &[]) else { return };
+    shown.board("", &["qrels.tsv", "left.jsonl"]);
+    shown.browser.until("document.querySelectorAll('[data-test=curve] tbody tr').length === 2");
+    let rows = shown.browser.value(
+        "[...document.querySelectorAll('[data-test=curve] tbody tr')].map((row) => [...row.cells].map((cell) => cell.textContent).slice(0, 2).join('|')).sort()",
+    );
+    assert_eq!(rows, json!(["left.jsonl: cento|60", "left.jsonl: cento|auto:90"]));
+    shown.expect_quiet();
+}
+
+#[test]
 fn judgements_by_hand_are_qrels_that_eval_reads_with_the_same_figures() {
     let Some(shown) = Shown::new(place(), &[]) else { return };
     let browser = &shown.browser;

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use crate::support::{Place, tiny_model};
+use crate::support::{Place, root, tiny_model};
 
 /// Reading a figure back from JSON may be off by a unit in the last place.
 const READ_BACK: f64 = 1e-12;
@@ -187,6 +187,107 @@ fn contexts_need_a_budget_that_holds_something() {
     run(&["--contexts", "contexts", "--budget", "60", "--strategy", "buble"]).fails(2, &["buble", "bubble"]);
     run(&["--contexts", "contexts", "--budget", "60", "--strategy", "bubble,flat", "--label", "x"])
         .fails(2, &["--label x", "2"]);
+}
+
+/// The example of the guide: its notes in a collection, and eight questions.
+fn example() -> Place {
+    let place = Place::new();
+    for folder in ["notes", "judged", "judged/qrels"] {
+        for entry in std::fs::read_dir(root().join("docs/example").join(folder)).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_file() {
+                let name = path.file_name().unwrap().to_string_lossy().into_owned();
+                place.write(&format!("{folder}/{name}"), std::fs::read(&path).unwrap());
+            }
+        }
+    }
+    place.index(&["notes"]);
+    place
+}
+
+#[test]
+fn a_budget_that_is_left_to_each_topic_comes_to_what_context_makes_of_it() {
+    let place = example();
+    let run = |budgets: &str, more: &[&str]| {
+        let arguments = ["run", "--topics", "judged", "-o", "run", "--contexts", "contexts", "--budget", budgets];
+        place.ok(&[&arguments[..], more].concat());
+        contexts(&place, "contexts")
+    };
+    let mut knees = BTreeSet::new();
+    for budget in ["auto", "auto:150", "auto:20"] {
+        let asked = if budget == "auto" { "auto:4000" } else { budget };
+        let left = run(budget, &[]);
+        assert_eq!(left.len(), 8, "one a topic");
+        for context in &left {
+            let question = context["query"].as_str().unwrap();
+            let alone = ["context", question, "--budget", budget];
+            let text = place.run(&alone).out;
+            assert_eq!(format!("{}\n", context["context"].as_str().unwrap()), text, "{question}");
+            let answer: Value = serde_json::from_str(&place.run(&[&alone[..], &["--json"]].concat()).out).unwrap();
+            for told in ["budget_tokens", "n_tokens", "tokenizer", "context"] {
+                assert_eq!(context[told], answer[told], "{question}: {told}");
+            }
+            assert_eq!(context["budget"], asked, "{question}");
+            knees.insert(context["budget_tokens"].as_u64().unwrap());
+        }
+    }
+    assert!(knees.len() > 8, "budgets differ from question to question: {knees:?}");
+
+    let fixed = run("90", &["--matched"]);
+    let both = run("auto:150,90", &["--matched"]);
+    let (left, same): (Vec<Value>, Vec<Value>) = both.into_iter().partition(|context| context["budget"].is_string());
+    assert_eq!(same, fixed, "beside another budget, contexts of a number are as they were");
+    for pair in left.chunks(2) {
+        assert_eq!((&pair[0]["strategy"], &pair[1]["strategy"]), (&json!("cento"), &json!("flat=cento")));
+        assert_eq!(pair[0]["budget_tokens"], pair[1]["budget_tokens"]);
+        assert!(pair[1]["n_tokens"].as_u64() <= pair[0]["n_tokens"].as_u64(), "as many tokens as it has: {pair:?}");
+    }
+}
+
+#[test]
+fn contexts_of_budgets_that_differ_by_topic_are_judged_and_compared_as_one_group() {
+    let place = example();
+    let arguments = ["run", "--topics", "judged", "-o", "run", "--contexts", "contexts", "--budget", "auto:150,90"];
+    place.ok(&arguments);
+    let judged = place.json(&["eval-context", "judged", "contexts", "--per-query"]);
+    let groups = judged["groups"].as_array().unwrap();
+    assert_eq!(groups.len(), 2, "{judged}");
+    assert_eq!((&groups[0]["budget_tokens"], groups[0].get("budget")), (&json!(90), None));
+    assert_eq!((groups[1].get("budget_tokens"), &groups[1]["budget"]), (None, &json!("auto:150")));
+    assert_eq!((&groups[1]["n_contexts"], &groups[1]["n_missing"]), (&json!(8), &json!(0)));
+    let used: f64 = groups[1]["budget_used"].as_f64().unwrap();
+    assert!(used > 0.5 && used <= 1.0, "of each question's own budget: {used}");
+    let table = place.ok(&["eval-context", "judged", "contexts", "-f", "tokens"]).out;
+    assert!(table.contains("CENTO 90") && table.contains("CENTO AUTO:150"), "{table}");
+    place.write("judged.json", judged.to_string());
+    let compared = place.json(&["compare", "judged.json", "judged.json"]);
+    let measures: Vec<&str> =
+        compared["comparisons"].as_array().unwrap().iter().filter_map(|row| row["measure"].as_str()).collect();
+    assert!(
+        measures.contains(&"auto:150: title_recall") && measures.contains(&"90 tokens: title_recall"),
+        "{measures:?}"
+    );
+}
+
+#[test]
+fn a_budget_is_left_to_the_topics_only_where_it_has_a_meaning() {
+    let place = example();
+    let run = |more: &[&str]| {
+        place.run(&[&["run", "--topics", "judged", "-o", "run", "--contexts", "contexts"], more].concat())
+    };
+    let flat = ["--budget", "auto", "--strategy", "flat"];
+    let as_context = place.run(&[&["context", "moon"], &flat[..]].concat());
+    let words = "a budget curve is of the strategy cento: `flat` knows no value of a token";
+    as_context.fails(2, &[words]);
+    run(&flat).fails(2, &[words]);
+    run(&["--budget", "90,auto", "--strategy", "cento,rse"]).fails(2, &["of the strategy cento: `rse` knows no value"]);
+    assert!(!place.path("run").exists(), "it is refused before topics are ranked");
+    run(&["--budget", "auto:1000001"]).fails(2, &["budget", "1000001", "1000000"]);
+    run(&["--budget", "auto,auto:4000"]).fails(2, &["--budget", "twice"]);
+    run(&["--budget", "plenty"]).fails(2, &["expected a number of tokens, auto or auto:N"]);
+    place.write("pipeline.yaml", std::fs::read(root().join("tests/data/rag-context-pipeline.config.yaml")).unwrap());
+    run(&["--budget", "auto", "--policy", "pipeline.yaml"]).fails(2, &["--budget auto:4000: contradicts line "]);
+    place.run(&["run", "--topics", "judged", "-o", "run", "--budget", "auto"]).fails(2, &["--contexts"]);
 }
 
 /// Letters of two bytes, each with its blank one token of o200k; and a wave of four bytes before the evidence.

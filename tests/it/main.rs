@@ -33,7 +33,8 @@
 //! | `priors` | priors learned from judged questions or sentences: figures by hand, the policy they make, what cannot be learned from |
 //! | `requests` | include, exclude, order, a budget left to the curve, an endpoint for `seal`: what is delivered, replayed, refused |
 //! | `reranked` | a reranker's order at every door, its endpoints, its time, its part in contexts and their replay |
-//! | `traces` | replay, why, why-not, diff: the same bytes or what differs, every reason in words; the schema |
+//! | `traces` | replay and diff: the same bytes or what differs; the schema |
+//! | `whys` | why and why-not: every reason in words, and the change that undoes a decision |
 //! | `tune` | settings chosen by judged questions: the gain told is the gain found, no advice without one |
 //! | `reproduce` | cento-bench reproduce: plans, recorded figures, the page; bench: speeds |
 //! | `settings` | command line over environment over files over default; what a file of a folder may say, and trust |
@@ -116,4 +117,5 @@ mod tune;
 mod unreadable;
 mod uploads;
 mod vectors;
+mod whys;
 mod writing;

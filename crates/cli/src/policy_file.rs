@@ -54,8 +54,8 @@ impl Asked {
     }
 
     /// The budgets of `--budget`, or that of the file.
-    pub(crate) fn budgets(&self, flags: &[usize]) -> anyhow::Result<Vec<usize>> {
-        let budgets = self.agreed("--budget", flags, BUDGET_KEY, self.budget_tokens)?;
+    pub(crate) fn budgets(&self, flags: &[Budget]) -> anyhow::Result<Vec<Budget>> {
+        let budgets = self.agreed("--budget", flags, BUDGET_KEY, self.budget())?;
         if budgets.is_empty() { Err(usage(NO_BUDGET)) } else { Ok(budgets) }
     }
 
@@ -65,10 +65,13 @@ impl Asked {
         strategy: Option<Strategy>,
         budget: Option<Budget>,
     ) -> anyhow::Result<(Option<Strategy>, Option<Budget>)> {
-        let stated = self.budget_tokens.map(|Stated { value, line }| Stated { value: Budget::Tokens(value), line });
-        let budget = self.agreed("--budget", budget.as_slice(), BUDGET_KEY, stated)?;
+        let budget = self.agreed("--budget", budget.as_slice(), BUDGET_KEY, self.budget())?;
         let strategy = self.agreed("--strategy", strategy.as_slice(), "retrieval.strategy", self.strategy)?;
         Ok((strategy.first().copied(), budget.first().copied()))
+    }
+
+    fn budget(&self) -> Option<Stated<Budget>> {
+        self.budget_tokens.map(|Stated { value, line }| Stated { value: Budget::Tokens(value), line })
     }
 
     /// Takes what flags say if there are any, else what the file says; an error if they say something else.

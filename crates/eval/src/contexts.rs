@@ -5,6 +5,7 @@
 //! Cost: one line in memory, and the names of the contexts already read.
 
 use std::collections::{BTreeMap, HashSet};
+use std::fmt;
 use std::ops::Range;
 use std::path::Path;
 
@@ -39,6 +40,10 @@ pub struct Context {
     pub strategy: String,
     /// Tokens that the context may have.
     pub budget_tokens: u64,
+    /// The budget that was asked for where each query has tokens of its own, such as `auto:4000`; none where that is
+    /// `budget_tokens`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budget: Option<String>,
     /// Tokens of `context` as a whole: headers, separators and marks too.
     pub n_tokens: u64,
     /// Tokens of the cited texts alone.
@@ -60,6 +65,32 @@ pub struct Context {
     pub decisions: BTreeMap<String, u64>,
     /// The delivered pieces in the order of the context.
     pub citations: Vec<Citation>,
+}
+
+/// The budget that was asked for: contexts that share it and a strategy are compared with those of another.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Budget {
+    /// So many tokens for every query.
+    Tokens(u64),
+    /// Tokens that each query has of its own, in the words of whoever asked, such as `auto:4000`.
+    Each(String),
+}
+
+impl fmt::Display for Budget {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Tokens(tokens) => write!(f, "{tokens} tokens"),
+            Self::Each(asked) => f.write_str(asked),
+        }
+    }
+}
+
+impl Context {
+    /// The budget that was asked for.
+    #[must_use]
+    pub fn asked(&self) -> Budget {
+        self.budget.clone().map_or(Budget::Tokens(self.budget_tokens), Budget::Each)
+    }
 }
 
 /// The delivered part of a section.
@@ -102,7 +133,7 @@ pub struct Citation {
 pub struct Contexts {
     lines: Lines,
     /// Query, strategy and budget of the contexts that were read.
-    seen: HashSet<(String, String, u64)>,
+    seen: HashSet<(String, String, Budget)>,
     ended: bool,
 }
 
@@ -127,9 +158,9 @@ impl Contexts {
         };
         let context: Context = lines::record(&path, number, line)?;
         check(&path, number, &context)?;
-        let Context { query_id, strategy, budget_tokens, .. } = &context;
-        if !self.seen.insert((query_id.clone(), strategy.clone(), *budget_tokens)) {
-            let what = format!("the context of query {query_id}, strategy {strategy}, {budget_tokens} tokens");
+        let (Context { query_id, strategy, .. }, budget) = (&context, context.asked());
+        if !self.seen.insert((query_id.clone(), strategy.clone(), budget.clone())) {
+            let what = format!("the context of query {query_id}, strategy {strategy}, {budget}");
             return Err(Error::Duplicate { path, line: number, what });
         }
         Ok(Some(context))
@@ -215,6 +246,17 @@ mod tests {
         let (contexts, error) = read_lines(&[LINE, &other, &LINE.replace("800", "400"), &other]);
         assert_eq!(contexts.len(), 3);
         assert_eq!(error.unwrap(), "F, line 4: the context of query q1, strategy rse, 800 tokens is there twice");
+    }
+
+    #[test]
+    fn a_budget_that_each_query_has_of_its_own_is_another_than_its_number() {
+        let auto = |budget: &str| LINE.replace("\"n_tokens\"", &format!("\"budget\":\"{budget}\",\"n_tokens\""));
+        let (contexts, error) = read_lines(&[LINE, &auto("auto:900"), &auto("auto:4000"), &auto("auto:900")]);
+        assert_eq!(contexts[1].asked(), Budget::Each("auto:900".to_owned()));
+        assert_eq!((contexts.len(), contexts[1].budget_tokens, contexts[0].asked()), (3, 800, Budget::Tokens(800)));
+        assert_eq!(error.unwrap(), "F, line 4: the context of query q1, strategy bubble, auto:900 is there twice");
+        let written = serde_json::to_string(&contexts[1]).unwrap();
+        assert_eq!(read_lines(&[&written]).0, [contexts[1].clone()]);
     }
 
     #[test]

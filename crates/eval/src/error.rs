@@ -172,7 +172,7 @@ pub enum Error {
     },
     /// Contexts that would be averaged were counted by different tokenizers.
     #[error(
-        "query {query}: tokens of {found:?}, other contexts of strategy {strategy} and {budget_tokens} tokens have tokens of {expected:?}; \
+        "query {query}: tokens of {found:?}, other contexts of strategy {strategy} and {budget} have tokens of {expected:?}; \
          give each tokenizer a strategy label of its own"
     )]
     Tokenizers {
@@ -181,7 +181,7 @@ pub enum Error {
         /// The strategy both have.
         strategy: String,
         /// The budget both have.
-        budget_tokens: u64,
+        budget: crate::contexts::Budget,
         /// The tokenizer of the contexts before it.
         expected: String,
         /// Its tokenizer.

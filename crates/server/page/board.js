@@ -84,7 +84,7 @@ function Questions({ a, b, queries, state, measure }) {
 function Curves({ rows }) {
   const lines = new Map();
   for (const row of rows.filter(({ budget }) => budget)) {
-    const name = row.name.replace(/, \S+ tokens/, "");
+    const name = row.name.replace(/, (\S+ tokens|auto:\d+)/, "");
     lines.set(name, [...(lines.get(name) ?? []), row]);
   }
   if (!lines.size) return null;
@@ -98,5 +98,5 @@ function Curves({ rows }) {
       ${points.map(({ of }, n) => html`<g style=${{ color: `var(--${COLOURS[n % 6]})` }}><path class="line" d=${of.map(({ tokens, recall }, n) => `${n ? "L" : "M"}${x(tokens)} ${y(recall)}`).join("")} />
         ${of.map(({ tokens, recall }) => html`<circle cx=${x(tokens)} cy=${y(recall)} r="3.5" />`)}</g>`)}</svg>
     <${Table} label="Recall per 1,000 tokens" test="curve" heads="contexts, budget, tokens, recall, recall per 1,000 tokens"
-      rows=${points.flatMap(({ name, of }) => of.map(({ budget, tokens, recall }) => [html`<${Text}>${name}</>`, number(budget), number(Math.round(tokens)), number(recall), tokens ? number((1000 * recall) / tokens) : "–"]))} />`;
+      rows=${points.flatMap(({ name, of }) => of.map(({ budget, tokens, recall }) => [html`<${Text}>${name}</>`, Number.isFinite(budget) ? number(budget) : budget, number(Math.round(tokens)), number(recall), tokens ? number((1000 * recall) / tokens) : "–"]))} />`;
 }

@@ -13,13 +13,22 @@ pub use crate::strategies::cento::curve::{Curve, Point, Solved};
 /// # Errors
 /// [`Error::Strategy`] for any other strategy, and those of [`assemble`](crate::assemble).
 pub fn budget_curve(request: &Request<'_>, n_solved: usize) -> Result<Curve> {
-    if request.strategy != Strategy::Cento {
-        return Err(Error::Strategy { what: "a budget curve", strategy: request.strategy });
-    }
+    has_curve(request.strategy)?;
     let policy = request.policy.checked()?;
     let segments = policy.segments();
     let prepared = Prepared::new(request, &segments)?;
     let mut ledger = prepared.ledger(request);
     let similarity = prepared.similarity(request);
     segments.curve(&prepared.choice(request, &similarity), &mut ledger, n_solved)
+}
+
+/// Refuses a strategy that has no budget curve.
+///
+/// # Errors
+/// [`Error::Strategy`] for any but `cento`.
+pub fn has_curve(strategy: Strategy) -> Result<()> {
+    match strategy {
+        Strategy::Cento => Ok(()),
+        _ => Err(Error::Strategy { what: "a budget curve", strategy }),
+    }
 }

@@ -305,9 +305,10 @@ pub(crate) struct Contexts {
     /// Assemble contexts too, one JSON object a line: for each topic one of every strategy and budget
     #[arg(long, value_name = "FILE", help_heading = "Contexts")]
     pub(crate) contexts: Option<PathBuf>,
-    /// The budgets in tokens, separated by commas; contexts need one unless the policy file says it
-    #[arg(long, value_name = "N,…", value_delimiter = ',', help_heading = "Contexts")]
-    pub(crate) budget: Vec<usize>,
+    /// The budgets, separated by commas: tokens; auto, or auto:N, for as many as pay for each topic, as in
+    /// `cento context --help`; contexts need one unless the policy file says it
+    #[arg(long, value_name = "N|auto,…", value_delimiter = ',', help_heading = "Contexts")]
+    pub(crate) budget: Vec<Budget>,
     /// The strategies, separated by commas [default: cento]; `cento context --help` says what each does
     #[arg(long, value_name = "NAME,…", value_delimiter = ',', help_heading = "Contexts")]
     pub(crate) strategy: Vec<Strategy>,

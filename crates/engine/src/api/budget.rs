@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use cento_assembly::Curve;
+use cento_assembly::{Curve, Strategy, curve};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -46,6 +46,17 @@ impl Budget {
     pub fn most(self) -> usize {
         match self {
             Self::Tokens(most) | Self::Auto(most) => most,
+        }
+    }
+
+    /// Refuses a strategy for which it cannot be settled, before anything is looked for.
+    ///
+    /// # Errors
+    /// [`Error::Assembly`](crate::Error::Assembly) for `auto` and a strategy without a budget curve.
+    pub fn check(self, strategy: Strategy) -> Result<()> {
+        match self {
+            Self::Tokens(_) => Ok(()),
+            Self::Auto(_) => Ok(curve::has_curve(strategy)?),
         }
     }
 

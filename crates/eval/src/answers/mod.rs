@@ -49,7 +49,7 @@ use self::reply::{Reply, Statement};
 use self::sources::Sources;
 use crate::context::documents::Titles;
 use crate::context::{Figure, Group, Missing};
-use crate::contexts::Context;
+use crate::contexts::{Budget, Context};
 use crate::error::Result;
 use crate::questions::{Question, Questions};
 
@@ -124,15 +124,15 @@ pub fn judge(
     let verdicts = asker.ask(&calls, &|n, of| (options.progress)("verdicts", n, of))?;
     let verdict = |place: Option<usize>| place.and_then(|at| verdicts[at].as_ref());
 
-    let mut rows: BTreeMap<(String, u64), BTreeMap<&str, [Option<f64>; FIGURES.len()]>> = BTreeMap::new();
+    let mut rows: BTreeMap<(String, Budget), BTreeMap<&str, [Option<f64>; FIGURES.len()]>> = BTreeMap::new();
     for (at, answered) in answered.iter().enumerate() {
         let Answered { question, context, .. } = answered;
         let readings = answered.readings(verdict(places[2 * at]), verdict(places[2 * at + 1]));
-        let group = rows.entry((context.strategy.clone(), context.budget_tokens)).or_default();
+        let group = rows.entry((context.strategy.clone(), context.asked())).or_default();
         group.insert(&question.id, readings);
     }
     for group in groups {
-        let mut rows = rows.remove(&(group.strategy.clone(), group.budget_tokens)).unwrap_or_default();
+        let mut rows = rows.remove(&(group.strategy.clone(), group.budget.clone())).unwrap_or_default();
         if options.missing == Missing::Zero {
             for question in questions.iter() {
                 rows.entry(&question.id).or_insert_with(|| nothing(question));

@@ -33,7 +33,7 @@ mod meter;
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, HashSet};
 
-use crate::contexts::Context;
+use crate::contexts::{Budget, Context};
 use crate::error::{Error, Result};
 pub use crate::evaluate::Missing;
 use crate::questions::Questions;
@@ -47,7 +47,7 @@ pub struct Group {
     /// Label of the strategy.
     pub strategy: String,
     /// The budget.
-    pub budget_tokens: u64,
+    pub budget: Budget,
     /// The tokenizer of budget and tokens.
     pub tokenizer: String,
     /// Questions with a context.
@@ -99,10 +99,10 @@ pub fn measure(
 ) -> Result<Vec<Group>> {
     let mut meter = Meter::new(questions, options);
     let mut overlap = Overlap::new(questions);
-    let mut groups: BTreeMap<(String, u64), Contexts> = BTreeMap::new();
+    let mut groups: BTreeMap<(String, Budget), Contexts> = BTreeMap::new();
     for context in contexts {
         let context = context?;
-        let group = groups.entry((context.strategy.clone(), context.budget_tokens)).or_default();
+        let group = groups.entry((context.strategy.clone(), context.asked())).or_default();
         group.count_with(&context)?;
         match questions.position(&context.query_id) {
             Some(at) => {
@@ -139,7 +139,7 @@ impl Contexts {
             Err(Error::Tokenizers {
                 query: context.query_id.clone(),
                 strategy: context.strategy.clone(),
-                budget_tokens: context.budget_tokens,
+                budget: context.asked(),
                 expected: tokenizer.clone(),
                 found: context.tokenizer.clone(),
             })
@@ -153,7 +153,7 @@ impl Contexts {
         self.rows.insert(at, readings);
     }
 
-    fn group(mut self, (strategy, budget_tokens): (String, u64), meter: &mut Meter<'_>) -> Result<Group> {
+    fn group(mut self, (strategy, budget): (String, Budget), meter: &mut Meter<'_>) -> Result<Group> {
         let n_contexts = self.rows.len();
         let n_missing = meter.questions.len() - n_contexts;
         if meter.options.missing == Missing::Zero {
@@ -166,7 +166,7 @@ impl Contexts {
         let mean_tokens = |n_tokens: u64| n_tokens as f64 / n_contexts.max(1) as f64;
         Ok(Group {
             strategy,
-            budget_tokens,
+            budget,
             tokenizer: self.tokenizer.unwrap_or_default(),
             n_contexts,
             n_missing,

@@ -224,8 +224,23 @@ fn groups_come_by_strategy_and_then_by_budget() {
     };
     let contexts = [given("rse", 800), given("flat", 1600), given("rse", 96), given("flat", 800)];
     let groups = measure(&nuts_and_bolts(), contexts.into_iter().map(Ok), &options()).unwrap();
-    let keys: Vec<(&str, u64)> = groups.iter().map(|group| (group.strategy.as_str(), group.budget_tokens)).collect();
-    assert_eq!(keys, [("flat", 800), ("flat", 1600), ("rse", 96), ("rse", 800)]);
+    let keys: Vec<String> = groups.iter().map(|group| format!("{} {}", group.strategy, group.budget)).collect();
+    assert_eq!(keys, ["flat 800 tokens", "flat 1600 tokens", "rse 96 tokens", "rse 800 tokens"]);
+}
+
+#[test]
+fn contexts_whose_budgets_were_left_to_each_query_are_one_group() {
+    let given = |query: &str, budget_tokens| Context {
+        budget_tokens,
+        budget: Some("auto:900".into()),
+        ..context(query, 5, &[("docs/b.md", 0..5, "Bolts")])
+    };
+    let number = Context { budget: None, ..given("q1", 96) };
+    let contexts = [given("q1", 96), number, given("q2", 310)];
+    let groups = measure(&nuts_and_bolts(), contexts.into_iter().map(Ok), &options()).unwrap();
+    let told: Vec<(String, usize, usize)> =
+        groups.iter().map(|group| (group.budget.to_string(), group.n_contexts, group.n_missing)).collect();
+    assert_eq!(told, [("96 tokens".to_owned(), 1, 1), ("auto:900".to_owned(), 2, 0)]);
 }
 
 #[test]

@@ -142,7 +142,11 @@ fn answered(path: &Path, strategy: Option<&str>) -> anyhow::Result<Figures> {
     }
     for group in groups.filter(|group| strategy.is_none_or(|strategy| group["strategy"] == strategy)) {
         let queries = group["queries"].as_object().ok_or_else(|| options::usage(format!("{name}: {way_out}")))?;
-        add(&format!("{} tokens: ", group["budget_tokens"]), queries)?;
+        let budget = match group["budget"].as_str() {
+            Some(asked) => asked.to_owned(),
+            None => format!("{} tokens", group["budget_tokens"]),
+        };
+        add(&format!("{budget}: "), queries)?;
     }
     if figures.is_empty() {
         Err(options::usage(format!("{name}: holds no figures of queries; {way_out}")))

@@ -190,9 +190,9 @@ fn remark(tally: &Tally, groups: &[Group]) {
     for group in groups {
         for (name, words) in [("unanswered", "without a reply"), ("unjudged", "without a verdict")] {
             if let Some(n) = count(group, name).filter(|n| *n > 0) {
-                let Group { strategy, budget_tokens, .. } = group;
+                let (strategy, budget) = (&group.strategy, groups::short(&group.budget));
                 eprintln!(
-                    "warning: {strategy} {budget_tokens}: {} {words}, which no figure counts",
+                    "warning: {strategy} {budget}: {} {words}, which no figure counts",
                     counted(n as u64, "question")
                 );
             }

@@ -7,6 +7,7 @@ use cento_engine::BudgetTokenizer;
 use cento_engine::embedder::Tokenizer;
 use cento_engine::model::Models;
 use cento_eval::context::{Group, Missing};
+use cento_eval::contexts::Budget;
 use serde_json::{Map, Value, json};
 
 use crate::{options, output};
@@ -23,7 +24,10 @@ pub(super) enum Detail {
 pub(super) fn object(group: &Group, shown: &dyn Fn(&str) -> bool, detail: Detail) -> Map<String, Value> {
     let mut object = Map::new();
     object.insert("strategy".to_owned(), json!(group.strategy));
-    object.insert("budget_tokens".to_owned(), json!(group.budget_tokens));
+    match &group.budget {
+        Budget::Tokens(tokens) => object.insert("budget_tokens".to_owned(), json!(tokens)),
+        Budget::Each(asked) => object.insert("budget".to_owned(), json!(asked)), // no number is that of all questions
+    };
     object.insert("tokenizer".to_owned(), json!(group.tokenizer));
     object.insert("n_contexts".to_owned(), json!(group.n_contexts));
     object.insert("n_missing".to_owned(), json!(group.n_missing));
@@ -40,6 +44,14 @@ pub(super) fn object(group: &Group, shown: &dyn Fn(&str) -> bool, detail: Detail
         object.insert("queries".to_owned(), Value::Object(queries));
     }
     object
+}
+
+/// A budget as tables name it.
+pub(super) fn short(budget: &Budget) -> String {
+    match budget {
+        Budget::Tokens(tokens) => tokens.to_string(),
+        Budget::Each(asked) => asked.clone(),
+    }
 }
 
 /// The part that questions without a context have in a mean, in words.
@@ -106,7 +118,8 @@ pub(super) fn check_names(asked: &[String], groups: &[Group]) -> anyhow::Result<
 
 /// A row for each figure, a column for each strategy and budget.
 pub(super) fn print(groups: &[Group], shown: &dyn Fn(&str) -> bool) {
-    let heads: Vec<String> = groups.iter().map(|group| format!("{} {}", group.strategy, group.budget_tokens)).collect();
+    let heads: Vec<String> =
+        groups.iter().map(|group| format!("{} {}", group.strategy, short(&group.budget))).collect();
     let mut names: Vec<&str> = Vec::new();
     for figure in groups.iter().flat_map(|group| &group.figures) {
         if shown(&figure.name) && !names.contains(&figure.name.as_str()) {

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 use std::path::Path;
 
+use cento_engine::api::Budget;
 use cento_engine::{
     BudgetTokenizer, ChunkSearch, Context, ContextSettings, DocumentRanking, Filtered, Marks, MissingShard, Mode,
     NOT_REQUIRED, Phrases, Policy, Pool, Required, Reranking, RunQuery, RunRequest, Scan, Searcher, Strategy,
@@ -192,7 +193,7 @@ fn scope(topic: &Topic, search: &ChunkSearch) -> Option<Vec<String>> {
 /// The contexts wanted for each topic.
 struct Variants {
     strategies: Vec<(Strategy, String)>,
-    budgets: Vec<usize>,
+    budgets: Vec<Budget>,
     tokenizer: String,
     policy: Policy,
     marks: Marks,
@@ -209,7 +210,7 @@ impl Variants {
     fn new(run: &Run) -> anyhow::Result<Self> {
         let args = &run.contexts;
         let strategies: BTreeSet<String> = args.strategy.iter().map(ToString::to_string).collect();
-        let budgets: BTreeSet<usize> = args.budget.iter().copied().collect();
+        let budgets: BTreeSet<String> = args.budget.iter().map(ToString::to_string).collect();
         if strategies.len() != args.strategy.len() || budgets.len() != args.budget.len() {
             return Err(options::usage("--budget and --strategy: one value is there twice"));
         }
@@ -223,6 +224,9 @@ impl Variants {
             }
         };
         let budgets = if args.contexts.is_some() { asked.budgets(&args.budget)? } else { Vec::new() };
+        for budget in &budgets {
+            strategies.iter().try_for_each(|(strategy, _)| budget.check(*strategy))?; // before the run is written
+        }
         let (policy, tokenizer) = (asked.policy, args.tokenizer.clone());
         let (matched, marks, removes_query) = (args.matched, args.marks, run.remove_query);
         Ok(Self { strategies, budgets, tokenizer, policy, marks, matched, removes_query })
@@ -249,23 +253,8 @@ impl Variants {
                 if self.removes_query {
                     pool.remove_document(&topic.id);
                 }
-                let mut lines = Vec::new();
-                for (label, request) in self.requests(&tokenizer) {
-                    let context = pool.context(&request)?;
-                    lines.push(serde_json::to_string(&record(topic, label, &pool, &context)?)?);
-                    if self.matched && request.strategy != Strategy::Flat {
-                        let same_tokens =
-                            ContextSettings { strategy: Strategy::Flat, budget_tokens: context.n_tokens, ..request };
-                        let flat = if context.citations.is_empty() {
-                            context // nothing is as much as nothing
-                        } else {
-                            pool.context(&same_tokens)?
-                        };
-                        let record = record(topic, &format!("{MATCHED}{label}"), &pool, &flat)?;
-                        let budget_tokens = request.budget_tokens as u64;
-                        lines.push(serde_json::to_string(&contexts::Context { budget_tokens, ..record })?);
-                    }
-                }
+                let contexts = self.contexts(topic, &pool, &tokenizer)?;
+                let lines = contexts.iter().map(serde_json::to_string).collect::<Result<Vec<_>, _>>()?;
                 anyhow::Ok(lines)
             };
             for line in batch.par_iter().map(lines).collect::<anyhow::Result<Vec<_>>>()?.concat() {
@@ -279,17 +268,37 @@ impl Variants {
         Ok(n_contexts)
     }
 
-    fn requests<'a>(
-        &'a self,
-        tokenizer: &'a BudgetTokenizer<'a>,
-    ) -> impl Iterator<Item = (&'a str, ContextSettings<'a>)> {
-        self.strategies.iter().flat_map(move |(strategy, label)| {
-            self.budgets.iter().map(move |&budget_tokens| {
-                let (strategy, policy) = (*strategy, &self.policy);
-                let settings = ContextSettings::new(budget_tokens, tokenizer, policy);
-                (label.as_str(), ContextSettings { strategy, marks: self.marks, ..settings })
-            })
-        })
+    /// The contexts of a topic as lines of the file.
+    fn contexts(
+        &self,
+        topic: &Topic,
+        pool: &Pool<'_>,
+        tokenizer: &BudgetTokenizer<'_>,
+    ) -> anyhow::Result<Vec<contexts::Context>> {
+        let mut records = Vec::new();
+        for (strategy, label) in &self.strategies {
+            for budget in &self.budgets {
+                let settings = ContextSettings::new(budget.most(), tokenizer, &self.policy);
+                let request = ContextSettings { strategy: *strategy, marks: self.marks, ..settings };
+                let budget_tokens = budget.settle(pool, &request)?.budget_tokens;
+                let request = ContextSettings { budget_tokens, ..request };
+                let asked = matches!(budget, Budget::Auto(_)).then(|| budget.to_string());
+                let record = |label: &str, context: &Context| {
+                    let (budget_tokens, budget) = (budget_tokens as u64, asked.clone());
+                    anyhow::Ok(contexts::Context { budget_tokens, budget, ..record(topic, label, pool, context)? })
+                };
+                let context = pool.context(&request)?;
+                records.push(record(label, &context)?);
+                if self.matched && *strategy != Strategy::Flat {
+                    let same_tokens =
+                        ContextSettings { strategy: Strategy::Flat, budget_tokens: context.n_tokens, ..request };
+                    // Nothing is as much as nothing.
+                    let flat = if context.citations.is_empty() { context } else { pool.context(&same_tokens)? };
+                    records.push(record(&format!("{MATCHED}{label}"), &flat)?);
+                }
+            }
+        }
+        Ok(records)
     }
 }
 
@@ -325,6 +334,7 @@ fn record(topic: &Topic, label: &str, pool: &Pool<'_>, context: &Context) -> any
         query: topic.text.clone(),
         strategy: label.to_owned(),
         budget_tokens: context.budget_tokens as u64,
+        budget: None,
         n_tokens: context.n_tokens as u64,
         n_text_tokens: manifest.text_tokens as u64,
         tokenizer: context.tokenizer.clone(),
