@@ -156,10 +156,10 @@ impl Embedder {
         let form = if folder.config.table().is_some() { Form::Table } else { Form::Layers };
         let work = Work { precision: options.precision, form };
         let (device, why_not) = device::open(options.device, work)?;
-        if device.gpu().is_none() {
+        if device.is_cpu() || form == Form::Table {
             return Self::on_device(folder, options, hashes, (device, why_not));
         }
-        // for a check the CPU computes in every precision that the GPU has
+        // for a check the CPU computes in every precision that the device has
         let on_cpu = |why_not| {
             let (cpu, _) = device::open(DeviceChoice::Cpu, Work { precision: Precision::F32, ..work })?;
             Self::on_device(folder, options, hashes, (cpu, why_not))

@@ -14,7 +14,7 @@ const MEASURES = {
   "nDCG@10": [10, "ndcg"], "RR@10": [10, "reciprocal"], "R@10": [10, "recall"], "R@100": [100, "recall"], recall: [Infinity, "recall"],
 };
 
-/** Judgements of a question: grades by ids as a run has them, else as they stand; and the best grades. */
+/** Judgements of a question: grades by ids as a run has them, else as they stand; the best grades. */
 const judgements = (id, grades) => ({
   id, known: new Map([...grades, ...[...grades].map(([document, grade]) => [column(document), grade])]),
   ideal: [...grades.values()].filter((grade) => grade > 0).sort((one, other) => other - one),
@@ -84,7 +84,7 @@ function Questions({ a, b, queries, state, measure }) {
 function Curves({ rows }) {
   const lines = new Map();
   for (const row of rows.filter(({ budget }) => budget)) {
-    const name = row.name.replace(/, (\S+ tokens|auto:\d+)/, "");
+    const name = row.name.replace(/, \S+ tokens/, "");
     lines.set(name, [...(lines.get(name) ?? []), row]);
   }
   if (!lines.size) return null;
@@ -98,5 +98,5 @@ function Curves({ rows }) {
       ${points.map(({ of }, n) => html`<g style=${{ color: `var(--${COLOURS[n % 6]})` }}><path class="line" d=${of.map(({ tokens, recall }, n) => `${n ? "L" : "M"}${x(tokens)} ${y(recall)}`).join("")} />
         ${of.map(({ tokens, recall }) => html`<circle cx=${x(tokens)} cy=${y(recall)} r="3.5" />`)}</g>`)}</svg>
     <${Table} label="Recall per 1,000 tokens" test="curve" heads="contexts, budget, tokens, recall, recall per 1,000 tokens"
-      rows=${points.flatMap(({ name, of }) => of.map(({ budget, tokens, recall }) => [html`<${Text}>${name}</>`, Number.isFinite(budget) ? number(budget) : budget, number(Math.round(tokens)), number(recall), tokens ? number((1000 * recall) / tokens) : "–"]))} />`;
+      rows=${points.flatMap(({ name, of }) => of.map(({ budget, tokens, recall }) => [html`<${Text}>${name}</>`, budget > 0 ? number(budget) : budget, number(Math.round(tokens)), number(recall), tokens ? number((1000 * recall) / tokens) : "–"]))} />`;
 }

@@ -163,7 +163,7 @@ function Steps({ taken, state, budget }) {
       <span class="small">${number(record.token_count)} tokens${record.step_details.value !== undefined ? `, worth ${number(record.step_details.value)}` : ""}${record.is_neighbor ? ", beside what was found" : ""}${record.meets?.length ? `, meets ${record.meets.join(", ")}` : ""}</span></li>`)}</ol></>`;
 }
 
-/** Every candidate that was not taken, by reason, with the numbers of the decision. */
+/** What was not taken, by reason, with the numbers of the decision. */
 function Decisions({ records, counts, state, config }) {
   const rejected = useMemo(() => records.filter(({ final_decision: decision }) => decision === "rejected"), [records]);
   const all = counts.reduce((sum, { n }) => sum + n, 0);

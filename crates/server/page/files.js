@@ -115,7 +115,7 @@ function contexts(lines) {
   for (const at of lines) {
     const { version, query_id: id, query, strategy, budget_tokens, budget = budget_tokens, n_tokens: tokens, documents } = object(at);
     if (version !== 1 || typeof id !== "string" || typeof query !== "string" || !Number.isFinite(tokens) || !Array.isArray(documents)) throw wrong(at.n, "a context as `cento run --contexts` writes it, version 1");
-    const name = `${strategy}, ${budget === budget_tokens ? `${budget} tokens` : budget}`;
+    const name = `${strategy}, ${budget} tokens`;
     const system = systems.get(name) ?? systems.set(name, { name, budget, settings: { strategy, budget: String(budget) }, answers: new Map() }).get(name);
     if (system.answers.has(id)) throw wrong(at.n, `each context once, not that of ${id}, ${name}, again`);
     system.answers.set(id, { documents: documents.map((document) => column(String(document))), tokens });

@@ -7,7 +7,7 @@ import { address } from "./state.js";
 /** Milliseconds that a slider rests before it is believed: browsers bound the changes of an address. */
 const REST_MS = 60;
 
-/** Sides of a text whose letters run either way stay apart from what is around them. */
+/** A text whose letters run either way, apart from what is around it. */
 export const Text = ({ children }) => html`<bdi dir="auto">${children}</bdi>`;
 
 const whole = new Intl.NumberFormat("en");

@@ -246,3 +246,20 @@ fn what_one_arithmetic_computes_is_the_same_on_every_instruction_set() {
         }
     }
 }
+
+#[test]
+fn a_first_check_tells_rounding_from_another_model() {
+    let load = |name: &str, precision| {
+        let folder = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../models/parity")).join(name);
+        let options = LoadOptions { device: DeviceChoice::Cpu, precision, ..LoadOptions::default() };
+        Embedder::load(&folder, &options).unwrap()
+    };
+    let reference = load("bert", Precision::F32);
+    let rounded = load("bert", Precision::Bf16);
+    assert_eq!(rounded.first_check(&reference).unwrap(), None);
+    assert_eq!(reference.first_check(&reference).unwrap(), None);
+    let too_far = reference.first_check(&rounded).unwrap().expect("f32 is held to what f32 can do");
+    assert!(too_far.ends_with("1e-4 is allowed"), "{too_far}");
+    let another = rounded.first_check(&load("camembert", Precision::F32)).unwrap().expect("no rounding does that");
+    assert!(another.contains("from the CPU's"), "{another}");
+}

@@ -114,7 +114,7 @@ pub(crate) fn open(number: usize) -> Result<Device> {
     cuda::open(number)
 }
 
-/// The device's number and what its maker calls it.
+/// The device's number, what its maker calls it, and the versions of its software.
 pub(crate) fn name(device: &Device) -> Option<String> {
     match device {
         #[cfg(feature = "cuda")]
@@ -125,6 +125,7 @@ pub(crate) fn name(device: &Device) -> Option<String> {
 
 #[cfg(feature = "cuda")]
 mod cuda {
+    use candle_core::cuda_backend::cudarc::cublaslt::sys::cublasLtGetVersion;
     use candle_core::cuda_backend::cudarc::driver::{
         DevicePtr, LaunchConfig, PushKernelArg, result::device, result::mem_pool, sys,
     };
@@ -208,7 +209,18 @@ mod cuda {
     pub(super) fn name(device: &CudaDevice) -> Option<String> {
         let stream = device.cuda_stream();
         let context = stream.context();
-        Some(format!("cuda:{} ({})", context.ordinal(), context.name().ok()?))
+        Some(format!("cuda:{} ({}, {})", context.ordinal(), context.name().ok()?, versions()))
+    }
+
+    /// The driver's CUDA and the cuBLAS beside it, which decide the bits of a vector, too.
+    fn versions() -> String {
+        let mut of_driver = 0;
+        #[expect(unsafe_code, reason = "each writes or returns one number")]
+        let of_library = unsafe {
+            let _ = sys::cuDriverGetVersion(&raw mut of_driver); // 0 where it fails
+            cublasLtGetVersion()
+        };
+        format!("CUDA {}.{}, cuBLAS {of_library}", of_driver / 1000, of_driver % 1000 / 10)
     }
 
     /// Tensors come and go with every layer: memory that is given back stays with the process, not with the driver.
