@@ -17,6 +17,9 @@ use crate::precision::Precision;
 /// Characters of a device's name that are kept where it becomes part of a file's name: drivers may take 500.
 const NAME_CHARS_MAX: usize = 120;
 
+/// Changes when a kernel of accelerators sums in another order.
+const KERNELS: &str = "kernels 2";
+
 /// The device asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum DeviceChoice {
@@ -210,6 +213,12 @@ pub(crate) fn check_precision(device: &Device, precision: Precision) -> Result<(
     }
 }
 
+/// True if a model is held to the CPU's before its first use there. Metal by the tensor library is not: it picks kernels
+/// by the number of rows, and bits differ in other company.
+pub(crate) fn is_checked(device: &Device) -> bool {
+    matches!(device, Device::Gpu(_) | Device::Tensors(Tensors::Cuda(_)))
+}
+
 /// True if batches are queued there rather than computed by threads.
 pub(crate) fn is_accelerator(device: &Device) -> bool {
     !device.is_cpu() || cuda::runs_on(device.tensors())
@@ -237,7 +246,9 @@ pub(crate) fn arithmetic(device: &Device, precision: Precision) -> String {
         (Device::Tensors(Tensors::Cpu), Precision::Bf16 | Precision::F16) => {
             format!("cpu {OS} {ARCH} {}", simd().name())
         }
-        (Device::Tensors(Tensors::Cuda(_) | Tensors::Metal(_)) | Device::Gpu(_), _) => shortened(name(device)),
+        (Device::Tensors(Tensors::Cuda(_) | Tensors::Metal(_)) | Device::Gpu(_), _) => {
+            shortened(format!("{KERNELS}, {}", name(device)))
+        }
     }
 }
 

@@ -156,7 +156,7 @@ impl Embedder {
         let form = if folder.config.table().is_some() { Form::Table } else { Form::Layers };
         let work = Work { precision: options.precision, form };
         let (device, why_not) = device::open(options.device, work)?;
-        if device.is_cpu() || form == Form::Table {
+        if !device::is_checked(&device) || form == Form::Table {
             return Self::on_device(folder, options, hashes, (device, why_not));
         }
         // for a check the CPU computes in every precision that the device has

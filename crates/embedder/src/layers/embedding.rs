@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use candle_core::{DType, Result, Tensor};
+use candle_core::{DType, Error, Result, Tensor};
 
 use super::norm::LayerNorm;
 use super::{Rows, Workspace};
@@ -90,16 +90,20 @@ impl Embedding {
         })
     }
 
-    /// A batch of T tokens → \[T, H\], normalised if there is a norm. Ids and places are within the tables: checked
-    /// when the model was loaded.
+    /// A batch of T tokens → \[T, H\], normalised if there is a norm.
+    ///
+    /// # Errors
+    /// If an id or a place is not in the tables, which no kernel minds: a tokenizer's template may say any.
     pub(crate) fn forward(&self, batch: &Batch, norm: Option<&LayerNorm>, workspace: &mut Workspace) -> Result<Rows> {
-        if let Some(rows) = self.by_kernel(batch, norm)? {
+        let places = self.places(batch);
+        self.check(batch, &places)?;
+        if let Some(rows) = self.by_kernel(batch, &places, norm)? {
             return Ok(rows);
         }
-        let mut rows = match self.by_gpu(batch, workspace)? {
+        let mut rows = match self.by_gpu(batch, &places, workspace)? {
             Some(rows) => rows,
             None => {
-                let rows = self.look_up(batch, workspace)?;
+                let rows = self.look_up(batch, places, workspace)?;
                 workspace.begin(rows)?
             }
         };
@@ -109,13 +113,31 @@ impl Embedding {
         Ok(rows)
     }
 
+    fn check(&self, batch: &Batch, places: &[u32]) -> Result<()> {
+        let (n_words, n_places) = match &self.form {
+            Form::Cpu { words, places, hidden, .. } => {
+                (words.len() / hidden, places.as_ref().map(|places| places.len() / hidden))
+            }
+            Form::Device { words, places } => (words.dim(0)?, places.as_ref().map(|places| places.dim(0)).transpose()?),
+        };
+        let beyond = |what: &str, found: u32, n: usize| {
+            let way_out = "the tokenizer and the weights are not of one model: pull it again, or take another";
+            Err(Error::Msg(format!("a token has the {what} {found}, and the model has {n} of them; {way_out}")))
+        };
+        match (batch.ids.iter().max(), places.iter().max(), n_places) {
+            (Some(&id), ..) if id as usize >= n_words => beyond("id", id, n_words),
+            (_, Some(&place), Some(n)) if place as usize >= n => beyond("place", place, n),
+            _ => Ok(()),
+        }
+    }
+
     /// All of it in one pass, where there is a kernel.
-    fn by_kernel(&self, batch: &Batch, norm: Option<&LayerNorm>) -> Result<Option<Rows>> {
+    fn by_kernel(&self, batch: &Batch, places: &[u32], norm: Option<&LayerNorm>) -> Result<Option<Rows>> {
         let Form::Device { words, places: table } = &self.form else { return Ok(None) };
         if !rows::takes(words) {
             return Ok(None);
         }
-        let batch = batch.on_device(words.device(), || self.places(batch))?;
+        let batch = batch.on_device(words.device(), || places.to_vec())?;
         let (ids, places) = (batch.ids()?, batch.places()?);
         let sum = Sum {
             first: Picked { table: words, at: Some(&ids) },
@@ -127,20 +149,19 @@ impl Embedding {
     }
 
     /// Gathered on the GPU that rows are to go to, where there is one and the tables fit it.
-    fn by_gpu(&self, batch: &Batch, workspace: &mut Workspace) -> Result<Option<Rows>> {
-        let (Form::Cpu { words, places, hidden, on_gpu }, Some(gpu)) = (&self.form, workspace.gpu()) else {
+    fn by_gpu(&self, batch: &Batch, places: &[u32], workspace: &mut Workspace) -> Result<Option<Rows>> {
+        let (Form::Cpu { words, places: table, hidden, on_gpu }, Some(gpu)) = (&self.form, workspace.gpu()) else {
             return Ok(None);
         };
         if on_gpu.get().is_none() {
-            // two threads may both make them; one pair is kept
-            let _ = on_gpu.set(GpuTables::new(&gpu, words, places.as_deref(), *hidden)?);
+            let tables = GpuTables::new(&gpu, words, table.as_deref(), *hidden)?;
+            let _ = on_gpu.set(tables); // of two threads at once the first one's are kept
         }
         let Some(Some(tables)) = on_gpu.get() else { return Ok(None) };
-        Ok(Some(Rows::Gpu(tables.gather(&batch.ids, &self.places(batch), workspace.recorder())?)))
+        Ok(Some(Rows::Gpu(tables.gather(&batch.ids, places, workspace.recorder())?)))
     }
 
-    fn look_up(&self, batch: &Batch, workspace: &mut Workspace) -> Result<Rows> {
-        let places = self.places(batch);
+    fn look_up(&self, batch: &Batch, places: Vec<u32>, workspace: &mut Workspace) -> Result<Rows> {
         match &self.form {
             Form::Cpu { words, places: table, hidden, .. } => {
                 let mut out = workspace.take(batch.ids.len(), *hidden);
@@ -220,6 +241,20 @@ mod tests {
                 assert_close(&ours.forward(batch, None, &mut workspace).unwrap(), &expected, 0.0);
             }
         }
+    }
+
+    #[test]
+    fn what_is_in_no_table_is_an_error() {
+        let words = noise(1, 9 * 8).reshape((9, 8)).unwrap();
+        let positions = noise(2, 4 * 8).reshape((4, 8)).unwrap();
+        let refused = |words: &Tensor, positions: Option<&Tensor>| {
+            let positions = positions.map(|positions| (positions, Positions::FromZero));
+            let embedding = Embedding::new(words, positions, None, Precision::F32).unwrap();
+            embedding.forward(&batch(), None, &mut workspace()).unwrap_err().to_string()
+        };
+        assert!(refused(&words, None).contains("the id 9, and the model has 9"), "ids of the batch are 0 to 9");
+        let words = noise(1, 10 * 8).reshape((10, 8)).unwrap();
+        assert!(refused(&words, Some(&positions)).contains("the place 4, and the model has 4"), "five tokens");
     }
 
     #[test]

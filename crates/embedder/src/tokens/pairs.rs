@@ -31,7 +31,12 @@ impl Tokenizer {
         let pair = truncate_encodings(first, Some(second), &params)
             .and_then(|(first, second)| self.inner.post_process(first, second, true))
             .map_err(|error| error.to_string())?;
-        let kinds = pair.get_type_ids().iter().map(|&kind| kind as u8).collect();
+        if pair.len() > max_tokens {
+            let n_tokens = pair.len();
+            return Err(format!("the tokenizer's template makes {n_tokens} tokens of a pair; {max_tokens} are read"));
+        }
+        let kind = |&kind: &u32| u8::try_from(kind).map_err(|_| format!("the tokenizer gives a token the kind {kind}"));
+        let kinds = pair.get_type_ids().iter().map(kind).collect::<Result<_, _>>()?;
         Ok(EncodedPair { ids: pair.get_ids().to_vec(), kinds, truncated })
     }
 

@@ -327,7 +327,7 @@ fn the_first_check_passes_here_and_refuses_a_device_that_computes_something_else
     let reason = gpu.first_check(&other).unwrap().unwrap();
     assert!(reason.contains("from the CPU's"), "{reason}");
     assert!(gpu.device_name().contains(&adapters()[0].driver_version));
-    assert_eq!(gpu.arithmetic(), gpu.device_name());
+    assert!(gpu.arithmetic().ends_with(&gpu.device_name()), "{}", gpu.arithmetic());
     assert_eq!(gpu.fingerprint(), model.load().fingerprint());
     assert_ne!(gpu.check_key(), on_gpu(&Model::open("mpnet").folder, 0).check_key());
 }

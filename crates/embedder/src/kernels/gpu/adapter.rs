@@ -79,11 +79,14 @@ impl Adapter {
         let (mut info, mut limits, mut features) = (info, limits, features);
         #[cfg(test)]
         {
-            let Pretence { is_hardware, binding_bytes_max, lacks_f16 } = Pretence::now();
+            let Pretence { is_hardware, binding_bytes_max, lacks_f16, .. } = Pretence::now();
             limits.max_storage_buffer_binding_size = limits.max_storage_buffer_binding_size.min(binding_bytes_max);
             features.set(wgpu::Features::SHADER_F16, !lacks_f16 && features.contains(wgpu::Features::SHADER_F16));
             info.device_type = if is_hardware { DeviceType::DiscreteGpu } else { info.device_type };
         }
+        let interface = info.backend.to_str().to_owned();
+        #[cfg(test)]
+        let interface = if Pretence::now().is_metal { "metal".to_owned() } else { interface };
         let kind = match info.device_type {
             DeviceType::DiscreteGpu => AdapterKind::Discrete,
             DeviceType::IntegratedGpu => AdapterKind::Integrated,
@@ -94,7 +97,7 @@ impl Adapter {
         Self {
             number,
             name: info.name,
-            interface: info.backend.to_str().to_owned(),
+            interface,
             driver: info.driver,
             driver_version: info.driver_info,
             kind,

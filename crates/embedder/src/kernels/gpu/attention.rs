@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use super::adapter::WORKGROUP_BYTES;
-use super::failure::Result;
-use super::launch::{Literal, MEMBERS, THREADS, bound, of_heads, shape};
+use super::failure::{Failure, Result, failed};
+use super::launch::{Literal, MEMBERS, THREADS, bound, fours, of_heads, shape};
 use super::table::Table;
-use super::{GpuRows, Recorder};
+use super::{Gpu, GpuRows, Recorder};
 use crate::kernels::cpu::attention::RelativeBias;
 use crate::kernels::cpu::heads::{Heads, Sight};
 use crate::pack::Batch;
@@ -23,6 +23,9 @@ impl GpuAttention<'_> {
     pub(crate) fn run(self, qkv: &GpuRows, batch: &Batch, recorder: &mut Recorder) -> Result<GpuRows> {
         let Self { heads, scale, bias, sight } = self;
         let tile = AttentionTile::of(heads.width);
+        if tile.n_bytes(heads.width) > WORKGROUP_BYTES as usize {
+            return Err(failed(Failure::WideHead { gpu: recorder.gpu().name(), width: heads.width }));
+        }
         let far = |n: usize| u32::try_from(n).unwrap_or(u32::MAX) as usize;
         let bias_text = match bias {
             None => "fn bias_of(head: u32, query: u32, key: u32) -> f32 { return 0.0; }\n".to_owned(),
@@ -36,7 +39,7 @@ impl GpuAttention<'_> {
         };
         let sizes = [("BACK", far(sight.back)), ("AHEAD", far(sight.ahead))];
         let scale = format!("const SCALE = {};\n", Literal(scale));
-        let text = [of_heads(heads), shape(&sizes), scale, bias_text, tile.text(heads)];
+        let text = [of_heads(heads), shape(&sizes), scale, bias_text, tile.text(heads, recorder.gpu())];
         let out = recorder.take(qkv.n_rows, heads.queries())?;
         let (n_tiles, tiles) = recorder.tiles(batch, tile.n_queries)?;
         let tiles_bytes = u64::from(n_tiles) * 3 * size_of::<u32>() as u64;
@@ -72,7 +75,7 @@ impl AttentionTile {
     }
 
     /// The kernel's text behind its shapes.
-    fn text(self, heads: Heads) -> String {
+    fn text(self, heads: Heads, gpu: &Gpu) -> String {
         let Self { n_queries, n_keys } = self;
         let units = Units::of(self, heads.width);
         let text = include_str!("wgsl/attention.wgsl")
@@ -81,7 +84,12 @@ impl AttentionTile {
             .replace("RESCALE\n", &units.rescale())
             .replace("ADD\n", &units.add())
             .replace("PUT\n", &units.put());
-        [load_four(heads.width), shape(&[("QUERIES", n_queries), ("KEYS", n_keys)]), text].concat()
+        let memory = [
+            fours(gpu, "queries", "4u * FOURS * QUERIES / 4u"),
+            fours(gpu, "weights", "KEYS * LINE"),
+            fours(gpu, "factors", "QUERIES / 4u"),
+        ];
+        [load_four(heads.width), shape(&[("QUERIES", n_queries), ("KEYS", n_keys)]), memory.concat(), text].concat()
     }
 
     /// The scores of a thread: of four queries with every key that is its own.
@@ -91,7 +99,7 @@ impl AttentionTile {
         let last = self.n_keys - 1;
         let [mut before, mut step, mut behind] = [const { String::new() }; 3];
         for (i, m) in MEMBERS.iter().enumerate() {
-            step += &format!("let q_{m} = queries[(4u * d + {i}u) * {places}u + place];\n");
+            step += &format!("let q_{m} = queries_at((4u * d + {i}u) * {places}u + place);\n");
         }
         for c in 0..self.n_keys.div_ceil(n_lanes) {
             before += &format!("let key_{c} = lane + {}u;\nvar product_{c} = vec4<f32>();\n", c * n_lanes);
@@ -104,7 +112,7 @@ impl AttentionTile {
             }
             let scores: Vec<String> = MEMBERS.iter().enumerate().map(score).collect();
             let four = scores.join(", ");
-            behind += &format!("if (key_{c} < n_keys) {{ weights[key_{c} * LINE + place] = vec4({four}); }}\n");
+            behind += &format!("if (key_{c} < n_keys) {{ put_weights(key_{c} * LINE + place, vec4({four})); }}\n");
         }
         [before, "for (var d = 0u; d < FOURS; d++) {\n".to_owned(), step, "}\n".to_owned(), behind].concat()
     }
@@ -143,7 +151,7 @@ impl Units {
 
     fn rescale(self) -> String {
         self.of_thread(|c| {
-            let factor = |(i, m)| format!("sum_{c}{i} *= factors[of_{c}].{m};\n");
+            let factor = |(i, m)| format!("sum_{c}{i} *= factors_at(of_{c}).{m};\n");
             MEMBERS.iter().enumerate().map(factor).collect()
         })
     }
@@ -152,7 +160,9 @@ impl Units {
         self.of_thread(|c| {
             let product = |(i, m)| format!("sum_{c}{i} = fma(vec4(w_{c}.{m}), v_{c}, sum_{c}{i});\n");
             let products: String = MEMBERS.iter().enumerate().map(product).collect();
-            format!("let w_{c} = weights[j * LINE + of_{c}];\nlet v_{c} = shared_rows[j * STRIDE + d_{c}];\n{products}")
+            format!(
+                "let w_{c} = weights_at(j * LINE + of_{c});\nlet v_{c} = shared_rows[j * STRIDE + d_{c}];\n{products}"
+            )
         })
     }
 

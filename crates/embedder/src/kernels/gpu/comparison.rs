@@ -63,7 +63,8 @@ impl Comparison {
         if n_bytes > FOUND_MAX * size_of::<Found>() {
             return Err(failed(Failure::OutOfMemory { gpu: gpu.name(), n_bytes: n_bytes as u64 }));
         }
-        let fitting = rows_max.next_multiple_of(ROWS_STEP).min(gpu.binding_bytes_max() / row_bytes);
+        let countable = u32::MAX as usize / n_queries.max(1); // products
+        let fitting = rows_max.next_multiple_of(ROWS_STEP).min(gpu.binding_bytes_max() / row_bytes).min(countable);
         let rows_max = (fitting / ROWS_STEP * ROWS_STEP).max(ROWS_STEP);
         let buffer = |n_bytes: usize| {
             gpu.buffer(n_bytes as u64, BufferUsages::STORAGE | BufferUsages::COPY_SRC | BufferUsages::COPY_DST)
@@ -76,7 +77,7 @@ impl Comparison {
             n_queries,
             row_bytes,
             rows_max,
-            texts: [false, true].map(|has_allowed| text(width, bits, has_allowed)),
+            texts: [false, true].map(|has_allowed| text(gpu, width, bits, has_allowed)),
             recorder: Recorder::new(gpu.clone()),
         })
     }
@@ -123,7 +124,7 @@ impl Comparison {
     }
 }
 
-fn text(width: usize, bits: Bits, has_allowed: bool) -> String {
+fn text(gpu: &Gpu, width: usize, bits: Bits, has_allowed: bool) -> String {
     let element = match bits {
         Bits::F32 => "vec4<f32>",
         Bits::F16 => "vec2<u32>",
@@ -148,7 +149,7 @@ fn text(width: usize, bits: Bits, has_allowed: bool) -> String {
         allowed.to_owned(),
         include_str!("wgsl/halves.wgsl").to_owned(),
         include_str!("wgsl/scan.wgsl").to_owned(),
-        TILE.text(),
+        TILE.text(gpu),
     ]
     .concat()
 }

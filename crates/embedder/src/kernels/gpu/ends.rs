@@ -2,7 +2,7 @@
 
 use bytemuck::cast_slice;
 
-use super::failure::Result;
+use super::failure::{NO_MEMORY, Result};
 use super::launch::{THREADS, bound, optional, shape};
 use super::table::Table;
 use super::{Gpu, GpuRows, Recorder};
@@ -17,13 +17,20 @@ pub(crate) struct GpuTables {
 }
 
 impl GpuTables {
-    /// Nothing where a table is larger than what a kernel reads of one buffer: main memory gathers then.
+    /// Nothing where a table is larger than what a kernel reads of one buffer, or than the memory that is left: main
+    /// memory gathers then.
     pub(crate) fn new(gpu: &Gpu, words: &[f32], places: Option<&[f32]>, width: usize) -> Result<Option<Self>> {
         if size_of_val(words).max(places.map_or(0, size_of_val)) > gpu.binding_bytes_max() {
             return Ok(None);
         }
-        let places = places.map(|places| Table::new(gpu, places)).transpose()?;
-        Ok(Some(Self { words: Table::new(gpu, words)?, places, width }))
+        let tables = || -> Result<Self> {
+            let places = places.map(|places| Table::new(gpu, places)).transpose()?;
+            Ok(Self { words: Table::new(gpu, words)?, places, width })
+        };
+        match tables() {
+            Err(full) if full.to_string().contains(NO_MEMORY) => Ok(None),
+            tables => Ok(Some(tables?)),
+        }
     }
 
     /// The first rows of a batch, \[T, H\], of tokens with those ids and those rows of the second table.

@@ -17,6 +17,8 @@ pub(crate) enum Failure {
     TooLarge { gpu: String, n_bytes: u64, most: u64 },
     #[error("{gpu}: a weight of {value:e} is larger than any number of f16 (65504); use f32")]
     TooWide { gpu: String, value: f32 },
+    #[error("{gpu}: a head of {width} values does not fit a workgroup's memory; use cpu")]
+    WideHead { gpu: String, width: usize },
     #[error("{gpu} was lost: {reason}; what was embedded before is kept: run again, or use cpu")]
     Lost { gpu: String, reason: String },
     #[error(

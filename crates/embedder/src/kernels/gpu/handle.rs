@@ -93,7 +93,8 @@ impl Gpu {
     /// Bytes that a kernel reads of one buffer, at most.
     pub(crate) fn binding_bytes_max(&self) -> usize {
         let Adapter { binding_bytes_max, buffer_bytes_max, .. } = self.0.adapter;
-        usize::try_from(binding_bytes_max.min(buffer_bytes_max)).unwrap_or(usize::MAX)
+        // lengths of more bytes than that are not told truly to a kernel by every interface
+        usize::try_from(binding_bytes_max.min(buffer_bytes_max).min(i32::MAX as u64)).unwrap_or(usize::MAX)
     }
 
     /// Rows of so many values that kernels compute at a time, at most: each is read whole, and may have a workgroup.

@@ -31,6 +31,31 @@ pub(super) fn bound(rows: &GpuRows) -> (&Buffer, u64) {
     (&rows.buffer, rows.n_bytes())
 }
 
+/// `n` fours of numbers in the memory of a workgroup, and functions that read and write them: `NAME_at`, `put_NAME`, and of
+/// one member `NAME_member`, `set_NAME`.
+///
+/// Threads write members of the same four. The language lets a write to a member write all four; Vulkan's does not, and
+/// Metal's may: there the numbers stand alone.
+pub(super) fn fours(gpu: &Gpu, name: &str, n: &str) -> String {
+    let (memory, at, put, member) = match gpu.adapter().interface == "vulkan" {
+        true => (format!("vec4<f32>, {n}"), format!("{name}[i]"), format!("{name}[i] = v;"), format!("{name}[i][m]")),
+        false => {
+            let one = |m: usize| format!("{name}[4u * i + {m}u]");
+            let put = |m: usize| format!("{} = v[{m}];", one(m));
+            let all: Vec<String> = (0..4).map(one).collect();
+            let (at, put) = (format!("vec4({})", all.join(", ")), (0..4).map(put).collect());
+            (format!("f32, 4u * ({n})"), at, put, format!("{name}[4u * i + m]"))
+        }
+    };
+    format!(
+        "var<workgroup> {name}: array<{memory}>;\n\
+         fn {name}_at(i: u32) -> vec4<f32> {{ return {at}; }}\n\
+         fn put_{name}(i: u32, v: vec4<f32>) {{ {put} }}\n\
+         fn {name}_member(i: u32, m: u32) -> f32 {{ return {member}; }}\n\
+         fn set_{name}(i: u32, m: u32, v: f32) {{ {member} = v; }}\n"
+    )
+}
+
 /// The function of that activation, with all of them in front.
 pub(super) fn activation(activation: Activation) -> String {
     let name = match activation {

@@ -15,10 +15,13 @@ pub(crate) struct Pretence {
     pub(crate) binding_bytes_max: u64,
     /// There are no 16-bit floats.
     pub(crate) lacks_f16: bool,
+    /// It is used by Metal.
+    pub(crate) is_metal: bool,
 }
 
 impl Pretence {
-    pub(crate) const NONE: Self = Self { is_hardware: false, binding_bytes_max: u64::MAX, lacks_f16: false };
+    pub(crate) const NONE: Self =
+        Self { is_hardware: false, binding_bytes_max: u64::MAX, lacks_f16: false, is_metal: false };
 
     pub(super) fn now() -> Self {
         PRETENCE.get()

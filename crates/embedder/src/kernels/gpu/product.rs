@@ -1,7 +1,7 @@
 //! Dense layers: products of rows with weights, and the tiles that they are made in.
 
 use super::failure::{Failure, Result, failed};
-use super::launch::{MEMBERS, activation, bound, optional, shape};
+use super::launch::{MEMBERS, activation, bound, fours, optional, shape};
 use super::table::Table;
 use super::{Gpu, GpuRows, Recorder};
 use crate::kernels::cpu::dense::Activation;
@@ -35,13 +35,13 @@ impl ProductTile {
     }
 
     /// The kernel's text behind its shapes.
-    pub(super) fn text(self) -> String {
+    pub(super) fn text(self, gpu: &Gpu) -> String {
         let parts = self.parts();
         let all = || (0..parts).flat_map(move |r| (0..4).flat_map(move |i| (0..parts).map(move |c| (r, i, c))));
         let sums = all().map(|(r, i, c)| format!("var sum_{r}{i}_{c} = vec4<f32>();\n"));
         let loads = (0..parts).map(|p| {
             let at = |local: &str| format!("i * LINE + {}u + {local}", 16 * p);
-            format!("let a_{p} = xs[{}];\nlet b_{p} = ws[{}];\n", at("local.y"), at("local.x"))
+            format!("let a_{p} = xs_at({});\nlet b_{p} = ws_at({});\n", at("local.y"), at("local.x"))
         });
         let products = all()
             .map(|(r, i, c)| format!("sum_{r}{i}_{c} = fma(vec4(a_{r}.{}), b_{c}, sum_{r}{i}_{c});\n", MEMBERS[i]));
@@ -51,7 +51,8 @@ impl ProductTile {
             .replace("SUMS\n", &sums.collect::<String>())
             .replace("STEP\n", &loads.chain(products).collect::<String>())
             .replace("PUT\n", &puts.collect::<String>());
-        [sizes, text].concat()
+        let memory = ["xs", "ws"].map(|name| fours(gpu, name, "DEPTH * LINE"));
+        [sizes, memory.concat(), text].concat()
     }
 }
 
@@ -94,7 +95,7 @@ impl GpuLinear {
             optional(bias.as_ref().map(|_| ()), 3, "bias"),
             activation(function),
             "fn put(t: u32, n: u32, sum: f32) { out[t * N + n] = activate(sum + bias_of(n)); }\n".to_owned(),
-            ProductTile::of(n_outputs).text(),
+            ProductTile::of(n_outputs).text(gpu),
         ];
         let read_weight = match of_weight {
             WeightType::F32 => read_floats("weight", 1, n_inputs),
@@ -129,7 +130,7 @@ fn read_floats(name: &str, binding: u32, width: usize) -> String {
     let (element, body) = match width.is_multiple_of(4) {
         true => ("vec4<f32>", format!("return {name}[(r * K + k) / 4u];")),
         false => {
-            let value = |i: u32| format!("v[{i}] = {name}[r * K + min(k + {i}u, K - 1u)] * f32(k + {i}u < K);");
+            let value = |i: u32| format!("if (k + {i}u < K) {{ v[{i}] = {name}[r * K + k + {i}u]; }}");
             ("f32", format!("var v: vec4<f32>; {} return v;", (0..4).map(value).collect::<String>()))
         }
     };

@@ -20,12 +20,13 @@ use crate::layers::{Rows, Workspace};
 use crate::pack::{Batch, pack};
 use crate::precision::Precision;
 
-fn gpu() -> Option<Gpu> {
+/// The first adapter, as it is and as if it were used by Metal; none where there is none.
+fn gpus() -> Vec<Gpu> {
     match open(Some(0)) {
-        Ok(gpu) => Some(gpu),
+        Ok(gpu) => vec![gpu, Pretence { is_metal: true, ..Pretence::NONE }.during(|| open(Some(0)).unwrap())],
         Err(error) => {
             eprintln!("skipped: {error} (Debian: libvulkan1, mesa-vulkan-drivers)");
-            None
+            Vec::new()
         }
     }
 }
@@ -70,8 +71,11 @@ impl Both {
 
 #[test]
 fn products_gates_and_norms_agree_with_the_cpu() {
-    let Some(gpu) = gpu() else { return };
-    let mut both = Both::new(&gpu);
+    gpus().iter().for_each(products_gates_and_norms);
+}
+
+fn products_gates_and_norms(gpu: &Gpu) {
+    let mut both = Both::new(gpu);
     let activations = {
         use Activation::{Gelu, GeluTanh, None, Relu, Silu, Tanh};
         [None, Gelu, GeluTanh, Relu, Silu, Tanh]
@@ -84,7 +88,7 @@ fn products_gates_and_norms_agree_with_the_cpu() {
             let linear = |gpu| Linear::new(&weight, bias, activation, Precision::F32, gpu).unwrap();
             let [x, on_gpu] = both.rows(&tensor(3, &[n_rows, n_inputs]));
             let ours = linear(None).forward(&x, &mut both.cpu).unwrap();
-            let theirs = linear(Some(&gpu)).forward(&on_gpu, &mut both.gpu).unwrap();
+            let theirs = linear(Some(gpu)).forward(&on_gpu, &mut both.gpu).unwrap();
             both.check(&format!("{n_rows} x {n_inputs} x {n_outputs} {activation:?}"), &ours, &theirs);
             for activated in [Activated::First, Activated::Second] {
                 let gate = Gate { activation, activated };
@@ -104,9 +108,9 @@ fn products_gates_and_norms_agree_with_the_cpu() {
             let residual = both.cpu.copy(&ours).unwrap();
             norm(None).forward_sum(&mut ours, &residual, &mut both.cpu).unwrap();
             let residual = both.gpu.copy(&theirs).unwrap();
-            norm(Some(&gpu)).forward_sum(&mut theirs, &residual, &mut both.gpu).unwrap();
+            norm(Some(gpu)).forward_sum(&mut theirs, &residual, &mut both.gpu).unwrap();
             norm(None).forward(&mut ours, &mut both.cpu).unwrap();
-            norm(Some(&gpu)).forward(&mut theirs, &mut both.gpu).unwrap();
+            norm(Some(gpu)).forward(&mut theirs, &mut both.gpu).unwrap();
             both.check("norms", &ours, &theirs);
         }
     }
@@ -114,8 +118,11 @@ fn products_gates_and_norms_agree_with_the_cpu() {
 
 #[test]
 fn attention_agrees_with_the_cpu() {
-    let Some(gpu) = gpu() else { return };
-    let mut both = Both::new(&gpu);
+    gpus().iter().for_each(attention);
+}
+
+fn attention(gpu: &Gpu) {
+    let mut both = Both::new(gpu);
     let cases = [(1, 1, 4, vec![1]), (2, 2, 36, vec![40, 3, 2]), (4, 2, 64, vec![70, 17]), (2, 1, 128, vec![33, 5])];
     for (n, n_shared, width, lengths) in cases {
         let heads = Heads { n, n_shared, width };
@@ -140,7 +147,7 @@ fn attention_agrees_with_the_cpu() {
                 };
                 let [ours, theirs] = both.rows(&tensor(5, &[n_tokens, heads.row()]));
                 let ours = attention(None).forward(ours, &batch, &mut both.cpu).unwrap();
-                let theirs = attention(Some(&gpu)).forward(theirs, &batch, &mut both.gpu).unwrap();
+                let theirs = attention(Some(gpu)).forward(theirs, &batch, &mut both.gpu).unwrap();
                 both.check(&format!("{heads:?} {lengths:?} {sight:?}"), &ours, &theirs);
             }
         }

@@ -4,7 +4,8 @@
 // first token on: what a query gets depends on its text alone. Source of the online softmax: Milakov and Gimelshein
 // 2018. Keys that a query does not see have the weight 0; no score is infinite.
 // Numbers of four queries lie side by side, so that a thread scores four queries with each of its keys, and sums four
-// values for each of four queries. In front: A, G, D, QUERIES, KEYS, SCALE, BACK, AHEAD, `bias_of`, `load_four`.
+// values for each of four queries. In front: A, G, D, QUERIES, KEYS, SCALE, BACK, AHEAD, `bias_of`, `load_four`, and in
+// workgroup memory fours of `queries` [D][QUERIES], `weights` [KEYS][LINE] (scores, then weights), `factors` [QUERIES].
 // In place of the marks: the sums of a thread, and their parts.
 
 const THREADS = 64u;
@@ -16,12 +17,9 @@ const LANES = THREADS / (QUERIES / 4u); // threads that share four queries
 const UNSEEN = -3.0e38;
 const LEAST = -1.0e30;
 
-var<workgroup> queries: array<vec4<f32>, 4u * FOURS * QUERIES / 4u>; // [D][QUERIES]
 var<workgroup> shared_rows: array<vec4<f32>, KEYS * STRIDE>; // [KEYS][D]: keys, then values
-var<workgroup> weights: array<vec4<f32>, KEYS * LINE>; // [KEYS][QUERIES]: scores, then weights
 var<workgroup> largest: array<f32, QUERIES>;
 var<workgroup> sums: array<f32, QUERIES>;
-var<workgroup> factors: array<vec4<f32>, QUERIES / 4u>;
 
 fn sees(query: u32, key: u32) -> bool {
     if (key <= query) { return query - key <= BACK; }
@@ -39,18 +37,18 @@ fn weigh(i: u32, n_keys: u32) {
     let place = i / 4u;
     let lane = i % 4u;
     var most = before;
-    for (var j = 0u; j < n_keys; j++) { most = max(most, weights[j * LINE + place][lane]); }
+    for (var j = 0u; j < n_keys; j++) { most = max(most, weights_member(j * LINE + place, lane)); }
     let factor = exp(max(before - most, -87.0)) * select(0.0, 1.0, before > LEAST);
     var sum = sums[i] * factor;
     for (var j = 0u; j < n_keys; j++) {
-        let score = weights[j * LINE + place][lane];
+        let score = weights_member(j * LINE + place, lane);
         let weight = select(0.0, exp(max(score - most, -87.0)), score > LEAST);
-        weights[j * LINE + place][lane] = weight;
+        set_weights(j * LINE + place, lane, weight);
         sum += weight;
     }
     largest[i] = most;
     sums[i] = sum;
-    factors[place][lane] = factor;
+    set_factors(place, lane, factor);
 }
 
 fn put(t: u32, at: u32, d: u32, values: vec4<f32>) {
@@ -74,10 +72,10 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
         let d = 4u * (e % FOURS);
         var four = vec4<f32>();
         if (i < n_queries) { four = load_four((start + first + i) * ROW + head * D, d); }
-        queries[d * (QUERIES / 4u) + i / 4u][i % 4u] = four.x;
-        queries[(d + 1u) * (QUERIES / 4u) + i / 4u][i % 4u] = four.y;
-        queries[(d + 2u) * (QUERIES / 4u) + i / 4u][i % 4u] = four.z;
-        queries[(d + 3u) * (QUERIES / 4u) + i / 4u][i % 4u] = four.w;
+        set_queries(d * (QUERIES / 4u) + i / 4u, i % 4u, four.x);
+        set_queries((d + 1u) * (QUERIES / 4u) + i / 4u, i % 4u, four.y);
+        set_queries((d + 2u) * (QUERIES / 4u) + i / 4u, i % 4u, four.z);
+        set_queries((d + 3u) * (QUERIES / 4u) + i / 4u, i % 4u, four.w);
     }
     if (index < QUERIES) {
         largest[index] = LEAST;

@@ -3,14 +3,12 @@
 // A workgroup makes a tile of TILE rows and TILE columns; K is walked DEPTH at a time through shared memory, and while
 // one step is multiplied the next is on its way. A thread makes a square of the tile in parts of 4 by 4, 64 apart, so
 // that neighbours read neighbouring words. Each sum is one chain over k from 0 up, whatever tile it is in.
-// In front: K, TILE, DEPTH, `n_rows`, `n_columns`, `load_x`, `load_weight` (four values from k on, zero beyond K), `put`.
+// In front: K, TILE, DEPTH, `n_rows`, `n_columns`, `load_x`, `load_weight` (four values from k on, zero beyond K),
+// `put`, and in workgroup memory fours of `xs` and `ws` [DEPTH][LINE].
 // In place of the three marks: the sums of a thread, a step of them, and their way out.
 
 const PARTS = DEPTH / 4u;
 const LINE = TILE / 4u + 1u; // one more, so that threads that store the parts of a row meet in no bank
-
-var<workgroup> xs: array<vec4<f32>, DEPTH * LINE>; // [DEPTH][TILE]
-var<workgroup> ws: array<vec4<f32>, DEPTH * LINE>;
 
 fn put_four(t: u32, n: u32, sums: vec4<f32>) {
     if (t >= n_rows()) { return; }
@@ -40,14 +38,14 @@ fn main(
     if (is_column && 4u * part < K) { w = load_weight(column, 4u * part); }
     SUMS
     for (var first = 0u; first < K; first += DEPTH) {
-        xs[at][lane] = x.x;
-        xs[at + LINE][lane] = x.y;
-        xs[at + 2u * LINE][lane] = x.z;
-        xs[at + 3u * LINE][lane] = x.w;
-        ws[at][lane] = w.x;
-        ws[at + LINE][lane] = w.y;
-        ws[at + 2u * LINE][lane] = w.z;
-        ws[at + 3u * LINE][lane] = w.w;
+        set_xs(at, lane, x.x);
+        set_xs(at + LINE, lane, x.y);
+        set_xs(at + 2u * LINE, lane, x.z);
+        set_xs(at + 3u * LINE, lane, x.w);
+        set_ws(at, lane, w.x);
+        set_ws(at + LINE, lane, w.y);
+        set_ws(at + 2u * LINE, lane, w.z);
+        set_ws(at + 3u * LINE, lane, w.w);
         workgroupBarrier();
         let next = first + DEPTH + 4u * part;
         x = vec4<f32>();
