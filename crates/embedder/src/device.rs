@@ -213,8 +213,8 @@ pub(crate) fn check_precision(device: &Device, precision: Precision) -> Result<(
     }
 }
 
-/// True if a model is held to the CPU's before its first use there. Metal by the tensor library is not: it picks kernels
-/// by the number of rows, and bits differ in other company.
+/// True if a model is held to the CPU's before its first use there. Metal by the tensor library is not: it picks
+/// kernels by the number of rows, and bits differ in other company.
 pub(crate) fn is_checked(device: &Device) -> bool {
     matches!(device, Device::Gpu(_) | Device::Tensors(Tensors::Cuda(_)))
 }

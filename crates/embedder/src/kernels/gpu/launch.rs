@@ -31,8 +31,8 @@ pub(super) fn bound(rows: &GpuRows) -> (&Buffer, u64) {
     (&rows.buffer, rows.n_bytes())
 }
 
-/// `n` fours of numbers in the memory of a workgroup, and functions that read and write them: `NAME_at`, `put_NAME`, and of
-/// one member `NAME_member`, `set_NAME`.
+/// `n` fours of numbers in the memory of a workgroup, and functions that read and write them: `NAME_at`, `put_NAME`,
+/// and of one member `NAME_member`, `set_NAME`.
 ///
 /// Threads write members of the same four. The language lets a write to a member write all four; Vulkan's does not, and
 /// Metal's may: there the numbers stand alone.
