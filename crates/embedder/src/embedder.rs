@@ -19,7 +19,7 @@ use crate::encoder::stop::{NEVER, Stop, check};
 use crate::error::{Error, Result};
 use crate::fingerprint::{dtype, fingerprint, superseded_dtype};
 use crate::folder::{Folder, Prompts};
-use crate::kernels::gpu::Gpu;
+use crate::kernels::gpu::{AdapterKind, Gpu};
 use crate::layers::Workspace;
 use crate::layers::team::Team;
 use crate::pack::{Batch, pack};
@@ -38,9 +38,10 @@ pub const DEFAULT_BATCH_TOKENS: usize = 1024;
 /// keep all of a large GPU busy through every kernel of a small model, whose widest rows (50 MB) still fit its
 /// second-level cache.
 pub const DEFAULT_ACCELERATOR_BATCH_TOKENS: usize = 16 * 1024;
-/// The same of a GPU by Vulkan or Metal, where an adapter lets a kernel read that many of the model's widest rows: a
-/// large one has no more work than this in a batch of MiniLM (on an H100 4,096 tokens are a fifth slower).
-pub const DEFAULT_GPU_BATCH_TOKENS: usize = 16 * 1024;
+/// Tokens that a GPU by Vulkan or Metal which is no card of its own computes at a time, unless
+/// [`LoadOptions::max_batch_tokens`] says otherwise: a layer of BERT-large is 100 GFLOP of them, which no watchdog
+/// minds. A card has as many as another accelerator: with these an H100 is a fifth slower.
+pub const DEFAULT_GPU_BATCH_TOKENS: usize = 4 * 1024;
 /// Threads that can be asked for, [`LoadOptions::threads`]: more than cores only make a run slower.
 pub const THREADS_MAX: usize = 1024;
 /// No thread is started for less than this.
@@ -61,8 +62,7 @@ pub struct LoadOptions {
     /// CPU threads, at most [`THREADS_MAX`]; 0 = as many as there are cores.
     pub threads: usize,
     /// Tokens computed at a time; a single longer text is still computed. 0 = [`DEFAULT_BATCH_TOKENS`], or
-    /// [`DEFAULT_GPU_BATCH_TOKENS`] on a GPU by Vulkan or Metal, or [`DEFAULT_ACCELERATOR_BATCH_TOKENS`] on another
-    /// accelerator.
+    /// [`DEFAULT_ACCELERATOR_BATCH_TOKENS`] on a card, or [`DEFAULT_GPU_BATCH_TOKENS`] on another GPU.
     pub max_batch_tokens: usize,
     /// Cuts vectors to their first so many values (Matryoshka); they have unit length nonetheless. `None`: as the
     /// folder says.
@@ -526,7 +526,7 @@ impl Embedder {
 fn max_batch_tokens(asked: usize, device: &Device, encoder: &Transformer) -> usize {
     let wanted = match asked {
         0 if device.is_cpu() => DEFAULT_BATCH_TOKENS,
-        0 if device.gpu().is_some() => DEFAULT_GPU_BATCH_TOKENS,
+        0 if device.gpu().is_some_and(|gpu| gpu.adapter().kind != AdapterKind::Discrete) => DEFAULT_GPU_BATCH_TOKENS,
         0 => DEFAULT_ACCELERATOR_BATCH_TOKENS,
         n => n,
     };

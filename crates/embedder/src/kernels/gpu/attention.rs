@@ -26,28 +26,45 @@ impl GpuAttention<'_> {
         if tile.n_bytes(heads.width) > WORKGROUP_BYTES as usize {
             return Err(failed(Failure::WideHead { gpu: recorder.gpu().name(), width: heads.width }));
         }
-        let far = |n: usize| u32::try_from(n).unwrap_or(u32::MAX) as usize;
-        let bias_text = match bias {
-            None => "fn bias_of(head: u32, query: u32, key: u32) -> f32 { return 0.0; }\n".to_owned(),
-            Some(bias) => format!(
-                "@group(0) @binding(3) var<storage, read> biases: array<f32>;\n\
-                 fn bias_of(head: u32, query: u32, key: u32) -> f32 {{\n\
-                 return biases[head * {}u + {}u + key - query];\n}}\n",
-                2 * bias.reach + 1,
-                bias.reach
-            ),
-        };
-        let sizes = [("BACK", far(sight.back)), ("AHEAD", far(sight.ahead))];
-        let scale = format!("const SCALE = {};\n", Literal(scale));
-        let text = [of_heads(heads), shape(&sizes), scale, bias_text, tile.text(heads, recorder.gpu())];
+        let setting = Setting { heads, scale, reach: bias.map(|bias| bias.reach), sight };
+        let text = recorder.attention(setting, |gpu| setting.text(tile, gpu));
         let out = recorder.take(qkv.n_rows, heads.queries())?;
         let (n_tiles, tiles) = recorder.tiles(batch, tile.n_queries)?;
         let tiles_bytes = u64::from(n_tiles) * 3 * size_of::<u32>() as u64;
         let table = bias.map(|bias| recorder.bias(bias)).transpose()?;
         let mut buffers = vec![bound(qkv), (&tiles, tiles_bytes), bound(&out)];
         buffers.extend(table.as_ref().map(Table::bound));
-        recorder.run(&text.concat(), &buffers, [n_tiles, heads.n as u32])?;
+        recorder.run(&text, &buffers, [n_tiles, heads.n as u32])?;
         Ok(out)
+    }
+}
+
+/// All that a text of attention depends on.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Setting {
+    heads: Heads,
+    scale: f32,
+    /// Of the bias, where there is one.
+    reach: Option<usize>,
+    sight: Sight,
+}
+
+impl Setting {
+    fn text(self, tile: AttentionTile, gpu: &Gpu) -> String {
+        let Self { heads, scale, reach, sight } = self;
+        let far = |n: usize| u32::try_from(n).unwrap_or(u32::MAX) as usize;
+        let bias = match reach {
+            None => "fn bias_of(head: u32, query: u32, key: u32) -> f32 { return 0.0; }\n".to_owned(),
+            Some(reach) => format!(
+                "@group(0) @binding(3) var<storage, read> biases: array<f32>;\n\
+                 fn bias_of(head: u32, query: u32, key: u32) -> f32 {{\n\
+                 return biases[head * {}u + {reach}u + key - query];\n}}\n",
+                2 * reach + 1,
+            ),
+        };
+        let sizes = [("BACK", far(sight.back)), ("AHEAD", far(sight.ahead))];
+        let scale = format!("const SCALE = {};\n", Literal(scale));
+        [of_heads(heads), shape(&sizes), scale, bias, tile.text(heads, gpu)].concat()
     }
 }
 

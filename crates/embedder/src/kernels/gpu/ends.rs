@@ -44,7 +44,7 @@ impl GpuTables {
         ];
         let mut buffers = vec![bound(&rows), tokens.bound(), self.words.bound()];
         buffers.extend(self.places.as_ref().map(Table::bound));
-        recorder.run_many(&text.concat(), &buffers, (ids.len() * self.width).div_ceil(THREADS))?;
+        recorder.run_each(&text.concat(), &buffers, ids.len() * self.width)?;
         Ok(rows)
     }
 }

@@ -125,7 +125,7 @@ pub(crate) fn norm_heads(
     let text = [of_heads(heads), statistics(epsilon, centre), include_str!("wgsl/heads.wgsl").to_owned()].concat();
     let n_threads = qkv.n_rows * (heads.n + heads.n_shared);
     let buffers = [bound(qkv), queries.scale.bound(), keys.scale.bound()];
-    recorder.run_many(&text, &buffers, n_threads.div_ceil(THREADS))
+    recorder.run_each(&text, &buffers, n_threads)
 }
 
 fn statistics(epsilon: f64, centre: Centre) -> String {
@@ -165,7 +165,7 @@ impl GpuRotary {
         let n_threads = qkv.n_rows * (heads.n + heads.n_shared) * self.half;
         let positions = (&positions, (qkv.n_rows * size_of::<u32>()) as u64);
         let buffers = [bound(qkv), positions, self.cos.bound(), self.sin.bound()];
-        recorder.run_many(&text, &buffers, n_threads.div_ceil(THREADS))
+        recorder.run_each(&text, &buffers, n_threads)
     }
 }
 
@@ -184,12 +184,12 @@ pub(crate) fn gate(
     let sizes = shape(&[("F", width), ("ACTIVATED", first), ("OTHER", second)]);
     let text = [sizes, activation(function), include_str!("wgsl/gate.wgsl").to_owned()].concat();
     let out = recorder.take(x.n_rows, width)?;
-    recorder.run_many(&text, &[bound(x), bound(&out)], (x.n_rows * width).div_ceil(THREADS))?;
+    recorder.run_each(&text, &[bound(x), bound(&out)], x.n_rows * width)?;
     Ok(out)
 }
 
 /// `x += y`, of the same shape.
 pub(crate) fn add(x: &GpuRows, y: &GpuRows, recorder: &mut Recorder) -> Result<()> {
     assert_eq!((x.n_rows, x.width), (y.n_rows, y.width), "a residual has the shape of its rows");
-    recorder.run_many(include_str!("wgsl/add.wgsl"), &[bound(x), bound(y)], (x.n_rows * x.width).div_ceil(THREADS))
+    recorder.run_each(include_str!("wgsl/add.wgsl"), &[bound(x), bound(y)], x.n_rows * x.width)
 }

@@ -11,8 +11,10 @@ use wgpu::{
 };
 
 use super::adapter::GROUPS_MAX;
+use super::attention::Setting;
 use super::failure::Result;
 use super::handle::{Gpu, PATIENCE};
+use super::launch::THREADS;
 use super::table::Table;
 use crate::kernels::cpu::attention::RelativeBias;
 use crate::pack::Batch;
@@ -110,11 +112,20 @@ pub(crate) struct Recorder {
     batch: OfBatch,
     /// Biases by distance that layers share.
     biases: Vec<(Arc<RelativeBias>, Table)>,
+    /// Texts of attention: a model has one or two.
+    attention: Vec<(Setting, Arc<str>)>,
 }
 
 impl Recorder {
     pub(crate) fn new(gpu: Gpu) -> Self {
-        Self { gpu, encoder: None, free: Vec::new(), batch: OfBatch::default(), biases: Vec::new() }
+        Self {
+            gpu,
+            encoder: None,
+            free: Vec::new(),
+            batch: OfBatch::default(),
+            biases: Vec::new(),
+            attention: Vec::new(),
+        }
     }
 
     pub(crate) fn gpu(&self) -> &Gpu {
@@ -223,6 +234,21 @@ impl Recorder {
         pass.set_bind_group(0, &group, &[]);
         pass.dispatch_workgroups(groups[0], groups[1], 1);
         Ok(())
+    }
+
+    /// Records the `each` of a text, by `n_threads` threads and some more.
+    pub(super) fn run_each(&mut self, text: &str, buffers: &[(&Buffer, u64)], n_threads: usize) -> Result<()> {
+        self.run_many(&[text, include_str!("wgsl/each.wgsl")].concat(), buffers, n_threads.div_ceil(THREADS))
+    }
+
+    /// The text of attention in that setting; made at the first call.
+    pub(super) fn attention(&mut self, setting: Setting, make: impl FnOnce(&Gpu) -> String) -> Arc<str> {
+        if let Some((_, text)) = self.attention.iter().find(|(known, _)| *known == setting) {
+            return Arc::clone(text);
+        }
+        let text: Arc<str> = make(&self.gpu).into();
+        self.attention.push((setting, Arc::clone(&text)));
+        text
     }
 
     /// As [`Recorder::run`], with any number of workgroups; the kernel numbers them across both dimensions.

@@ -5,13 +5,7 @@
 @group(0) @binding(1) var<storage, read> tokens: array<u32>; // [2, T]: ids, then places
 @group(0) @binding(2) var<storage, read> words: array<f32>;
 
-@compute @workgroup_size(64)
-fn main(
-    @builtin(workgroup_id) group: vec3<u32>,
-    @builtin(num_workgroups) groups: vec3<u32>,
-    @builtin(local_invocation_index) index: u32,
-) {
-    let number = (group.y * groups.x + group.x) * 64u + index;
+fn each(number: u32) {
     let token = number / H;
     let n_tokens = arrayLength(&tokens) / 2u;
     if (token >= n_tokens) { return; }

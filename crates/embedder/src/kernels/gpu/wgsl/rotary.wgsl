@@ -9,13 +9,7 @@ const ROW = (A + 2u * G) * D;
 @group(0) @binding(2) var<storage, read> cosines: array<f32>;
 @group(0) @binding(3) var<storage, read> sines: array<f32>;
 
-@compute @workgroup_size(64)
-fn main(
-    @builtin(workgroup_id) group: vec3<u32>,
-    @builtin(num_workgroups) groups: vec3<u32>,
-    @builtin(local_invocation_index) index: u32,
-) {
-    let number = (group.y * groups.x + group.x) * 64u + index;
+fn each(number: u32) {
     let token = number / ((A + G) * HALF);
     if (token >= arrayLength(&qkv) / ROW) { return; }
     let pair = number % HALF;
