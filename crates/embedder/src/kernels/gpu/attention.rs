@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use super::adapter::WORKGROUP_BYTES;
 use super::failure::{Failure, Result, failed};
-use super::launch::{Literal, MEMBERS, THREADS, bound, fours, of_heads, shape};
+use super::launch::{Literal, MEMBERS, bound, fours, of_heads, shape};
+use super::record::{Setting, THREADS};
 use super::table::Table;
 use super::{Gpu, GpuRows, Recorder};
 use crate::kernels::cpu::attention::RelativeBias;
@@ -27,45 +28,34 @@ impl GpuAttention<'_> {
             return Err(failed(Failure::WideHead { gpu: recorder.gpu().name(), width: heads.width }));
         }
         let setting = Setting { heads, scale, reach: bias.map(|bias| bias.reach), sight };
-        let text = recorder.attention(setting, |gpu| setting.text(tile, gpu));
+        let kernel = recorder.attention(setting, |gpu| text(setting, tile, gpu));
         let out = recorder.take(qkv.n_rows, heads.queries())?;
         let (n_tiles, tiles) = recorder.tiles(batch, tile.n_queries)?;
         let tiles_bytes = u64::from(n_tiles) * 3 * size_of::<u32>() as u64;
         let table = bias.map(|bias| recorder.bias(bias)).transpose()?;
         let mut buffers = vec![bound(qkv), (&tiles, tiles_bytes), bound(&out)];
         buffers.extend(table.as_ref().map(Table::bound));
-        recorder.run(&text, &buffers, [n_tiles, heads.n as u32])?;
+        recorder.run(&kernel, &buffers, [n_tiles, heads.n as u32])?;
         Ok(out)
     }
 }
 
-/// All that a text of attention depends on.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Setting {
-    heads: Heads,
-    scale: f32,
-    /// Of the bias, where there is one.
-    reach: Option<usize>,
-    sight: Sight,
-}
-
-impl Setting {
-    fn text(self, tile: AttentionTile, gpu: &Gpu) -> String {
-        let Self { heads, scale, reach, sight } = self;
-        let far = |n: usize| u32::try_from(n).unwrap_or(u32::MAX) as usize;
-        let bias = match reach {
-            None => "fn bias_of(head: u32, query: u32, key: u32) -> f32 { return 0.0; }\n".to_owned(),
-            Some(reach) => format!(
-                "@group(0) @binding(3) var<storage, read> biases: array<f32>;\n\
+/// The kernel's text behind all that it depends on.
+fn text(setting: Setting, tile: AttentionTile, gpu: &Gpu) -> String {
+    let Setting { heads, scale, reach, sight } = setting;
+    let far = |n: usize| u32::try_from(n).unwrap_or(u32::MAX) as usize;
+    let bias = match reach {
+        None => "fn bias_of(head: u32, query: u32, key: u32) -> f32 { return 0.0; }\n".to_owned(),
+        Some(reach) => format!(
+            "@group(0) @binding(3) var<storage, read> biases: array<f32>;\n\
                  fn bias_of(head: u32, query: u32, key: u32) -> f32 {{\n\
                  return biases[head * {}u + {reach}u + key - query];\n}}\n",
-                2 * reach + 1,
-            ),
-        };
-        let sizes = [("BACK", far(sight.back)), ("AHEAD", far(sight.ahead))];
-        let scale = format!("const SCALE = {};\n", Literal(scale));
-        [of_heads(heads), shape(&sizes), scale, bias, tile.text(heads, gpu)].concat()
-    }
+            2 * reach + 1,
+        ),
+    };
+    let sizes = [("BACK", far(sight.back)), ("AHEAD", far(sight.ahead))];
+    let scale = format!("const SCALE = {};\n", Literal(scale));
+    [of_heads(heads), shape(&sizes), scale, bias, tile.text(heads, gpu)].concat()
 }
 
 /// The queries that a workgroup answers, and the keys that it takes at a time.

@@ -3,7 +3,8 @@
 use bytemuck::cast_slice;
 
 use super::failure::{NO_MEMORY, Result};
-use super::launch::{THREADS, bound, optional, shape};
+use super::launch::{bound, optional, shape};
+use super::record::THREADS;
 use super::table::Table;
 use super::{Gpu, GpuRows, Recorder};
 use crate::kernels::cuda::pool::{Pool, SPAN_WORDS};

@@ -13,8 +13,6 @@ use crate::kernels::cpu::heads::Heads;
 use crate::kernels::cpu::norm::Centre;
 use crate::pack::Batch;
 
-/// Threads of every workgroup but those of products.
-pub(super) const THREADS: usize = 64;
 /// The members of a vector of four.
 pub(super) const MEMBERS: [char; 4] = ['x', 'y', 'z', 'w'];
 

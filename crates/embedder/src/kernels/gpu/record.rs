@@ -11,13 +11,15 @@ use wgpu::{
 };
 
 use super::adapter::GROUPS_MAX;
-use super::attention::Setting;
 use super::failure::Result;
 use super::handle::{Gpu, PATIENCE};
-use super::launch::THREADS;
 use super::table::Table;
 use crate::kernels::cpu::attention::RelativeBias;
+use crate::kernels::cpu::heads::{Heads, Sight};
 use crate::pack::Batch;
+
+/// Threads of every workgroup but those of products.
+pub(super) const THREADS: usize = 64;
 
 /// Rows \[T, width\] in a buffer that may be longer.
 #[derive(Debug)]
@@ -100,6 +102,16 @@ struct OfBatch {
     positions: Option<Buffer>,
     /// By queries in a tile: start, end and first query of each tile.
     tiles: Vec<(usize, u32, Buffer)>,
+}
+
+/// All that a text of attention depends on.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Setting {
+    pub(super) heads: Heads,
+    pub(super) scale: f32,
+    /// Of the bias, where there is one.
+    pub(super) reach: Option<usize>,
+    pub(super) sight: Sight,
 }
 
 /// The commands of one thread: recorded kernel by kernel, submitted layer by layer, in order.
